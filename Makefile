@@ -1,0 +1,73 @@
+# Every target sets up what it needs: a private environment in .venv with the package installed in
+# it. Python files under src/ are used in place; the native core is rebuilt when it has changed.
+
+PYTHON ?= python3
+# Warnings in the binding stop the build under CI only, so that a newer compiler stops no user.
+WERROR ?= $(if $(CI),ON,OFF)
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+EDITABLE := --no-build-isolation --config-settings=cmake.define.MARGINWISE_WERROR=$(WERROR) -e
+CORE := $(shell find cpp/include cpp/simd cpp/bind -type f 2>/dev/null)
+STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
+
+unexport PYTHONHOME PYTHONPATH
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench stubs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.built ## run the demonstration
+	@$(BIN)/python examples/demo.py
+
+test: .venv/.dev ## test the core under sanitizers, then the package
+	@$(BIN)/cmake -S . -B build/sanitize -G Ninja --log-level=WARNING \
+	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMARGINWISE_TESTS=ON -DMARGINWISE_WERROR=ON >/dev/null
+	@$(BIN)/ninja --quiet -C build/sanitize
+	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+	@$(BIN)/python -m pytest -q
+
+lint: .venv/.dev ## check style, types, imports and spelling
+	$(BIN)/ruff check -q
+	$(BIN)/ruff format -q --check
+	$(BIN)/mypy --no-error-summary
+	find cpp -name '*.[ch]pp' -exec $(BIN)/clang-format --dry-run -Werror {} +
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/codespell
+
+bench: .venv/.bench ## compare speed with other libraries
+	@$(BIN)/python benchmarks/speed.py
+
+stubs: .venv/.built ## accept the current interface of the native core as the reference
+	cp $(STUB) tests/golden/_core.pyi.ref
+
+clean: ## remove everything that was made here, the environment too
+	rm -rf .venv build src/marginwise/_core.* .hypothesis .*_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	    { echo 'marginwise needs Python 3.11 or newer; name one with make PYTHON=...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	    { echo 'marginwise needs the venv module of $(PYTHON) (on Debian: python3-venv)' >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv
+
+# The interface stub goes beside the sources too, where mypy and editors look for it.
+.venv/.built: .venv/pyvenv.cfg pyproject.toml CMakeLists.txt $(CORE)
+	@for cxx in "$$CXX" c++ g++ clang++; do \
+	    echo 'int main() { if (int i = 0; i) return i; }' | \
+	        $$cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null && exit 0; \
+	done; echo 'marginwise needs a C++17 compiler; name one with CXX=...' >&2; exit 1
+	@echo 'Building marginwise...'
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", "ninja", sep="\n")' > .venv/build-requires.txt
+	@$(PIP) -r .venv/build-requires.txt
+	@$(PIP) $(EDITABLE) .
+	@cp .venv/lib/python3*/site-packages/marginwise/_core.pyi src/marginwise/
+	@touch $@
+
+.venv/.%: .venv/.built pyproject.toml
+	@echo 'Installing the tools of [$*]...'
+	@$(PIP) $(EDITABLE) '.[$*]'
+	@touch $@

@@ -1,0 +1,288 @@
+// The binding: what crosses between NumPy and the core, and nothing else.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+
+#include "marginwise/algo/lasvm.hpp"
+
+namespace nb = nanobind;
+using namespace marginwise;
+
+namespace {
+
+template <class V>
+using Array1 = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class V>
+using Array2 = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A new NumPy array that owns a copy of `data`.
+template <class V>
+nb::object numpy(const V* data, std::vector<std::size_t> shape) {
+    std::size_t n = 1;
+    for (const std::size_t k : shape) n *= k;
+    V* copy = new V[n > 0 ? n : 1];
+    std::copy(data, data + n, copy);
+    nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<V*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, V>(copy, shape.size(), shape.data(), owner));
+}
+template <class V, class A>
+nb::object numpy(const std::vector<V, A>& v) { return numpy(v.data(), {v.size()}); }
+
+Index length(std::size_t n) { return static_cast<Index>(n); }
+
+void require(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+KernelKind kind_named(const std::string& name) {
+    static const std::map<std::string, KernelKind> kinds{
+        {"linear", KernelKind::linear},     {"rbf", KernelKind::rbf},
+        {"poly", KernelKind::poly},         {"sigmoid", KernelKind::sigmoid},
+        {"cosine", KernelKind::cosine},     {"tanimoto", KernelKind::tanimoto},
+        {"callable", KernelKind::callable},
+    };
+    const auto found = kinds.find(name);
+    require(found != kinds.end(), "unknown kernel");
+    return found->second;
+}
+
+// Labelled rows, with the arrays they are views of kept alive.
+struct BoundBatch {
+    Batch batch;
+    nb::object owner;
+
+    template <class V>
+    static Matrix dense(const Array2<V>& X) {
+        return DenseView<V>{X.data(), length(X.shape(0)), length(X.shape(1))};
+    }
+    template <class V>
+    static Matrix csr(const Array1<V>& data, const Array1<std::int32_t>& indices,
+                      const Array1<std::int64_t>& indptr, Index cols) {
+        require(indptr.shape(0) >= 1 && data.shape(0) == indices.shape(0), "inconsistent CSR");
+        return CsrView<V>{data.data(), indices.data(), indptr.data(),
+                          length(indptr.shape(0)) - 1, cols};
+    }
+    void label(Array1<std::int32_t> label, Array1<double> cost, Array1<std::int64_t> ids) {
+        const std::size_t n = usize(rows_of(batch.X));
+        require(label.shape(0) == n && cost.shape(0) == n && ids.shape(0) == n,
+                "labels, costs and ids must have one value a row");
+        batch.label = label.data();
+        batch.cost = cost.data();
+        batch.ids = ids.data();
+        owner = nb::make_tuple(owner, label, cost, ids);
+    }
+};
+
+BlockKernel block_kernel(nb::object callable) {
+    if (callable.is_none()) return nullptr;
+    return [callable](const double* a, Index m, const double* b, Index n, Index d, double* out) {
+        nb::gil_scoped_acquire held;
+        const auto copy = [d](const double* x, Index rows) { return numpy(x, {usize(rows), usize(d)}); };
+        const nb::object values = callable(copy(a, m), copy(b, n));
+        const auto array = nb::cast<Array2<double>>(values);
+        require(length(array.shape(0)) == m && length(array.shape(1)) == n, "kernel block shape");
+        std::copy(array.data(), array.data() + m * n, out);
+    };
+}
+
+template <class T>
+nb::dict export_features(const Members<T>& members) {
+    const Index n = members.size(), d = members.features();
+    nb::dict out;
+    Rows<T> row;
+    if (!members.sparse()) {
+        Array<T> X(usize(n * d), T(0));
+        for (Index s = 0; s < n; ++s) {
+            members.extract(s, row);
+            for (std::size_t p = 0; p < row.value.size(); ++p) X[usize(s * d) + row.index[p]] = row.value[p];
+        }
+        out["X"] = numpy(X.data(), {usize(n), usize(d)});
+        return out;
+    }
+    std::vector<T> data;
+    std::vector<std::int32_t> indices;
+    std::vector<std::int64_t> indptr{0};
+    for (Index s = 0; s < n; ++s) {
+        members.extract(s, row);
+        data.insert(data.end(), row.value.begin(), row.value.end());
+        indices.insert(indices.end(), row.index.begin(), row.index.end());
+        indptr.push_back(static_cast<std::int64_t>(data.size()));
+    }
+    out["data"] = numpy(data);
+    out["indices"] = numpy(indices);
+    out["indptr"] = numpy(indptr);
+    return out;
+}
+
+template <class T>
+nb::dict export_state(const Lasvm<T>& L) {
+    const Dual<T>& D = L.D;
+    const std::size_t n = usize(D.size()), problems = D.problems.size();
+    nb::dict out = export_features(D.members);
+    std::vector<double> alpha, g;
+    std::vector<std::uint8_t> open;
+    std::vector<std::int64_t> waiting;
+    for (const Problem& P : D.problems) {
+        alpha.insert(alpha.end(), P.alpha.begin(), P.alpha.begin() + D.size());
+        g.insert(g.end(), P.g.begin(), P.g.begin() + D.size());
+        open.insert(open.end(), P.open.begin(), P.open.begin() + D.size());
+        waiting.push_back(P.waiting);
+    }
+    out["ids"] = numpy(D.members.ids);
+    out["labels"] = numpy(D.label);
+    out["costs"] = numpy(D.cost);
+    out["alpha"] = numpy(alpha.data(), {problems, n});
+    out["g"] = numpy(g.data(), {problems, n});
+    out["open"] = numpy(open.data(), {problems, n});
+    out["waiting"] = numpy(waiting);
+    const Stats& s = D.stats;
+    out["counters"] = numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess,
+                                                      s.inserted, s.removed, s.cache_hits,
+                                                      s.cache_misses});
+    out["seconds"] =
+        numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
+    return out;
+}
+
+template <class T>
+void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<double> g,
+             Array2<std::uint8_t> open, Array1<std::int64_t> waiting,
+             Array1<std::int64_t> counters, Array1<double> seconds) {
+    const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.problems.size();
+    for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), open.shape_ptr()})
+        require(length(shape[0]) == length(problems) && length(shape[1]) == length(n),
+                "alpha, g and open must be problems x members");
+    require(waiting.shape(0) == problems && counters.shape(0) == 7 && seconds.shape(0) == 3,
+            "counters do not fit");
+    std::vector<Example> examples;
+    for (std::size_t s = 0; s < n; ++s)
+        examples.push_back({batch.batch.ids[s], batch.batch.label[s], batch.batch.cost[s]});
+    L.D.restore(batch.batch.X, examples.data(), alpha.data(), g.data(), open.data());
+    for (std::size_t c = 0; c < problems; ++c) L.D.problems[c].waiting = waiting.data()[c];
+    const std::int64_t* k = counters.data();
+    const double* t = seconds.data();
+    L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], t[0], t[1], t[2]};
+}
+
+template <class T>
+void bind_lasvm(nb::module_& m, const char* name) {
+    using L = Lasvm<T>;
+    nb::class_<L>(m, name)
+        .def("__init__",
+             [](L* self, const Kernel& kernel, nb::object callable, Index problems, Index features,
+                bool sparse, const LasvmSettings& settings, Index cache_bytes,
+                std::vector<double> center) {
+                 new (self) L(Dual<T>(Members<T>(features, sparse),
+                                      KernelBlocks<T>(kernel, block_kernel(callable)), problems,
+                                      cache_bytes),
+                              settings, std::move(center));
+             },
+             nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
+             nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"))
+        .def("learn",
+             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
+                 nb::gil_scoped_release released;
+                 return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
+             },
+             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
+        .def("finish",
+             [](L& self, double tol, double seconds) {
+                 nb::gil_scoped_release released;
+                 return self.finish(tol, seconds);
+             },
+             nb::arg("tol"), nb::arg("seconds"))
+        .def("decision",
+             [](const L& self, const BoundBatch& batch) {
+                 const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.problems.size();
+                 std::vector<double> out(n * p);
+                 {
+                     nb::gil_scoped_release released;
+                     self.decision(batch.batch.X, out.data());
+                 }
+                 return numpy(out.data(), {n, p});
+             },
+             nb::arg("batch"))
+        .def("check", [](L& self, double tolerance) { self.D.check(tolerance); },
+             nb::arg("tolerance"))
+        .def("regrade", [](L& self) { self.D.regrade(); })
+        .def("state", [](const L& self) { return export_state(self); })
+        .def("restore", &restore<T>, nb::arg("batch"), nb::arg("alpha"), nb::arg("g"),
+             nb::arg("open"), nb::arg("waiting"), nb::arg("counters"), nb::arg("seconds"))
+        .def("bias",
+             [](const L& self) {
+                 std::vector<double> out;
+                 for (const Problem& P : self.D.problems) out.push_back(P.bias());
+                 return numpy(out);
+             })
+        .def("delta",
+             [](const L& self) {
+                 std::vector<double> out;
+                 for (const Problem& P : self.D.problems) out.push_back(P.extremes.delta());
+                 return numpy(out);
+             })
+        .def("objective",
+             [](const L& self) {
+                 std::vector<double> out;
+                 for (Index c = 0; c < count(self.D.problems); ++c)
+                     out.push_back(self.D.objective(c));
+                 return numpy(out);
+             })
+        .def_prop_ro("beyond", [](const L& self) { return self.beyond(); })
+        .def_prop_ro("size", [](const L& self) { return self.D.size(); })
+        .def_prop_ro("bytes", [](const L& self) { return self.D.members.bytes(); });
+}
+
+template <class V>
+void bind_matrix(nb::class_<BoundBatch>& c) {
+    c.def("__init__",
+          [](BoundBatch* self, Array2<V> X) {
+              new (self) BoundBatch{{BoundBatch::dense(X)}, nb::cast(X)};
+          },
+          nb::arg("X").noconvert());
+    c.def("__init__",
+          [](BoundBatch* self, Array1<V> data, Array1<std::int32_t> indices,
+             Array1<std::int64_t> indptr, Index cols) {
+              new (self) BoundBatch{{BoundBatch::csr(data, indices, indptr, cols)},
+                                    nb::make_tuple(data, indices, indptr)};
+          },
+          nb::arg("data").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("indptr").noconvert(), nb::arg("cols"));
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The native core of marginwise: kernel blocks, the dual state and LASVM.";
+    m.def("cpu", [] { return std::string(table().name); },
+          "Instruction set in use (MARGINWISE_CPU chooses another).");
+    m.def("cpu_choices", &cpu_choices, "Instruction sets that this processor offers.");
+
+    nb::class_<Kernel>(m, "Kernel")
+        .def("__init__",
+             [](Kernel* self, const std::string& kind, double gamma, double coef0, int degree) {
+                 new (self) Kernel{kind_named(kind), gamma, coef0, degree};
+             },
+             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
+
+    nb::class_<LasvmSettings>(m, "LasvmSettings")
+        .def(nb::init<>())
+        .def_rw("tau", &LasvmSettings::tau)
+        .def_rw("reprocess", &LasvmSettings::reprocess)
+        .def_rw("reprocess_each", &LasvmSettings::reprocess_each)
+        .def_rw("delta_max", &LasvmSettings::delta_max)
+        .def_rw("norm_limit", &LasvmSettings::norm_limit)
+        .def_rw("threads", &LasvmSettings::threads);
+
+    nb::class_<BoundBatch> batch(m, "Batch");
+    bind_matrix<float>(batch);
+    bind_matrix<double>(batch);
+    batch.def("label", &BoundBatch::label, nb::arg("labels").noconvert(),
+              nb::arg("costs").noconvert(), nb::arg("ids").noconvert());
+
+    bind_lasvm<float>(m, "Lasvm32");
+    bind_lasvm<double>(m, "Lasvm64");
+}

@@ -1,0 +1,279 @@
+// LASVM: online support vector machines [bordes2005, section 3].
+//
+//   paper        here                         paper        here
+//   S            open members of a problem    A, B         lo, hi
+//   alpha, g     Problem::alpha, Problem::g   delta, b     extremes.delta(), bias()
+//   tau          Settings::tau                k            example r of a block
+//
+// DEPARTS: PROCESS judges an example before it is inserted, so that one which makes no violating
+//          pair never enters; the paper inserts it and lets REPROCESS evict it.
+// DEPARTS: while the extreme that an example would pair with does not exist (a stream that starts
+//          with one class), the example is inserted and waits, up to kMostWaiting a problem.
+// DEPARTS: REPROCESS never evicts the two members that are the extremes.
+// DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
+#pragma once
+
+#include "marginwise/active_set.hpp"
+#include "marginwise/block.hpp"
+
+namespace marginwise {
+
+constexpr Index kByGap = -1;
+
+struct LasvmSettings {
+    double tau = 1e-3;
+    Index reprocess = 1;          // REPROCESS steps after a PROCESS; kByGap: see by_gap()
+    bool reprocess_each = false;  // after every example, not only after those that were inserted
+    double delta_max = -1.0;      // repeat REPROCESS until delta <= delta_max; negative: do not
+    double norm_limit = 1e300;    // largest |x|^2 that the precision of T is good for
+    Index threads = 1;
+};
+
+template <class T>
+class Lasvm {
+public:
+    static constexpr Index kMostWaiting = 1024;
+
+    Lasvm(Dual<T> dual, LasvmSettings settings, std::vector<double> center)
+        : D(std::move(dual)), settings_(settings), center_(std::move(center)) {}
+    Lasvm(const Lasvm&) = delete;
+    Lasvm& operator=(const Lasvm&) = delete;
+
+    Dual<T> D;
+
+    // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
+    // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
+    // sequence of examples alone, not on how it is cut into calls.
+    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds);
+
+    // Repeats REPROCESS until delta <= tau, or until `seconds` have passed; tells whether it is
+    // done. Then the members that no problem needs are removed.
+    bool finish(double tau, double seconds);
+
+    // decision[r * problems + c] = f_c(x_r), for all rows of X.
+    void decision(const Matrix& X, double* decision) const;
+
+    // Whether the last call stopped at a row beyond norm_limit.
+    bool beyond() const { return beyond_; }
+
+    const LasvmSettings& settings() const { return settings_; }
+    const std::vector<double>& center() const { return center_; }
+
+private:
+    bool process(Index c, const Example& k, Block<T>& block, Index r, Index& s);
+    bool reprocess(Index c);
+    void evict(Index c);
+    void by_gap(Index c, double target);
+    void learn_example(const Example& k, Block<T>& block, Index r);
+
+    LasvmSettings settings_;
+    std::vector<double> center_;
+    Block<T> blocks_[2];
+    bool beyond_ = false;
+};
+
+// LASVM PROCESS(k) in problem c; k is row r of the block. `s` is its position among the members, or
+// kNone; set where k becomes a member. Tells whether alpha changed.
+template <class T>
+bool Lasvm<T>::process(Index c, const Example& k, Block<T>& block, Index r, Index& s) {
+    Problem& P = D.problems[usize(c)];
+    if (s != kNone && P.open[usize(s)]) return false;                               // 1
+    const double y = D.sign(c, k.label);
+    const double f = table().dot(P.alpha.data(), block.row(r), padded(D.size()));
+    const double g = y - f;                                                         // 2
+    const Index partner = y > 0 ? P.extremes.j : P.extremes.i;                      // 3
+    const double gap = y > 0 ? g - P.extremes.g_min : P.extremes.g_max - g;
+    const bool waits = partner == kNone;
+    if (waits ? P.waiting >= kMostWaiting : gap <= settings_.tau) return false;     // 4
+    ++D.stats.process;
+    if (s == kNone) {
+        s = D.append(block.rows, r, k, block.row(r));
+        block.valid[usize(r)] = D.size();
+    }
+    D.keep_row(s, block.row(r));
+    D.open(c, s, g);
+    if (waits) {
+        ++P.waiting;
+        return false;
+    }
+    y > 0 ? move_pair(D, c, s, partner) : move_pair(D, c, partner, s);              // 5
+    return true;
+}
+
+// LASVM REPROCESS in problem c. Tells whether alpha changed.
+template <class T>
+bool Lasvm<T>::reprocess(Index c) {
+    const simd::Extremes e = D.problems[usize(c)].extremes;                         // 1
+    if (!e.both() || e.delta() <= settings_.tau) return false;                      // 2
+    ++D.stats.reprocess;
+    move_pair(D, c, e.i, e.j);                                                      // 3
+    evict(c);                                                                       // 4
+    return true;                                                                    // 5: bias()
+}
+
+// REPROCESS, step 4: blatant non support vectors leave the problem.
+template <class T>
+void Lasvm<T>::evict(Index c) {
+    Problem& P = D.problems[usize(c)];
+    const simd::Extremes e = P.extremes;
+    if (!e.both()) return;
+    const auto stays = [&](Index s) {
+        if (P.alpha[usize(s)] != 0.0) return false;  // stays a member, but is idle no more
+        const bool positive = P.hi[usize(s)] > 0.0;
+        const double g = P.g[usize(s)];
+        if (s == e.i || s == e.j || (positive ? g > e.g_min : g < e.g_max)) return true;
+        D.close(c, s);
+        return false;
+    };
+    Index kept = 0;
+    for (const Index s : P.idle) {
+        if (stays(s)) P.idle[usize(kept++)] = s;
+        else P.listed[usize(s)] = 0;
+    }
+    P.idle.resize(usize(kept));
+}
+
+// The gap between primal and dual over the members, and its target before PROCESS
+// [ertekin2011, eq. 8 and 9], with the bias taken off g.
+inline double gap_of(const Problem& P) {
+    const double b = P.bias();
+    double gap = 0;
+    for (std::size_t s = 0; s < P.g.size(); ++s) {
+        const double g = P.g[s] - b;
+        gap += std::max(P.lo[s] * g, P.hi[s] * g) - P.alpha[s] * g;
+    }
+    return gap;
+}
+inline double gap_target(const Problem& P) {
+    const double b = P.bias();
+    double sum = 0, squares = 0, members = 0;
+    for (std::size_t s = 0; s < P.g.size(); ++s) {
+        const double h = (P.lo[s] + P.hi[s]) * (P.g[s] - b);  // one side of the box is 0
+        sum += h;
+        squares += h * h;
+        members += P.open[s];
+    }
+    return members > 0 ? std::sqrt(std::max(0.0, squares - sum * sum / members)) : 0.0;
+}
+
+// REPROCESS until the gap is within its target, as LASVM-G does [ertekin2011].
+template <class T>
+void Lasvm<T>::by_gap(Index c, double target) {
+    while (gap_of(D.problems[usize(c)]) > target && reprocess(c)) {}
+}
+
+template <class T>
+void Lasvm<T>::learn_example(const Example& k, Block<T>& block, Index r) {
+    Index s = D.members.find(k.id);
+    if (block.valid[usize(r)] < D.size()) {
+        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+        block.valid[usize(r)] = D.size();
+    }
+    for (Index c = 0; c < count(D.problems); ++c) {
+        const bool gaps = settings_.reprocess == kByGap;
+        const double target = gaps ? gap_target(D.problems[usize(c)]) : 0.0;
+        const bool processed = process(c, k, block, r, s);
+        if (!processed && !settings_.reprocess_each) continue;
+        if (gaps) by_gap(c, std::max(k.cost, target));
+        for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {}
+        if (settings_.delta_max >= 0)
+            while (D.problems[usize(c)].extremes.delta() > settings_.delta_max && reprocess(c)) {}
+    }
+}
+
+template <class T>
+Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    const Stopwatch whole(D.stats.learn_seconds);
+    const Deadline deadline(seconds);
+    Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);
+    BlockProduct<T> product(D, crew);
+    Index read = 0, learned = 0;
+    beyond_ = false;
+    const auto read_next = [&](Block<T>& block) {
+        const Index rows = std::min(n - read, Block<T>::rows_for(D.size()));
+        block.read(batch, order + read, rows, center_, D.size());
+        const Index within = block.rows_within(settings_.norm_limit);
+        if (within < rows) {
+            beyond_ = true;
+            n = read + within;
+            block.read(batch, order + read, within, center_, D.size());
+        }
+        read += within;
+    };
+    Block<T>* now = &blocks_[0];
+    Block<T>* next = &blocks_[1];
+    read_next(*now);
+    while (true) {
+        {
+            const Stopwatch phase(D.stats.product_seconds);
+            product.finish(*now);
+        }
+        const bool more = read < n && !deadline.passed();
+        if (more) {
+            read_next(*next);
+            product.start(*next);
+        }
+        Index members_before = D.size();
+        for (Index r = 0; r < now->size(); ++r) {
+            const std::int64_t row = now->source[usize(r)];
+            learn_example({batch.ids[row], batch.label[row], batch.cost[row]}, *now, r);
+            ++learned;
+            if (!D.wants_compaction()) continue;
+            product.wait();
+            const std::vector<Index> keep = D.compact();
+            now->compact(keep);
+            members_before = 0;
+            if (more) next->compact(keep);
+        }
+        if (!more) return learned;
+        D.tend_rows(members_before);
+        std::swap(now, next);
+    }
+}
+
+template <class T>
+bool Lasvm<T>::finish(double tau, double seconds) {
+    const Stopwatch whole(D.stats.finish_seconds);
+    const Deadline deadline(seconds);
+    for (Index c = 0; c < count(D.problems); ++c) {
+        const simd::Extremes& e = D.problems[usize(c)].extremes;
+        while (e.both() && e.delta() > tau) {
+            ActiveSet<T> active(D, c);
+            const bool done = active.solve(tau, deadline);
+            active.apply();
+            if (!done) return false;
+        }
+        evict(c);
+    }
+    if (D.dead > 0) D.compact();
+    return true;
+}
+
+template <class T>
+void Lasvm<T>::decision(const Matrix& X, double* decision) const {
+    constexpr Index kRows = 256;
+    const Index n = rows_of(X), problems = count(D.problems);
+    Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);
+    crew.run((n + kRows - 1) / kRows, [&](Index task, Index) {
+        const Index first = task * kRows, rows = std::min(kRows, n - first);
+        std::vector<std::int64_t> order(usize(rows));
+        std::iota(order.begin(), order.end(), first);
+        Rows<T> block;
+        Scratch<T> scratch;
+        Array<float> k(usize(rows * kLanes));
+        block.read(X, order.data(), rows, center_);
+        for (Index r = 0; r < rows; ++r)
+            for (Index c = 0; c < problems; ++c)
+                decision[(first + r) * problems + c] = D.problems[usize(c)].bias();
+        for (Index t = 0; t < tiles_for(D.size()); ++t) {
+            D.kernel.values(block, 0, rows, D.members.tile(t), scratch, k.data(), kLanes);
+            for (Index r = 0; r < rows; ++r)
+                for (Index c = 0; c < problems; ++c)
+                    decision[(first + r) * problems + c] +=
+                        table().dot(D.problems[usize(c)].alpha.data() + t * kLanes,
+                                    k.data() + r * kLanes, kLanes);
+        }
+    });
+}
+
+}  // namespace marginwise

@@ -1,0 +1,110 @@
+// Upcoming examples against the members, computed ahead in one product.
+#pragma once
+
+#include "marginwise/dual.hpp"
+#include "marginwise/threads.hpp"
+
+namespace marginwise {
+
+// Labelled examples that somebody else owns. cost[r] is C times the weight of row r.
+struct Batch {
+    Matrix X;
+    const std::int32_t* label = nullptr;
+    const double* cost = nullptr;
+    const std::int64_t* ids = nullptr;
+};
+
+template <class T>
+struct Block {
+    // INVARIANT  values[r * stride + s] == K(row r, member s) for s < valid[r]
+    Rows<T> rows;
+    std::vector<std::int64_t> source;  // row of the batch
+    Array<float> values;
+    Index stride = 0;
+    std::vector<Index> valid;
+
+    Index size() const { return rows.n; }
+    float* row(Index r) { return values.data() + r * stride; }
+
+    // How many examples to look ahead: enough for the tiles to be reused, few enough for the
+    // values to stay small. The model does not depend on it.
+    static Index rows_for(Index members) {
+        constexpr Index kBytes = 16 << 20;
+        return std::clamp<Index>(kBytes / (4 * std::max<Index>(members, 1)), 64, 256);
+    }
+
+    void read(const Batch& batch, const std::int64_t* order, Index n,
+              const std::vector<double>& center, Index members) {
+        source.assign(order, order + n);
+        rows.read(batch.X, order, n, center);
+        // Room for all that may be inserted while this block and the one before it are learned;
+        // an odd number of cache lines, so that rows do not fall on each other in the cache.
+        stride = padded(members + 2 * rows_for(members) + kLanes) + 16;
+        if (count(values) < n * stride) values.resize(usize(n * stride), 0.0f);
+        valid.assign(usize(n), 0);
+    }
+
+    // How many rows come before the first with |x|^2 > limit.
+    Index rows_within(double limit) const {
+        Index r = 0;
+        while (r < size() && static_cast<double>(rows.norms[usize(r)]) <= limit) ++r;
+        return r;
+    }
+
+    void compact(const std::vector<Index>& keep) {
+        for (Index r = 0; r < size(); ++r)
+            valid[usize(r)] = RowCache::gather(row(r), valid[usize(r)], keep);
+    }
+};
+
+// Computes blocks with a crew. One block may be under way while the members grow.
+template <class T>
+class BlockProduct {
+public:
+    BlockProduct(Dual<T>& D, Crew& crew) : D_(D), crew_(crew), scratch_(usize(crew.threads())) {}
+
+    // Begins the product of `block` with the full tiles of members; they must not be compacted
+    // before finish().
+    void start(Block<T>& block) { begin(block, D_.size() / kLanes); }
+
+    // Completes what start() began, then the product with all members taken in since.
+    void finish(Block<T>& block) {
+        wait();
+        begin(block, tiles_for(D_.size()));
+        wait();
+        block.valid.assign(block.valid.size(), D_.size());
+    }
+
+    // Completes what start() began.
+    void wait() {
+        if (!under_way_) return;
+        crew_.finish();
+        under_way_->valid.assign(under_way_->valid.size(), promised_);
+        under_way_ = nullptr;
+    }
+
+private:
+    void begin(Block<T>& block, Index tiles) {
+        const Index first = block.size() == 0 ? tiles : block.valid[0] / kLanes;
+        if (first >= tiles) return;
+        members_.clear();
+        for (Index t = first; t < tiles; ++t) members_.push_back(&D_.members.tile(t));
+        promised_ = std::min(tiles * kLanes, D_.size());
+        D_.stats.kernel_evaluations += block.size() * (promised_ - block.valid[0]);
+        under_way_ = &block;
+        crew_.start(count(members_), [this, &block, first](Index k, Index worker) {
+            D_.kernel.values(block.rows, 0, block.size(), *members_[usize(k)],
+                             scratch_[usize(worker)], block.row(0) + (first + k) * kLanes,
+                             block.stride);
+        });
+    }
+
+    Dual<T>& D_;
+    Crew& crew_;
+    std::vector<Scratch<T>> scratch_;
+    std::vector<const Tile<T>*> members_;
+    Block<T>* under_way_ = nullptr;
+    Index promised_ = 0;
+};
+
+}  // namespace marginwise

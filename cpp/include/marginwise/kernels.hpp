@@ -1,0 +1,150 @@
+// Kernel values in blocks: a block of examples against a tile of members.
+#pragma once
+
+#include <cmath>
+#include <stdexcept>
+
+#include "marginwise/members.hpp"
+
+namespace marginwise {
+
+// What one thread needs to compute blocks; reused from call to call.
+template <class T>
+struct Scratch {
+    Array<T> dots;
+    Array<T> packed;                   // a sparse tile spread over the features it has
+    std::vector<std::uint32_t> slot;   // feature -> row of `packed`; 0 is a row of zeros
+    std::vector<std::uint32_t> offset;
+    Array<T> scattered;                // one example over all features
+};
+
+template <class T>
+class KernelBlocks {
+public:
+    explicit KernelBlocks(const Kernel& kernel, BlockKernel callable = nullptr)
+        : kernel_(kernel), callable_(std::move(callable)) {}
+
+    const Kernel& kernel() const { return kernel_; }
+    bool is_callable() const { return kernel_.kind == KernelKind::callable; }
+
+    // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends on
+    // its two examples alone. Cost: rows * kLanes kernel values.
+    void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
+                Scratch<T>& scratch, float* out, Index stride) const {
+        if (is_callable()) return call(block, first, rows, tile, out, stride);
+        scratch.dots.resize(usize(rows * kLanes));
+        if (tile.sparse()) dots_sparse(block, first, rows, tile, scratch);
+        else if (block.lists)
+            products<T>().dots_lists(lists_of(block, first, block.offset.data()), rows,
+                                     tile.dense.data(), scratch.dots.data());
+        else
+            products<T>().dots_dense(block.dense.data() + first * block.d, rows, block.d,
+                                     tile.dense.data(), scratch.dots.data());
+        products<T>().transform(kernel_, scratch.dots.data(), block.norms.data() + first, rows,
+                                tile.norms.data(), out, stride);
+    }
+
+    // K(x, x) for row r.
+    double diagonal(const Rows<T>& block, Index r) const {
+        if (is_callable()) {
+            std::vector<double> x = dense_row(block, r);
+            double value = 0;
+            callable_(x.data(), 1, x.data(), 1, block.d, &value);
+            return static_cast<double>(static_cast<float>(value));
+        }
+        Array<T> dots(usize(kLanes), block.norms[usize(r)]);
+        Array<float> out(usize(kLanes));
+        products<T>().transform(kernel_, dots.data(), block.norms.data() + r, 1, dots.data(),
+                                out.data(), kLanes);
+        return static_cast<double>(out[0]);
+    }
+
+private:
+    static simd::Lists<T> lists_of(const Rows<T>& block, Index first,
+                                   const std::uint32_t* offset) {
+        return {offset, block.value.data(), block.cut.data() + first * block.stride, block.stride,
+                block.chunks()};
+    }
+
+    void dots_sparse(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
+                     Scratch<T>& scratch) const {
+        if (rows < 4) return dots_scattered(block, first, rows, tile, scratch);
+        pack(block.d, tile, scratch);
+        scratch.offset.resize(block.index.size());
+        for (Index p = block.begin_of(first); p < block.end_of(first + rows - 1); ++p)
+            scratch.offset[usize(p)] = scratch.slot[block.index[usize(p)]];
+        products<T>().dots_lists(lists_of(block, first, scratch.offset.data()), rows,
+                                 scratch.packed.data(), scratch.dots.data());
+        for (const std::uint32_t feature : tile.index) scratch.slot[feature] = 0;
+    }
+
+    // Gives each feature of the tile a row of kLanes values, as in a dense tile.
+    static void pack(Index d, const Tile<T>& tile, Scratch<T>& scratch) {
+        scratch.slot.resize(usize(d), 0u);
+        std::uint32_t used = kLanes;
+        for (const std::uint32_t feature : tile.index)
+            if (scratch.slot[feature] == 0) {
+                scratch.slot[feature] = used;
+                used += kLanes;
+            }
+        scratch.packed.assign(used, T(0));
+        for (Index lane = 0; lane < tile.used; ++lane)
+            for (Index p = tile.begin[usize(lane)]; p < tile.begin[usize(lane + 1)]; ++p)
+                scratch.packed[scratch.slot[tile.index[usize(p)]] + usize(lane)] =
+                    tile.value[usize(p)];
+    }
+
+    // For a row or two, packing would cost more than it saves.
+    static void dots_scattered(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
+                               Scratch<T>& scratch) {
+        scratch.scattered.resize(usize(block.d), T(0));
+        for (Index r = 0; r < rows; ++r) {
+            const Index begin = block.begin_of(first + r), end = block.end_of(first + r);
+            for (Index p = begin; p < end; ++p)
+                scratch.scattered[block.index[usize(p)]] = block.value[usize(p)];
+            T* dots = scratch.dots.data() + r * kLanes;
+            std::fill(dots, dots + kLanes, T(0));
+            for (Index lane = 0; lane < tile.used; ++lane) {
+                const Index from = tile.begin[usize(lane)];
+                dots[lane] = products<T>().dot_gather(
+                    tile.index.data() + from, tile.value.data() + from,
+                    tile.begin[usize(lane + 1)] - from, scratch.scattered.data());
+            }
+            for (Index p = begin; p < end; ++p) scratch.scattered[block.index[usize(p)]] = T(0);
+        }
+    }
+
+    static std::vector<double> dense_row(const Rows<T>& block, Index r) {
+        std::vector<double> x(usize(block.d), 0.0);
+        if (block.lists)
+            for (Index p = block.begin_of(r); p < block.end_of(r); ++p)
+                x[block.index[usize(p)]] = static_cast<double>(block.value[usize(p)]);
+        else
+            for (Index k = 0; k < block.d; ++k)
+                x[usize(k)] = static_cast<double>(block.dense[usize(r * block.d + k)]);
+        return x;
+    }
+
+    void call(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile, float* out,
+              Index stride) const {
+        const Index d = block.d, lanes = tile.used;
+        std::vector<double> a, b(usize(lanes * d)), k(usize(rows * lanes));
+        for (Index r = 0; r < rows; ++r) {
+            const std::vector<double> x = dense_row(block, first + r);
+            a.insert(a.end(), x.begin(), x.end());
+        }
+        for (Index feature = 0; feature < d; ++feature)
+            for (Index lane = 0; lane < lanes; ++lane)
+                b[usize(lane * d + feature)] =
+                    static_cast<double>(tile.dense[usize(feature * kLanes + lane)]);
+        callable_(a.data(), rows, b.data(), lanes, d, k.data());
+        for (Index r = 0; r < rows; ++r)
+            for (Index lane = 0; lane < lanes; ++lane)
+                out[r * stride + lane] = static_cast<float>(k[usize(r * lanes + lane)]);
+    }
+
+    Kernel kernel_;
+    BlockKernel callable_;
+};
+
+}  // namespace marginwise

@@ -1,0 +1,168 @@
+// The features of the members, in tiles of kLanes.
+//
+// A tile of a dense store is feature-major, so that one feature of one example meets kLanes
+// members in a few multiply-adds. A tile of a sparse store keeps lists of nonzeros and is spread
+// out only for the length of one block product, and only over the features it has: no dense copy
+// of wide data is ever kept. Both give the same bits.
+//
+// Tiles never move and a full tile never changes until compact(), so another thread may read full
+// tiles while members are appended.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "marginwise/rows.hpp"
+
+namespace marginwise {
+
+template <class T>
+struct Tile {
+    Array<T> dense;                     // feature k of lane l at [k * kLanes + l]; or
+    std::vector<std::uint32_t> index;   // nonzeros, lane by lane
+    std::vector<T> value;
+    std::vector<Index> begin;           // lane l has entries [begin[l], begin[l + 1])
+    Array<T> norms;
+    Index used = 0;                     // lanes that hold a member
+
+    Tile(Index d, bool sparse) : norms(usize(kLanes), T(0)) {
+        if (sparse) begin.assign(1, 0);
+        else dense.assign(usize(d * kLanes), T(0));
+    }
+    bool sparse() const { return !begin.empty(); }
+    Index bytes() const {
+        return count(dense) * Index(sizeof(T)) + count(value) * Index(sizeof(T) + 4) +
+               kLanes * Index(sizeof(T) + 8);
+    }
+};
+
+template <class T>
+class Members {
+public:
+    // INVARIANT  ids[s] is the example at position s, and find(ids[s]) == s unless forgotten
+    //            lanes beyond size() are zero
+    Members(Index d, bool sparse) : d_(d), sparse_(sparse) {}
+
+    Index size() const { return count(ids); }
+    Index features() const { return d_; }
+    bool sparse() const { return sparse_; }
+    const Tile<T>& tile(Index t) const { return *tiles_[usize(t)]; }
+    T norm(Index s) const { return tile(s / kLanes).norms[usize(s % kLanes)]; }
+
+    // Position of example `id`, or kNone.
+    Index find(std::int64_t id) const {
+        const auto found = position_.find(id);
+        return found == position_.end() ? kNone : found->second;
+    }
+
+    // Example ids[s] may be appended anew; the member at s only waits to be compacted away.
+    void forget(Index s) { position_.erase(ids[usize(s)]); }
+
+    // Appends row r as example `id`; returns its position.
+    Index append(const Rows<T>& rows, Index r, std::int64_t id) {
+        const Index s = size(), lane = s % kLanes;
+        if (lane == 0) tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
+        Tile<T>& tile = *tiles_.back();
+        tile.norms[usize(lane)] = rows.norms[usize(r)];
+        if (rows.lists) {
+            for (Index p = rows.begin_of(r); p < rows.end_of(r); ++p)
+                put(tile, lane, rows.index[usize(p)], rows.value[usize(p)]);
+        } else {
+            for (Index k = 0; k < d_; ++k)
+                put(tile, lane, static_cast<std::uint32_t>(k), rows.dense[usize(r * d_ + k)]);
+        }
+        if (sparse_) tile.begin.push_back(count(tile.value));
+        tile.used = lane + 1;
+        ids.push_back(id);
+        position_.emplace(id, s);
+        return s;
+    }
+
+    // Member s as a block of one row.
+    void extract(Index s, Rows<T>& row) const {
+        const Tile<T>& from = tile(s / kLanes);
+        const Index lane = s % kLanes;
+        if (sparse_) {
+            const Index begin = from.begin[usize(lane)];
+            row.read_lists(d_, from.index.data() + begin, from.value.data() + begin,
+                           from.begin[usize(lane + 1)] - begin);
+            return;
+        }
+        std::vector<std::uint32_t> index;
+        std::vector<T> value;
+        for (Index k = 0; k < d_; ++k) {
+            const T x = from.dense[usize(k * kLanes + lane)];
+            if (x == T(0)) continue;
+            index.push_back(static_cast<std::uint32_t>(k));
+            value.push_back(x);
+        }
+        row.read_lists(d_, index.data(), value.data(), count(value));
+    }
+
+    // Keeps the members at positions keep[0] < keep[1] < ..., in that order.
+    void compact(const std::vector<Index>& keep) {
+        Members kept(d_, sparse_);
+        for (Index first = 0; first < count(keep); first += kLanes) {
+            kept.tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
+            gather(*kept.tiles_.back(), keep.data() + first,
+                   std::min(kLanes, count(keep) - first));
+        }
+        for (const Index s : keep) {
+            kept.position_.emplace(ids[usize(s)], kept.size());
+            kept.ids.push_back(ids[usize(s)]);
+        }
+        *this = std::move(kept);
+    }
+
+    Index bytes() const {
+        Index total = size() * Index(sizeof(std::int64_t) * 4);
+        for (const auto& tile : tiles_) total += tile->bytes();
+        return total;
+    }
+
+    std::vector<std::int64_t> ids;
+
+private:
+    // Fills an empty tile with the members at from[0..n).
+    void gather(Tile<T>& to, const Index* from, Index n) const {
+        for (Index lane = 0; lane < n; ++lane) {
+            const Tile<T>& source = tile(from[lane] / kLanes);
+            const Index l = from[lane] % kLanes;
+            to.norms[usize(lane)] = source.norms[usize(l)];
+            if (!sparse_) continue;
+            const auto range = [&](const auto& v) {
+                return std::make_pair(v.begin() + source.begin[usize(l)],
+                                      v.begin() + source.begin[usize(l + 1)]);
+            };
+            const auto [index, index_end] = range(source.index);
+            const auto [value, value_end] = range(source.value);
+            to.index.insert(to.index.end(), index, index_end);
+            to.value.insert(to.value.end(), value, value_end);
+            to.begin.push_back(count(to.value));
+        }
+        to.used = n;
+        if (sparse_) return;
+        const T* at[kLanes];
+        for (Index lane = 0; lane < n; ++lane)
+            at[lane] = tile(from[lane] / kLanes).dense.data() + from[lane] % kLanes;
+        for (Index k = 0; k < d_ * kLanes; k += kLanes)
+            for (Index lane = 0; lane < n; ++lane) to.dense[usize(k + lane)] = at[lane][k];
+    }
+
+    void put(Tile<T>& tile, Index lane, std::uint32_t feature, T x) {
+        if (sparse_) {
+            if (x == T(0)) return;
+            tile.index.push_back(feature);
+            tile.value.push_back(x);
+        } else {
+            tile.dense[usize(static_cast<Index>(feature) * kLanes + lane)] = x;
+        }
+    }
+
+    Index d_;
+    bool sparse_;
+    std::vector<std::unique_ptr<Tile<T>>> tiles_;
+    std::unordered_map<std::int64_t, Index> position_;
+};
+
+}  // namespace marginwise

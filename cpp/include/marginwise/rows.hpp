@@ -1,0 +1,171 @@
+// A block of examples in the form in which they are multiplied: dense rows, or lists of nonzeros
+// where enough of the features are zero for skipping them to pay.
+#pragma once
+
+#include <numeric>
+
+#include "marginwise/dispatch.hpp"
+#include "marginwise/types.hpp"
+
+namespace marginwise {
+
+template <class T>
+const simd::ProductTable<T>& products() {
+    if constexpr (sizeof(T) == sizeof(float)) return table().f32;
+    else return table().f64;
+}
+
+template <class T>
+struct Rows {
+    // INVARIANT  lists: row r has entries [cut[r * stride], cut[(r + 1) * stride - 1]), features
+    //                   ascending, and dense is empty unless the input was dense
+    //            else:  dense[r * d + k] is feature k of row r
+    //            norms[r] == x_r . x_r, summed in the order of the features
+    Index n = 0;
+    Index d = 0;
+    bool lists = false;
+    Array<T> dense;
+    std::vector<std::uint32_t> index;   // feature of each entry
+    std::vector<std::uint32_t> offset;  // the same times kLanes
+    std::vector<T> value;
+    std::vector<std::uint32_t> cut;
+    Index stride = 1;
+    Array<T> norms;
+
+    // Features in a chunk: its part of a tile should fit the first-level cache.
+    static constexpr Index kChunk = 28 * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
+    // Rows wider than this many chunks are too sparse to gain by chunks.
+    static constexpr Index kMostChunks = 16;
+    // Below this density the zero-skipping product is the faster one.
+    static constexpr double kSkipBelow = 0.35;
+
+    Index chunks() const { return stride - 1; }
+    Index begin_of(Index r) const { return cut[usize(r * stride)]; }
+    Index end_of(Index r) const { return cut[usize(r * stride + stride - 1)]; }
+    double density() const {
+        return n * d == 0 ? 1.0
+                          : static_cast<double>(value.size()) / static_cast<double>(n * d);
+    }
+
+    // Takes rows order[0..n) of X, less `center` (dense input only; empty for none).
+    void read(const Matrix& X, const std::int64_t* order, Index count_,
+              const std::vector<double>& center) {
+        reset(count_, cols_of(X));
+        std::visit([&](const auto& view) { read_view(view, order, center); }, X);
+        measure();
+    }
+
+    // One row, given by its nonzeros.
+    void read_lists(Index d_, const std::uint32_t* features, const T* values, Index entries) {
+        reset(1, d_);
+        lists = true;
+        start_row();
+        for (Index p = 0; p < entries; ++p) push(features[p], values[p]);
+        end_row();
+        measure();
+    }
+
+private:
+    void reset(Index n_, Index d_) {
+        n = n_;
+        d = d_;
+        lists = false;
+        const bool one_chunk = 2 * d <= 3 * kChunk || d > kMostChunks * kChunk;
+        stride = one_chunk ? 2 : 1 + (d + kChunk - 1) / kChunk;
+        dense.clear();
+        index.clear();
+        offset.clear();
+        value.clear();
+        cut.clear();
+    }
+
+    Index chunk_size() const { return chunks() == 1 ? std::max<Index>(d, 1) : kChunk; }
+
+    void start_row() { cut.push_back(static_cast<std::uint32_t>(value.size())); }
+    void push(std::uint32_t feature, T x) {
+        if (x == T(0)) return;
+        while (static_cast<Index>(feature) >= chunk_size() * (1 + open_chunk()))
+            cut.push_back(static_cast<std::uint32_t>(value.size()));
+        index.push_back(feature);
+        offset.push_back(feature * static_cast<std::uint32_t>(kLanes));
+        value.push_back(x);
+    }
+    void end_row() {
+        do cut.push_back(static_cast<std::uint32_t>(value.size()));
+        while (count(cut) % stride != 0);
+    }
+    // The chunk that the current row is being written to.
+    Index open_chunk() const { return (count(cut) - 1) % stride; }
+
+    template <class V>
+    void read_view(const DenseView<V>& view, const std::int64_t* order,
+                   const std::vector<double>& center) {
+        dense.resize(usize(n * d));
+        Index nonzero = 0;
+        for (Index r = 0; r < n; ++r) {
+            const V* from = view.data + order[r] * d;
+            T* to = dense.data() + r * d;
+            if (center.empty())
+                for (Index k = 0; k < d; ++k) to[k] = static_cast<T>(from[k]);
+            else
+                for (Index k = 0; k < d; ++k)
+                    to[k] = static_cast<T>(static_cast<double>(from[k]) - center[usize(k)]);
+            for (Index k = 0; k < d; ++k) nonzero += to[k] != T(0);
+        }
+        if (static_cast<double>(nonzero) < kSkipBelow * static_cast<double>(n * d)) {
+            list_nonzeros(nonzero);
+            dense.clear();
+        }
+    }
+
+    void list_nonzeros(Index nonzero) {
+        lists = true;
+        index.resize(usize(nonzero + 1));  // one more: every feature is written, nonzeros are kept
+        offset.resize(usize(nonzero + 1));
+        value.resize(usize(nonzero + 1));
+        std::uint32_t p = 0;
+        for (Index r = 0; r < n; ++r) {
+            const T* x = dense.data() + r * d;
+            for (Index k = 0; k < d;) {
+                cut.push_back(p);
+                for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
+                    index[p] = static_cast<std::uint32_t>(k);
+                    offset[p] = static_cast<std::uint32_t>(k * kLanes);
+                    value[p] = x[k];
+                    p += x[k] != T(0);
+                }
+            }
+            cut.push_back(p);
+        }
+        index.resize(p);
+        offset.resize(p);
+        value.resize(p);
+    }
+
+    template <class V>
+    void read_view(const CsrView<V>& view, const std::int64_t* order, const std::vector<double>&) {
+        lists = true;
+        for (Index r = 0; r < n; ++r) {
+            start_row();
+            for (std::int64_t p = view.indptr[order[r]]; p < view.indptr[order[r] + 1]; ++p)
+                push(static_cast<std::uint32_t>(view.indices[p]), static_cast<T>(view.data[p]));
+            end_row();
+        }
+    }
+
+    void measure() {
+        norms.resize(usize(n));
+        if (count(ascending) < d) {
+            ascending.resize(usize(d));
+            std::iota(ascending.begin(), ascending.end(), 0u);
+        }
+        for (Index r = 0; r < n; ++r) {
+            const T* x = lists ? value.data() + begin_of(r) : dense.data() + r * d;
+            const Index entries = lists ? end_of(r) - begin_of(r) : d;
+            norms[usize(r)] = products<T>().dot_gather(ascending.data(), x, entries, x);
+        }
+    }
+    std::vector<std::uint32_t> ascending;
+};
+
+}  // namespace marginwise

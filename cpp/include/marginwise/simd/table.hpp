@@ -1,0 +1,86 @@
+// The loops that a profile shows to be hot, behind one table of functions per instruction set.
+//
+// cpp/simd/kernels.cpp is compiled once for each set; dispatch.hpp chooses the table when the
+// library is loaded. Whatever the set, a value depends only on the numbers that went in, never on
+// the shape of the block: each dot product is one chain of multiply-adds in the order of the
+// features, so that skipping a zero, cutting a stream or adding a thread changes no bit.
+#pragma once
+
+#include "marginwise/types.hpp"
+
+namespace marginwise::simd {
+
+// The most violating pair: i = argmax g over alpha < hi, j = argmin g over alpha > lo, the first
+// index where several tie; kNone where no member qualifies.
+struct Extremes {
+    Index i = kNone;
+    Index j = kNone;
+    double g_max = -kInfinite;
+    double g_min = kInfinite;
+
+    static constexpr double kInfinite = 1e30;
+    bool both() const { return i != kNone && j != kNone; }
+    double delta() const { return both() ? g_max - g_min : 0.0; }
+};
+
+// Which coordinate gains most, and by how much (twice the gain in the dual).
+struct Best {
+    Index s = kNone;
+    double gain = 0.0;
+};
+
+// Nonzeros of a block of examples, row by row, features ascending. Entry p multiplies the kLanes
+// values that start at tile + offset[p]. Row r's entries in chunk c are [cut[r * stride + c],
+// cut[r * stride + c + 1]).
+template <class T>
+struct Lists {
+    const std::uint32_t* offset;
+    const T* value;
+    const std::uint32_t* cut;
+    Index stride;
+    Index chunks;
+};
+
+template <class T>
+struct ProductTable {
+    // dots[r * kLanes + lane] = x_r . tile_lane for `rows` dense rows of length d. The tile is
+    // feature-major: feature k of lane l at tile[k * kLanes + l].
+    void (*dots_dense)(const T* x, Index rows, Index d, const T* tile, T* dots);
+    // The same from lists of nonzeros.
+    void (*dots_lists)(const Lists<T>& lists, Index rows, const T* tile, T* dots);
+    // out[r * stride + lane] = K(x_r, tile_lane) from dots and squared norms.
+    void (*transform)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
+                      const T* lane_norms, float* out, Index stride);
+    // x . y of two lists that share `dense`, a scatter of one of them: sum of value[p] *
+    // dense[index[p]] in ascending order of p. Bit-equal to the lanes of the functions above.
+    T (*dot_gather)(const std::uint32_t* index, const T* value, Index n, const T* dense);
+};
+
+// Per-member arrays below are padded: n is a multiple of kLanes. `up` is 0 where alpha < hi and
+// -kInfinite elsewhere; `down` is 0 where alpha > lo and +kInfinite elsewhere.
+struct Table {
+    ProductTable<float> f32;
+    ProductTable<double> f64;
+    // sum_s a[s] k[s]
+    double (*dot)(const double* a, const float* k, Index n);
+    // g += a k
+    void (*add)(double* g, const float* k, double a, Index n);
+    // g -= lambda (k_i - k_j), and the extremes of the new g, in one pass.
+    Extremes (*step)(double* g, const float* k_i, const float* k_j, double lambda,
+                     const double* up, const double* down, Index n);
+    Extremes (*extremes)(const double* g, const double* up, const double* down, Index n);
+    // argmax over alpha_s > lo_s, g_s < g_i of (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) [fan2005].
+    Best (*second_order)(const double* g, const float* k_i, const double* diagonal,
+                         const double* down, double g_i, double k_ii, Index n);
+    const char* name;
+};
+
+Table baseline_table();
+#ifdef MARGINWISE_HAS_AVX2
+Table avx2_table();
+#endif
+#ifdef MARGINWISE_HAS_AVX512
+Table avx512_table();
+#endif
+
+}  // namespace marginwise::simd

@@ -1,0 +1,354 @@
+// The hot loops, written once with portable vector types and compiled once per instruction set
+// (MARGINWISE_ISA names it). Contracts are in simd/table.hpp.
+//
+// Fixed order of summation: every dot product below is a single chain of multiply-adds over
+// ascending features, kept in one lane of one accumulator. A feature that is zero adds exactly
+// nothing, so the dense and the zero-skipping product agree to the bit.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "marginwise/simd/table.hpp"
+
+#define MW_CAT2(a, b) a##b
+#define MW_CAT(a, b) MW_CAT2(a, b)
+#define MW_STRING2(a) #a
+#define MW_STRING(a) MW_STRING2(a)
+
+namespace marginwise::simd {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t kBytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t kBytes = 32;
+#else
+constexpr std::size_t kBytes = 16;
+#endif
+
+template <class T, std::size_t Bytes>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using Vec = typename VectorOf<T, kBytes>::type;
+using Doubles = Vec<double>;
+using HalfFloats = typename VectorOf<float, kBytes / 2>::type;  // as many floats as Doubles
+
+template <class T>
+constexpr Index kWidth = static_cast<Index>(kBytes / sizeof(T));
+template <class T>
+constexpr Index kVecs = kLanes / kWidth<T>;  // vectors in one feature of a tile
+
+template <class T>
+inline const Vec<T>& load(const T* p) { return *reinterpret_cast<const Vec<T>*>(p); }
+template <class T>
+inline void store(T* p, Vec<T> v) { *reinterpret_cast<Vec<T>*>(p) = v; }
+template <class T>
+inline Vec<T> all(T x) { return Vec<T>{} + x; }
+inline Doubles widen(const float* p) {
+    return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Dot products
+
+// One register block: R rows against V vectors of lanes, starting at `tile`.
+template <class T, int R, int V>
+inline void dense_block(const T* x, Index d, const T* tile, T* dots) {
+    Vec<T> sum[R][V] = {};
+    for (Index k = 0; k < d; ++k) {
+        Vec<T> member[V];
+        for (int v = 0; v < V; ++v) member[v] = load(tile + k * kLanes + v * kWidth<T>);
+        for (int r = 0; r < R; ++r) {
+            const Vec<T> xk = all(x[r * d + k]);
+            for (int v = 0; v < V; ++v) sum[r][v] += xk * member[v];
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) store(dots + r * kLanes + v * kWidth<T>, sum[r][v]);
+}
+
+template <class T>
+void dots_dense(const T* x, Index rows, Index d, const T* tile, T* dots) {
+    constexpr int V = static_cast<int>(std::min<Index>(4, kVecs<T>));
+    Index r = 0;
+    for (; r + 3 <= rows; r += 3)
+        for (Index lane = 0; lane < kLanes; lane += V * kWidth<T>)
+            dense_block<T, 3, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
+    for (; r < rows; ++r)
+        for (Index lane = 0; lane < kLanes; lane += V * kWidth<T>)
+            dense_block<T, 1, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
+}
+
+// Chunks of features keep the part of the tile in use within the first-level cache.
+template <class T>
+void dots_lists(const Lists<T>& lists, Index rows, const T* tile, T* dots) {
+    constexpr int V = static_cast<int>(std::min<Index>(8, kVecs<T>));
+    constexpr Index strip = V * kWidth<T>;
+    for (Index chunk = 0; chunk < lists.chunks; ++chunk) {
+        for (Index r = 0; r < rows; ++r) {
+            const std::uint32_t begin = lists.cut[r * lists.stride + chunk];
+            const std::uint32_t end = lists.cut[r * lists.stride + chunk + 1];
+            if (begin == end && chunk > 0) continue;
+            for (Index lane = 0; lane < kLanes; lane += strip) {
+                T* out = dots + r * kLanes + lane;
+                Vec<T> sum[V] = {};
+                if (chunk > 0)
+                    for (int v = 0; v < V; ++v) sum[v] = load(out + v * kWidth<T>);
+                for (std::uint32_t p = begin; p < end; ++p) {
+                    const Vec<T> xk = all(lists.value[p]);
+                    const T* member = tile + lists.offset[p] + lane;
+                    for (int v = 0; v < V; ++v) sum[v] += xk * load(member + v * kWidth<T>);
+                }
+                for (int v = 0; v < V; ++v) store(out + v * kWidth<T>, sum[v]);
+            }
+        }
+    }
+}
+
+// One multiply-add as the lanes above do it: fused where the instruction set fuses. (Left to
+// itself the compiler would multiply in vectors and add one by one.)
+template <class T>
+inline T multiply_add(T a, T b, T c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+template <class T>
+T dot_gather(const std::uint32_t* index, const T* value, Index n, const T* dense) {
+    T sum = 0;
+    for (Index p = 0; p < n; ++p) sum = multiply_add(value[p], dense[index[p]], sum);
+    return sum;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Kernels as functions of dot products and norms
+
+template <class T>
+struct ExpConstants;
+template <>
+struct ExpConstants<float> {
+    using Int = std::int32_t;
+    static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float ln2_hi = 0.693359375f, ln2_lo = -2.12194440e-4f;
+    static constexpr float lowest = -87.0f;
+    static constexpr int mantissa = 23, order = 7;
+};
+template <>
+struct ExpConstants<double> {
+    using Int = std::int64_t;
+    static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
+    static constexpr double ln2_hi = 6.93147180369123816490e-01;
+    static constexpr double ln2_lo = 1.90821492927058770002e-10;
+    static constexpr double lowest = -708.0;
+    static constexpr int mantissa = 52, order = 13;
+};
+
+// exp(x) for x <= 88: 2^n exp(r), |r| <= ln(2)/2, by the Taylor polynomial; a few ulp, and exactly
+// 1 at 0. Below `lowest` it is 0.
+template <class T>
+inline Vec<T> exp_of(Vec<T> x) {
+    using K = ExpConstants<T>;
+    typedef typename K::Int Ints __attribute__((vector_size(kBytes)));
+    const Vec<T> clamped = x < all(K::lowest) ? all(K::lowest) : x;
+    const Vec<T> shifted = clamped * static_cast<T>(1.44269504088896340736) + K::magic;
+    const Vec<T> n = shifted - K::magic;
+    const Vec<T> r = (clamped - n * K::ln2_hi) - n * K::ln2_lo;
+    T factorial = 1;
+    for (int k = 2; k <= K::order; ++k) factorial *= static_cast<T>(k);
+    Vec<T> p = all(1 / factorial);
+    for (int k = K::order; k >= 1; --k) {
+        factorial /= static_cast<T>(k);
+        p = p * r + 1 / factorial;
+    }
+    const Ints scaled = reinterpret_cast<Ints>(p) + (reinterpret_cast<Ints>(shifted) << K::mantissa);
+    return x < all(K::lowest) ? Vec<T>{} : reinterpret_cast<Vec<T>>(scaled);
+}
+
+template <class T>
+inline Vec<T> tanh_of(Vec<T> x) {
+    const Vec<T> bounded = x > all<T>(20) ? all<T>(20) : x;
+    return T(1) - T(2) / (exp_of<T>(bounded + bounded) + T(1));
+}
+
+template <class T>
+inline Vec<T> power_of(Vec<T> x, int degree) {
+    Vec<T> p = all<T>(1);
+    for (int k = 0; k < degree; ++k) p = p * x;
+    return p;
+}
+
+inline Vec<float> root_of(Vec<float> x) {
+    for (Index k = 0; k < kWidth<float>; ++k) x[k] = std::sqrt(x[k]);
+    return x;
+}
+inline Vec<double> root_of(Vec<double> x) {
+    for (Index k = 0; k < kWidth<double>; ++k) x[k] = std::sqrt(x[k]);
+    return x;
+}
+
+inline void store_values(float* out, Vec<float> v) { store(out, v); }
+inline void store_values(float* out, Vec<double> v) {
+    *reinterpret_cast<HalfFloats*>(out) = __builtin_convertvector(v, HalfFloats);
+}
+
+template <class T, class F>
+inline void transform_with(const T* dots, const T* row_norms, Index rows, const T* lane_norms,
+                           float* out, Index stride, F kernel) {
+    for (Index r = 0; r < rows; ++r)
+        for (Index lane = 0; lane < kLanes; lane += kWidth<T>)
+            store_values(out + r * stride + lane,
+                         kernel(load(dots + r * kLanes + lane), all(row_norms[r]),
+                                load(lane_norms + lane)));
+}
+
+template <class T>
+void transform(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
+               const T* lane_norms, float* out, Index stride) {
+    const T gamma = static_cast<T>(kernel.gamma), coef0 = static_cast<T>(kernel.coef0);
+    const int degree = kernel.degree;
+    const auto apply = [&](auto f) {
+        transform_with<T>(dots, row_norms, rows, lane_norms, out, stride, f);
+    };
+    switch (kernel.kind) {
+        case KernelKind::rbf:
+            return apply([=](Vec<T> xy, Vec<T> xx, Vec<T> yy) {
+                const Vec<T> square = (xx + yy) - (xy + xy);
+                return exp_of<T>(-gamma * (square > Vec<T>{} ? square : Vec<T>{}));
+            });
+        case KernelKind::poly:
+            return apply([=](Vec<T> xy, Vec<T>, Vec<T>) {
+                return power_of<T>(gamma * xy + coef0, degree);
+            });
+        case KernelKind::sigmoid:
+            return apply([=](Vec<T> xy, Vec<T>, Vec<T>) { return tanh_of<T>(gamma * xy + coef0); });
+        case KernelKind::cosine:
+            return apply([=](Vec<T> xy, Vec<T> xx, Vec<T> yy) {
+                const Vec<T> norms = root_of(xx) * root_of(yy);
+                return norms > Vec<T>{} ? xy / norms : Vec<T>{};
+            });
+        case KernelKind::tanimoto:
+            return apply([=](Vec<T> xy, Vec<T> xx, Vec<T> yy) {
+                const Vec<T> either = (xx + yy) - xy;
+                return either > Vec<T>{} ? xy / either : all<T>(1);
+            });
+        default:  // linear; callables never come here
+            return apply([](Vec<T> xy, Vec<T>, Vec<T>) { return xy; });
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Passes over the members
+
+constexpr Index kWide = kWidth<double>;
+constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
+
+inline double highest(Doubles v) {
+    double best = v[0];
+    for (Index k = 1; k < kWide; ++k) best = std::max(best, v[k]);
+    return best;
+}
+inline double lowest(Doubles v) {
+    double best = v[0];
+    for (Index k = 1; k < kWide; ++k) best = std::min(best, v[k]);
+    return best;
+}
+
+double dot(const double* a, const float* k, Index n) {
+    Doubles sum[4] = {};
+    for (Index s = 0; s < n; s += 4 * kWide)
+        for (int v = 0; v < 4; ++v) sum[v] += load(a + s + v * kWide) * widen(k + s + v * kWide);
+    const Doubles total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    double result = 0;
+    for (Index lane = 0; lane < kWide; ++lane) result += total[lane];
+    return result;
+}
+
+void add(double* g, const float* k, double a, Index n) {
+    for (Index s = 0; s < n; s += kWide) store(g + s, load(g + s) + a * widen(k + s));
+}
+
+// Runs `updated(s)`, the new g of members s, s+1, ..., over all members and finds its extremes.
+template <class F>
+inline Extremes scan(double* g_out, const double* g, const double* up, const double* down, Index n,
+                     F updated) {
+    Extremes best;
+    Index chunk_i = kNone, chunk_j = kNone;
+    for (Index begin = 0; begin < n; begin += kChunk) {
+        const Index end = std::min(begin + kChunk, n);
+        Doubles high = all(-2 * Extremes::kInfinite), low = all(2 * Extremes::kInfinite);
+        for (Index s = begin; s < end; s += kWide) {
+            const Doubles value = updated(s);
+            if (g_out) store(g_out + s, value);
+            const Doubles in_up = value + load(up + s), in_down = value + load(down + s);
+            high = in_up > high ? in_up : high;
+            low = in_down < low ? in_down : low;
+        }
+        const double chunk_high = highest(high), chunk_low = lowest(low);
+        if (chunk_high > best.g_max) best.g_max = chunk_high, chunk_i = begin;
+        if (chunk_low < best.g_min) best.g_min = chunk_low, chunk_j = begin;
+    }
+    constexpr double reachable = Extremes::kInfinite / 2;
+    if (best.g_max > -reachable)
+        for (best.i = chunk_i; g[best.i] + up[best.i] != best.g_max;) ++best.i;
+    if (best.g_min < reachable)
+        for (best.j = chunk_j; g[best.j] + down[best.j] != best.g_min;) ++best.j;
+    return best;
+}
+
+Extremes step(double* g, const float* k_i, const float* k_j, double lambda, const double* up,
+              const double* down, Index n) {
+    return scan(g, g, up, down, n,
+                [=](Index s) { return load(g + s) - lambda * (widen(k_i + s) - widen(k_j + s)); });
+}
+
+Extremes extremes(const double* g, const double* up, const double* down, Index n) {
+    return scan(nullptr, g, up, down, n, [=](Index s) { return load(g + s); });
+}
+
+Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
+                  double g_i, double k_ii, Index n) {
+    constexpr double kFlat = 1e-12;  // least curvature, as in LIBSVM
+    const auto gain = [=](Index s) {
+        const Doubles slope = g_i - (load(g + s) + load(down + s));
+        const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
+        const Doubles safe = curvature > all(kFlat) ? curvature : all(kFlat);
+        return slope > Doubles{} ? slope * slope / safe : Doubles{};
+    };
+    Best best;
+    Index chunk = kNone;
+    for (Index begin = 0; begin < n; begin += kChunk) {
+        Doubles high{};
+        for (Index s = begin; s < std::min(begin + kChunk, n); s += kWide) {
+            const Doubles value = gain(s);
+            high = value > high ? value : high;
+        }
+        const double chunk_high = highest(high);
+        if (chunk_high > best.gain) best.gain = chunk_high, chunk = begin;
+    }
+    if (chunk == kNone) return best;
+    best.gain = 0;  // found again with its place: the first of the highest gain in its chunk
+    for (Index s = chunk; s < std::min(chunk + kChunk, n); s += kWide) {
+        const Doubles value = gain(s);
+        for (Index lane = 0; lane < kWide; ++lane)
+            if (value[lane] > best.gain) best = {s + lane, value[lane]};
+    }
+    return best;
+}
+
+template <class T>
+ProductTable<T> products() { return {dots_dense<T>, dots_lists<T>, transform<T>, dot_gather<T>}; }
+
+}  // namespace
+
+Table MW_CAT(MARGINWISE_ISA, _table)() {
+    return {products<float>(), products<double>(), dot, add, step, extremes, second_order,
+            MW_STRING(MARGINWISE_ISA)};
+}
+
+}  // namespace marginwise::simd

@@ -1,0 +1,482 @@
+"""What all classifiers share: validation, labels, one-vs-rest, the stream, fitted attributes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._input import (
+    Float,
+    Ints,
+    check_features,
+    check_ids,
+    check_weights,
+    take_rows,
+)
+from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
+from marginwise._machine import (
+    Blueprint,
+    Machine,
+    centre_for,
+    check_range,
+    keeps_lists,
+    needs_double,
+)
+from marginwise._params import (
+    Rule,
+    check_params,
+    either,
+    integer,
+    is_integer,
+    none,
+    one_of,
+    positive,
+    real,
+)
+from marginwise.progress import Progress
+
+SEEDS_PER_CLASS = 5  # examples of each class that open a fit
+Labels = NDArray[np.int32]
+
+
+class _Undo:
+    """Put an estimator back as it was if checking the input fails."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._attributes = estimator.__dict__
+        self._before = dict(estimator.__dict__)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._attributes.clear()
+            self._attributes.update(self._before)
+
+
+def _scalar_or_array(values: Float) -> float | Float:
+    return float(values[0]) if len(values) == 1 else values
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers that learn a stream of examples one at a time.
+
+    A subclass stores its parameters, extends `_rules` and writes `_plan`.
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "C": positive(),
+        "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
+        "gamma": either(one_of("scale", "auto"), positive()),
+        "degree": integer(1),
+        "coef0": real(),
+        "tol": positive(),
+        "cache_size": positive(),
+        "n_jobs": either(none(), (is_integer, "an integer")),
+    }
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from nothing: passes over the rows, then finishing.
+
+        Parameters
+        ----------
+        X
+            Training rows: dense, CSR, a data frame, or the square matrix of kernel values where
+            ``kernel="precomputed"``.
+        y
+            Their labels.
+        sample_weight
+            Scales C row by row; rows of weight zero are left out.
+        """
+        with _Undo(self):
+            check_params(self, self._rules)
+            X, y = check_features(self, X, y, reset=True)
+            check_classification_targets(y)
+            weights = check_weights(sample_weight, X.shape[0])
+            self._check_square(X)
+            kept = np.flatnonzero(weights > 0)
+            if len(kept) < len(weights):
+                X, y, weights = take_rows(X, kept), y[kept], weights[kept]
+            classes, labels = np.unique(y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
+                )
+            self._set_classes(classes, np.asarray(y))
+            self._machine = self._make_machine(X, weights, streaming=False)
+            check_range(self._machine.plan, X)
+            self._seen = int(kept[-1]) + 1 if len(kept) else 0
+            self._since_finish = 0
+        labels = labels.astype(np.int32)
+        rng = check_random_state(self.random_state)
+        orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+        costs = weights * self._costs[labels]
+        self._stream(X, labels, costs, kept.astype(np.int64), orders, epochs=self.epochs)
+        if self._finishes:
+            self._finish_now()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more rows, in the order given.
+
+        Parameters
+        ----------
+        X
+            Rows to learn. How a stream is cut into calls does not change the model, but for what
+            the first call settles: ``gamma="scale"`` and the precision of kernels of x.y.
+        y
+            Their labels.
+        classes
+            All labels that may ever come; needed in the first call.
+        sample_weight
+            Scales C row by row; rows of weight zero are left out.
+        ids
+            Integers that name the rows in `support_` and `ids_`; by default, the running count.
+        """
+        with _Undo(self):
+            check_params(self, self._rules)
+            first = not hasattr(self, "_machine")
+            X, y = check_features(self, X, y, reset=first)
+            self._check_classes(classes, first)
+            labels = self._encode(np.asarray(y))
+            weights = check_weights(sample_weight, X.shape[0])
+            names = check_ids(ids, X.shape[0], self._seen)
+            if self.kernel == "precomputed" and not np.isin(names, np.arange(X.shape[1])).all():
+                raise ValueError("with kernel='precomputed', ids must be columns of X.")
+            kept = np.flatnonzero(weights > 0)
+            if len(kept) < len(weights):
+                X, labels, names = take_rows(X, kept), labels[kept], names[kept]
+            if first:
+                self._machine = self._make_machine(X, weights[kept], streaming=True)
+            check_range(self._machine.plan, X)
+        self._seen += len(weights)
+        costs = weights[kept] * self._costs[labels]
+        self._stream(X, labels, costs, names, [np.arange(len(names), dtype=np.int64)])
+        return self
+
+    def learn_one(self, x: ArrayLike, y: Any) -> Self:
+        """Learn one dense row with a model that exists; only its shape and type are checked."""
+        return self.learn_many(np.asarray(x)[np.newaxis], (y,))
+
+    def learn_many(self, X: ArrayLike, y: Any) -> Self:
+        """Learn dense rows with a model that exists; only their shape and type are checked."""
+        machine = self.__dict__.get("_machine")
+        if machine is None:
+            check_is_fitted(self)
+        rows = np.asarray(X, order="C")
+        if rows.dtype.char not in "fd":
+            rows = rows.astype(np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or rows.shape[0] != len(y):
+            raise ValueError(
+                f"expected rows of {self.n_features_in_} features with a label each, got an array "
+                f"of shape {rows.shape} and {len(y)} labels."
+            )
+        try:
+            labels = np.array([self._index[label] for label in y], dtype=np.int32)
+        except KeyError as error:
+            raise ValueError(self._unknown(error.args)) from None
+        n, seen = len(labels), self._seen
+        names = np.arange(seen, seen + n, dtype=np.int64)
+        batch = machine.batch(self._augmented(rows, names))
+        batch.label(labels, self._costs[labels], names)
+        machine.learn_now(batch, n)
+        self._seen = seen + n
+        return self
+
+    def _finish_now(self) -> Self:
+        """Repeat REPROCESS until no pair violates by more than `tol`."""
+        check_is_fitted(self)
+        with Progress(0, self.verbose) as progress:
+            self._finish(progress)
+        return self
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Float:
+        """Return f(x) for each row: ``(n,)`` for two classes, else ``(n, n_classes)``.
+
+        A row's value does not depend on the rows it is given with.
+        """
+        check_is_fitted(self)
+        X, _ = check_features(self, X, reset=False)
+        scores = self._machine.decision(self._augmented(X, None))
+        return scores[:, 0].copy() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+        scores = self.decision_function(X)
+        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best.astype(np.intp)]
+        return labels
+
+    # -- looking inside ------------------------------------------------------------------------
+
+    @property
+    def support_(self) -> Ints:
+        """Ids of the support vectors: row numbers after `fit`."""
+        state, held = self._support()
+        ids: Ints = state["ids"][held]
+        return ids
+
+    @property
+    def ids_(self) -> Ints:
+        """Ids of all examples that the model holds, support vectors or not."""
+        state, _ = self._support()
+        ids: Ints = state["ids"][state["open"].any(axis=0)]
+        return ids
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Features of the support vectors (none with ``kernel="precomputed"``)."""
+        state, held = self._support()
+        if self.kernel == "precomputed":
+            return np.empty((0, 0))
+        return self._machine.features_of(state)[held]
+
+    @property
+    def dual_coef_(self) -> Float:
+        """Signed coefficients of the support vectors, one row per binary problem."""
+        state, held = self._support()
+        coefficients: Float = state["alpha"][:, held]
+        return coefficients
+
+    @property
+    def intercept_(self) -> Float:
+        """The bias of each binary problem."""
+        check_is_fitted(self)
+        return self._machine.bias
+
+    @property
+    def n_support_(self) -> NDArray[np.int32]:
+        """Support vectors of each class."""
+        state, held = self._support()
+        counts = np.bincount(state["labels"][held], minlength=len(self.classes_))
+        return counts.astype(np.int32)
+
+    @property
+    def stats_(self) -> dict[str, Any]:
+        """Counters of the work done so far, seconds by phase, and how values are computed."""
+        check_is_fitted(self)
+        return self._machine.stats
+
+    def dual_objective(self) -> float | Float:
+        """Return W(alpha) over the examples held; one value per class where there are several."""
+        check_is_fitted(self)
+        return _scalar_or_array(self._machine.objective)
+
+    def duality_gap(self, X: Any, y: ArrayLike) -> float | Float:
+        """Return primal minus dual objective, the loss taken over the rows given.
+
+        For rows that are the whole training set it bounds the distance to the optimum.
+        """
+        scores = self.decision_function(X).reshape(-1, self._machine.plan.problems)
+        labels = self._encode(np.asarray(y))
+        problems = range(scores.shape[1])
+        positives = [1] if len(problems) == 1 else list(problems)
+        signs = np.where(labels[:, None] == np.asarray(positives), 1.0, -1.0)
+        losses = self._costs[labels] @ np.maximum(0.0, 1.0 - signs * scores)
+        state = self._machine.state()
+        member_signs = np.where(state["labels"] == np.asarray(positives)[:, None], 1.0, -1.0)
+        squared_norms = (state["alpha"] * (member_signs - state["g"])).sum(axis=1)
+        return _scalar_or_array(squared_norms / 2 + losses - self._machine.objective)
+
+    def _support(self) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+        check_is_fitted(self)
+        state = self._machine.state()
+        return state, (state["alpha"] != 0).any(axis=0)
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_machine" in state:
+            state["_machine"] = state["_machine"].state()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        machine = state.pop("_machine", None)
+        super().__setstate__(state)
+        if machine is not None:
+            self._machine = Machine.from_state(machine, self._function(), self._threads())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @property
+    def _finishes(self) -> bool:
+        """Whether `fit` ends with finishing."""
+        return True
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _plan(self) -> dict[str, Any]:
+        """Return what the subclass contributes to the blueprint of its machine."""
+        raise NotImplementedError
+
+    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
+        gamma = resolve_gamma(self.gamma, X, weights)
+        function = self._function()
+        name = "callable" if function is not None else str(self.kernel)
+        plan = Blueprint(
+            kernel=name,
+            gamma=gamma,
+            coef0=float(self.coef0),
+            degree=int(self.degree),
+            problems=1 if len(self.classes_) == 2 else len(self.classes_),
+            features=int(X.shape[1]) + (self.kernel == "precomputed"),
+            sparse=keeps_lists(X) and function is None,
+            double=needs_double(X, name),
+            tol=float(self.tol),
+            cache_bytes=int(self.cache_size * 2**20),
+            center=centre_for(X, name, first_row_only=streaming),
+            **self._plan(),
+        )
+        return Machine(plan, function, self._threads())
+
+    def _function(self) -> BlockFunction | None:
+        if self.kernel == "precomputed":
+            return precomputed
+        return checked(self.kernel) if callable(self.kernel) else None
+
+    def _threads(self) -> int:
+        jobs = 1 if self.n_jobs is None else int(self.n_jobs)
+        return max(1, jobs if jobs > 0 else (os.cpu_count() or 1) + 1 + jobs)
+
+    def _augmented(self, X: Any, names: Ints | None) -> Any:
+        """Append to a precomputed kernel row the column that is its own."""
+        if self.kernel != "precomputed":
+            return X
+        dense = X.toarray() if hasattr(X, "toarray") else X
+        column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
+        return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
+
+    def _check_square(self, X: Any) -> None:
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs the square matrix of kernel values between the "
+                f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
+            )
+
+    def _set_classes(self, classes: NDArray[Any], y: NDArray[Any] | None) -> None:
+        self.classes_ = classes
+        self._index = {label: k for k, label in enumerate(classes.tolist())}
+        if self.class_weight == "balanced" and y is None:
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once; give partial_fit a dict of "
+                "weights instead."
+            )
+        balance = compute_class_weight(
+            self.class_weight, classes=classes, y=classes if y is None else y
+        )
+        self._balance = np.asarray(balance, dtype=np.float64)
+        self._costs = self.C * self._balance
+
+    def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
+        given = None if classes is None else np.unique(np.asarray(classes))
+        if first:
+            if given is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            if len(given) < 2:
+                raise ValueError(f"classes must name two classes or more, got {given.tolist()}.")
+            self._set_classes(given, None)
+            self._seen = 0
+            self._since_finish = 0
+        elif given is not None and not np.array_equal(given, self.classes_):
+            raise ValueError(
+                f"classes={given.tolist()} is not what the model was started with: "
+                f"{self.classes_.tolist()}."
+            )
+        self._costs = self.C * self._balance
+
+    def _encode(self, y: NDArray[Any]) -> Labels:
+        check_classification_targets(y)
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            raise ValueError(self._unknown(np.unique(y[~known]).tolist()))
+        return np.searchsorted(self.classes_, y).astype(np.int32)
+
+    def _unknown(self, labels: Any) -> str:
+        listed = ", ".join(repr(label) for label in labels)
+        return f"y holds unknown labels: {listed}; the known classes are {self.classes_.tolist()}."
+
+    def _epoch_order(self, labels: Labels, rng: np.random.RandomState) -> Ints:
+        """Return an order of the rows that opens with a few of each class."""
+        n = len(labels)
+        order = rng.permutation(n) if self.shuffle else np.arange(n)
+        seeds = np.zeros(n, dtype=bool)
+        for label in range(len(self.classes_)):
+            seeds[np.flatnonzero(labels[order] == label)[:SEEDS_PER_CLASS]] = True
+        return np.concatenate([order[seeds], order[~seeds]]).astype(np.int64)
+
+    def _stream(
+        self,
+        X: Any,
+        labels: Labels,
+        costs: Float,
+        names: Ints,
+        orders: Iterable[Ints],
+        *,
+        epochs: int = 1,
+    ) -> None:
+        """Learn rows in the given orders; a user's kernel that fails leaves nothing behind."""
+        machine = self._machine
+        before = machine.state() if machine.function is not None else None
+        batch = machine.batch(self._augmented(X, names))
+        batch.label(labels, np.ascontiguousarray(costs), names)
+        try:
+            with Progress(len(names) * epochs, self.verbose) as progress:
+                for order in orders:
+                    self._run(batch, order, progress)
+        except Exception:
+            if before is not None:
+                self._machine = Machine.from_state(before, machine.function, machine.threads)
+            raise
+
+    def _run(self, batch: Any, order: Ints, progress: Progress) -> None:
+        """Learn rows in one order, finishing after every `finish_every` of them."""
+        machine = self._machine
+        for part in self._parts(order):
+            for learned in machine.learn(batch, part):
+                progress.learned(learned, machine.size, machine.delta)
+            self._since_finish += len(part)
+            if self._since_finish == self.finish_every:
+                self._finish(progress)
+
+    def _parts(self, order: Ints) -> Iterator[Ints]:
+        """Cut an order where finishing is due."""
+        if self.finish_every is None:
+            yield order
+            return
+        start = 0
+        while start < len(order):
+            end = start + int(self.finish_every) - self._since_finish
+            yield order[start:end]
+            start = end
+
+    def _finish(self, progress: Progress) -> None:
+        self._since_finish = 0
+        for delta in self._machine.finish(self.tol):
+            progress.finishing(delta)

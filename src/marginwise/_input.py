@@ -1,0 +1,112 @@
+"""Input: what callers give, checked and in the form that the core reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import validate_data
+
+from marginwise._core import Batch
+
+Float = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def check_features(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
+    """Validate X (and y) as scikit-learn does, and name the first entry that is not finite."""
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": [np.float64, np.float32],
+        "order": "C",
+        "ensure_all_finite": False,
+        "reset": reset,
+    }
+    if y is None:
+        X = validate_data(estimator, X, **options)
+    else:
+        X, y = validate_data(estimator, X, y, **options)
+    check_finite(X)
+    return canonical(X), y
+
+
+def check_finite(X: Any) -> None:
+    """Raise a ValueError that names the first row and column that is NaN or infinite."""
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values, dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values.ravel()))
+    if bad.size == 0:
+        return
+    if sp.issparse(X):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        column = int(X.indices[bad[0]])
+    else:
+        row, column = (int(k) for k in np.unravel_index(bad[0], X.shape))
+    kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"
+    raise ValueError(
+        f"Input X contains {kind} at row {row}, column {column}; every feature must be a finite "
+        "number. Impute or drop such rows first."
+    )
+
+
+def canonical(X: Any) -> Any:
+    """Give the core's form: C-contiguous floats, or CSR with sorted, unique, native indices."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def batch_of(X: Any) -> Batch:
+    """Wrap checked features for the core; nothing is copied but sparse indices of another width."""
+    if not sp.issparse(X):
+        return Batch(X)
+    indices = np.ascontiguousarray(X.indices, dtype=np.int32)
+    return Batch(
+        np.ascontiguousarray(X.data), indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
+    )
+
+
+def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
+    """Return one non-negative weight a row, not all of them zero."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; expected one weight for each of {n} rows."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]} at row {bad[0]}; weights must be finite and not "
+            "negative."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all rows; at least one must be positive.")
+    return weights
+
+
+def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
+    """Return one integer id a row; the running count from `first` where none are given."""
+    if ids is None:
+        return np.arange(first, first + n, dtype=np.int64)
+    array = np.asarray(ids)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"ids must be {n} integers, one a row; got {array.dtype} of shape {array.shape}."
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Select rows of a dense or CSR matrix."""
+    return canonical(X[rows])

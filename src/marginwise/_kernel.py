@@ -1,0 +1,67 @@
+"""Kernels: the names users give, resolved to what the core computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from marginwise._input import Float
+
+NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
+KERNELS = (*NATIVE, "precomputed")
+
+BlockFunction = Callable[[Float, Float], Float]
+
+
+def resolve_gamma(gamma: str | float, X: Any, weights: Float) -> float:
+    """Turn "scale", "auto" or a number into a number; "scale" is 1 / (d * weighted variance)."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    d = max(int(X.shape[1]), 1)
+    if gamma == "auto":
+        return 1.0 / d
+    variance = weighted_variance(X, weights)
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def weighted_variance(X: Any, weights: Float) -> float:
+    """Return the variance of all entries of X, rows counted by their weights."""
+    total = float(weights.sum()) * max(int(X.shape[1]), 1)
+    row_sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    mean = float(weights @ row_sums) / total
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+        return max(float(weights @ squares) / total - mean * mean, 0.0)
+    deviations = (_centred_squares(X[k : k + 4096], mean) for k in range(0, X.shape[0], 4096))
+    return float(weights @ np.concatenate(list(deviations))) / total
+
+
+def _centred_squares(X: NDArray[Any], mean: float) -> Float:
+    centred = X.astype(np.float64) - mean
+    return np.einsum("ij,ij->i", centred, centred)
+
+
+def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
+    """Wrap a user's kernel: it is given blocks, and must return one finite number per pair."""
+
+    def block(A: Float, B: Float) -> Float:
+        values = np.ascontiguousarray(function(A, B), dtype=np.float64)
+        if values.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"kernel returned shape {values.shape} for blocks of {A.shape[0]} and "
+                f"{B.shape[0]} rows; expected {(A.shape[0], B.shape[0])}."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("kernel returned NaN or infinity; expected finite values.")
+        return values
+
+    return block
+
+
+def precomputed(A: Float, B: Float) -> Float:
+    """Look kernel values up: the last feature of a row is its own column in the others' rows."""
+    return np.ascontiguousarray(A[:, B[:, -1].astype(np.intp)])

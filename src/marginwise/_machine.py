@@ -1,0 +1,258 @@
+"""The learner in the core, with what is needed to make it anew: kernel, precision, centre, state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginwise._core import Batch, Kernel, Lasvm32, Lasvm64, LasvmSettings, cpu
+from marginwise._input import Float, Ints, batch_of
+from marginwise._kernel import BlockFunction
+
+# Single precision is used while |x|^2 * gamma stays below this: the exponent of the RBF kernel is
+# then good to 1e-4 or better.
+SINGLE_LIMIT = 1000.0
+# ... and, for kernels of x.y, while the features are not a small variation on a large offset.
+OFFSET_LIMIT = 1600.0
+SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
+
+_FIRST = np.zeros(1, dtype=np.int64)
+COUNTERS = (
+    "kernel_evaluations",
+    "process",
+    "reprocess",
+    "inserted",
+    "removed",
+    "cache_hits",
+    "cache_misses",
+)
+PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
+
+
+@dataclass
+class Blueprint:
+    """All that shapes a learner but its data; plain values, so that it can be kept in files."""
+
+    kernel: str
+    gamma: float
+    coef0: float
+    degree: int
+    problems: int
+    features: int
+    sparse: bool
+    double: bool
+    tol: float
+    reprocess: int
+    reprocess_each: bool
+    delta_max: float
+    cache_bytes: int
+    center: list[float] = field(default_factory=list)
+
+
+def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
+    """Choose the point that features are measured from; empty for none.
+
+    The RBF kernel does not change when all features move together, and centred features lose
+    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped.
+    """
+    if kernel != "rbf" or sp.issparse(X):
+        return []
+    sample = X[:1] if first_row_only else X
+    if np.count_nonzero(sample) <= 0.5 * sample.size:
+        return []
+    centre: list[float] = sample.mean(axis=0, dtype=np.float64).tolist()
+    return centre
+
+
+def needs_double(X: Any, kernel: str) -> bool:
+    """Tell whether kernels of x.y would lose the data's variation in single precision."""
+    if kernel == "callable":
+        return True
+    if kernel in ("rbf", "cosine", "tanimoto") or sp.issparse(X) or X.shape[0] < 2:
+        return False
+    mean = X.mean(axis=0, dtype=np.float64)
+    squares = float(np.mean([np.vdot(x, x) for x in X[:1000].astype(np.float64)]))
+    spread = squares - float(mean @ mean)
+    return bool(squares > OFFSET_LIMIT * max(spread, 0.0)) and squares > 0
+
+
+def check_range(plan: Blueprint, X: Any) -> None:
+    """Raise if kernel values of these rows would be too large to hold."""
+    if plan.kernel not in ("linear", "poly"):
+        return
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    row = int(np.argmax(squares))
+    with np.errstate(over="ignore"):
+        size = np.asarray(squares, dtype=np.float64).ravel()[row]
+        value = size if plan.kernel == "linear" else (plan.gamma * size + abs(plan.coef0)) ** plan.degree
+    if not value < 1e37:
+        raise ValueError(
+            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
+            "precision; scale the features down, or gamma."
+        )
+
+
+def keeps_lists(X: Any) -> bool:
+    """Tell whether members are better kept as lists of nonzeros than as dense rows."""
+    return sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1)
+
+
+class Machine:
+    """A LASVM learner over one stream of examples.
+
+    Parameters
+    ----------
+    plan
+        Its blueprint.
+    function
+        The kernel as a function of blocks, where ``plan.kernel`` is "callable".
+    threads
+        Threads to learn and predict with; not part of the state.
+    """
+
+    def __init__(self, plan: Blueprint, function: BlockFunction | None, threads: int) -> None:
+        self.plan = plan
+        self.function = function
+        self.threads = threads
+        self._core = self._build()
+
+    def _build(self) -> Lasvm32 | Lasvm64:
+        plan = self.plan
+        settings = LasvmSettings()
+        settings.tau = plan.tol
+        settings.reprocess = plan.reprocess
+        settings.reprocess_each = plan.reprocess_each
+        settings.delta_max = plan.delta_max
+        settings.threads = self.threads
+        if not plan.double and plan.kernel == "rbf":
+            settings.norm_limit = SINGLE_LIMIT / plan.gamma
+        kind = Lasvm64 if plan.double else Lasvm32
+        return kind(
+            kernel=Kernel(plan.kernel, plan.gamma, plan.coef0, plan.degree),
+            callable=self.function,
+            problems=plan.problems,
+            features=plan.features,
+            sparse=plan.sparse,
+            settings=settings,
+            cache_bytes=plan.cache_bytes,
+            center=plan.center,
+        )
+
+    def batch(self, X: Any) -> Batch:
+        """Bring features to the form in which this machine keeps its members."""
+        if sp.issparse(X) and (self.plan.center or self.plan.kernel == "callable"):
+            X = X.toarray()
+        elif not sp.issparse(X) and self.plan.sparse:
+            X = sp.csr_array(X)
+        return batch_of(X)
+
+    def learn(self, batch: Batch, order: Ints) -> Iterator[int]:
+        """Learn rows of a labelled batch in order; yield, a few times a second, how many more."""
+        done = 0
+        while done < len(order):
+            step = self._core.learn(batch, order[done:], SLICE_SECONDS)
+            if self._core.beyond:
+                self._to_double()
+            done += step
+            yield step
+
+    def learn_now(self, batch: Batch, rows: int) -> None:
+        """Learn all rows of a labelled batch in their order."""
+        done = 0
+        while done < rows:
+            order = _FIRST if rows == 1 else np.arange(done, rows, dtype=np.int64)
+            done += self._core.learn(batch, order, 1e9)
+            if self._core.beyond:
+                self._to_double()
+
+    def finish(self, tol: float) -> Iterator[float]:
+        """Remove all violating pairs; yield δ a few times a second."""
+        while not self._core.finish(tol, SLICE_SECONDS):
+            yield self.delta
+
+    def _to_double(self) -> None:
+        """Go on in double precision: an example came that single precision cannot place."""
+        state = self.state()
+        self.plan.double = True
+        self._restore(state)
+        self._core.regrade()
+
+    def decision(self, X: Any) -> Float:
+        return self._core.decision(self.batch(X))
+
+    def state(self) -> dict[str, Any]:
+        """Return the blueprint and all arrays: enough to go on as if never stopped."""
+        return {"plan": asdict(self.plan), **self._core.state()}
+
+    @classmethod
+    def from_state(
+        cls, state: dict[str, Any], function: BlockFunction | None, threads: int
+    ) -> Machine:
+        machine = cls(Blueprint(**state["plan"]), function, threads)
+        machine._restore(state)
+        return machine
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        plan = self.plan
+        real = np.float64 if plan.double else np.float32
+        if plan.sparse:
+            data = np.ascontiguousarray(state["data"], dtype=real)
+            batch = Batch(data, state["indices"], state["indptr"], plan.features)
+        else:
+            batch = Batch(np.ascontiguousarray(state["X"], dtype=real))
+        batch.label(state["labels"], state["costs"], state["ids"])
+        names = ("alpha", "g", "open", "waiting", "counters", "seconds")
+        core = self._build()
+        core.restore(batch, *(state[name] for name in names))
+        self._core = core
+
+    def copy(self) -> Machine:
+        return Machine.from_state(self.state(), self.function, self.threads)
+
+    def check(self, tolerance: float) -> None:
+        """Raise if an invariant of the state does not hold (for tests)."""
+        self._core.check(tolerance)
+
+    @property
+    def size(self) -> int:
+        return self._core.size
+
+    @property
+    def delta(self) -> float:
+        return float(np.max(self._core.delta()))
+
+    @property
+    def bias(self) -> Float:
+        return self._core.bias()
+
+    @property
+    def objective(self) -> Float:
+        return self._core.objective()
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        state = self._core.state()
+        return {
+            **dict(zip(COUNTERS, state["counters"].tolist(), strict=True)),
+            **dict(zip(PHASES, state["seconds"].tolist(), strict=True)),
+            "members": self.size,
+            "member_bytes": self._core.bytes,
+            "precision": "double" if self.plan.double else "single",
+            "centred": bool(self.plan.center),
+            "cpu": cpu(),
+        }
+
+    def features(self) -> Any:
+        """Return the members' features as the caller gave them, but for rounding."""
+        return self.features_of(self.state())
+
+    def features_of(self, state: dict[str, Any]) -> Any:
+        if self.plan.sparse:
+            shape = (len(state["ids"]), self.plan.features)
+            return sp.csr_array((state["data"], state["indices"], state["indptr"]), shape=shape)
+        X = state["X"]
+        return X + np.asarray(self.plan.center) if self.plan.center else X

@@ -1,0 +1,63 @@
+"""Checks of hyperparameters: one table per estimator, one message form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def is_real(value: Any) -> bool:
+    """Tell whether a value is a finite number (a bool is none)."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(value)
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether a value is an integer (a bool is none)."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def positive() -> Rule:
+    return lambda v: is_real(v) and v > 0, "a number above 0"
+
+
+def non_negative() -> Rule:
+    return lambda v: is_real(v) and v >= 0, "a number of at least 0"
+
+
+def real() -> Rule:
+    return is_real, "a finite number"
+
+
+def integer(at_least: int) -> Rule:
+    return lambda v: is_integer(v) and v >= at_least, f"an integer of at least {at_least}"
+
+
+def boolean() -> Rule:
+    return lambda v: isinstance(v, bool | np.bool_), "True or False"
+
+
+def one_of(*options: str) -> Rule:
+    listed = ", ".join(repr(option) for option in options)
+    return lambda v: isinstance(v, str) and v in options, f"one of {listed}"
+
+
+def either(*rules: Rule) -> Rule:
+    return lambda v: any(test(v) for test, _ in rules), " or ".join(text for _, text in rules)
+
+
+def none() -> Rule:
+    return lambda v: v is None, "None"
+
+
+def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise a ValueError that names the first parameter outside its rule."""
+    for name, (test, expected) in rules.items():
+        value = getattr(estimator, name)
+        if not test(value):
+            kind = type(estimator).__name__
+            raise ValueError(f"{kind}: {name} must be {expected}, got {value!r}.")
