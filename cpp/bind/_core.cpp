@@ -121,23 +121,26 @@ nb::dict export_features(const Members<T>& members) {
 template <class T>
 nb::dict export_state(const Lasvm<T>& L) {
     const Dual<T>& D = L.D;
-    const std::size_t n = usize(D.size()), problems = D.problems.size();
+    const std::size_t n = usize(D.size()), problems = D.shares.size();
     nb::dict out = export_features(D.members);
-    std::vector<double> alpha, g;
-    std::vector<std::uint8_t> open;
-    std::vector<std::int64_t> waiting;
-    for (const Problem& P : D.problems) {
-        alpha.insert(alpha.end(), P.alpha.begin(), P.alpha.begin() + D.size());
-        g.insert(g.end(), P.g.begin(), P.g.begin() + D.size());
-        open.insert(open.end(), P.open.begin(), P.open.begin() + D.size());
-        waiting.push_back(P.waiting);
+    std::vector<double> alpha(problems * n, 0.0), g(problems * n, 0.0);
+    std::vector<std::int64_t> rank(problems * n, -1), waiting;
+    for (std::size_t c = 0; c < problems; ++c) {
+        const Share& share = D.shares[c];
+        for (std::size_t s = 0; s < n; ++s) {
+            if (share.place[s] == kNone) continue;
+            alpha[c * n + s] = share.P.alpha[usize(share.place[s])];
+            g[c * n + s] = share.P.g[usize(share.place[s])];
+            rank[c * n + s] = share.place[s];
+        }
+        waiting.push_back(share.waiting);
     }
     out["ids"] = numpy(D.members.ids);
     out["labels"] = numpy(D.label);
     out["costs"] = numpy(D.cost);
     out["alpha"] = numpy(alpha.data(), {problems, n});
     out["g"] = numpy(g.data(), {problems, n});
-    out["open"] = numpy(open.data(), {problems, n});
+    out["rank"] = numpy(rank.data(), {problems, n});
     out["waiting"] = numpy(waiting);
     const Stats& s = D.stats;
     out["counters"] = numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess,
@@ -150,19 +153,19 @@ nb::dict export_state(const Lasvm<T>& L) {
 
 template <class T>
 void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<double> g,
-             Array2<std::uint8_t> open, Array1<std::int64_t> waiting,
+             Array2<std::int64_t> rank, Array1<std::int64_t> waiting,
              Array1<std::int64_t> counters, Array1<double> seconds) {
-    const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.problems.size();
-    for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), open.shape_ptr()})
-        require(length(shape[0]) == length(problems) && length(shape[1]) == length(n),
-                "alpha, g and open must be problems x members");
+    const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.shares.size();
+    for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), rank.shape_ptr()})
+        require(length(usize(shape[0])) == length(problems) && usize(shape[1]) == n,
+                "alpha, g and rank must be problems x members");
     require(waiting.shape(0) == problems && counters.shape(0) == 7 && seconds.shape(0) == 3,
             "counters do not fit");
     std::vector<Example> examples;
     for (std::size_t s = 0; s < n; ++s)
         examples.push_back({batch.batch.ids[s], batch.batch.label[s], batch.batch.cost[s]});
-    L.D.restore(batch.batch.X, examples.data(), alpha.data(), g.data(), open.data());
-    for (std::size_t c = 0; c < problems; ++c) L.D.problems[c].waiting = waiting.data()[c];
+    L.D.restore(batch.batch.X, examples.data(), alpha.data(), g.data(), rank.data());
+    for (std::size_t c = 0; c < problems; ++c) L.D.shares[c].waiting = waiting.data()[c];
     const std::int64_t* k = counters.data();
     const double* t = seconds.data();
     L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], t[0], t[1], t[2]};
@@ -197,7 +200,7 @@ void bind_lasvm(nb::module_& m, const char* name) {
              nb::arg("tol"), nb::arg("seconds"))
         .def("decision",
              [](const L& self, const BoundBatch& batch) {
-                 const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.problems.size();
+                 const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
                  std::vector<double> out(n * p);
                  {
                      nb::gil_scoped_release released;
@@ -211,23 +214,23 @@ void bind_lasvm(nb::module_& m, const char* name) {
         .def("regrade", [](L& self) { self.D.regrade(); })
         .def("state", [](const L& self) { return export_state(self); })
         .def("restore", &restore<T>, nb::arg("batch"), nb::arg("alpha"), nb::arg("g"),
-             nb::arg("open"), nb::arg("waiting"), nb::arg("counters"), nb::arg("seconds"))
+             nb::arg("rank"), nb::arg("waiting"), nb::arg("counters"), nb::arg("seconds"))
         .def("bias",
              [](const L& self) {
                  std::vector<double> out;
-                 for (const Problem& P : self.D.problems) out.push_back(P.bias());
+                 for (const Share& share : self.D.shares) out.push_back(share.P.bias());
                  return numpy(out);
              })
         .def("delta",
              [](const L& self) {
                  std::vector<double> out;
-                 for (const Problem& P : self.D.problems) out.push_back(P.extremes.delta());
+                 for (const Share& share : self.D.shares) out.push_back(share.P.extremes.delta());
                  return numpy(out);
              })
         .def("objective",
              [](const L& self) {
                  std::vector<double> out;
-                 for (Index c = 0; c < count(self.D.problems); ++c)
+                 for (Index c = 0; c < self.D.problems(); ++c)
                      out.push_back(self.D.objective(c));
                  return numpy(out);
              })

@@ -269,6 +269,10 @@ double dot(const double* a, const float* k, Index n) {
     return result;
 }
 
+void collect(float* out, const float* row, const std::int32_t* at, Index n) {
+    for (Index k = 0; k < n; ++k) out[k] = row[at[k]];
+}
+
 void add(double* g, const float* k, double a, Index n) {
     for (Index s = 0; s < n; s += kWide) store(g + s, load(g + s) + a * widen(k + s));
 }
@@ -347,7 +351,7 @@ ProductTable<T> products() { return {dots_dense<T>, dots_lists<T>, transform<T>,
 }  // namespace
 
 Table MW_CAT(MARGINWISE_ISA, _table)() {
-    return {products<float>(), products<double>(), dot, add, step, extremes, second_order,
+    return {products<float>(), products<double>(), dot, collect, add, step, extremes, second_order,
             MW_STRING(MARGINWISE_ISA)};
 }
 

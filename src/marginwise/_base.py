@@ -241,7 +241,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def ids_(self) -> Ints:
         """Ids of all examples that the model holds, support vectors or not."""
         state, _ = self._support()
-        ids: Ints = state["ids"][state["open"].any(axis=0)]
+        ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
         return ids
 
     @property

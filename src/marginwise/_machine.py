@@ -205,7 +205,7 @@ class Machine:
         else:
             batch = Batch(np.ascontiguousarray(state["X"], dtype=real))
         batch.label(state["labels"], state["costs"], state["ids"])
-        names = ("alpha", "g", "open", "waiting", "counters", "seconds")
+        names = ("alpha", "g", "rank", "waiting", "counters", "seconds")
         core = self._build()
         core.restore(batch, *(state[name] for name in names))
         self._core = core

@@ -1,12 +1,16 @@
-// The dual state: members, and for each binary problem their coefficients, gradient and box.
+// The dual state: members, and for each binary problem the coefficients, gradient and box of those
+// it holds.
 //
-// All problems of one-vs-rest share the members, their features and their kernel rows; a member
-// that a problem does not hold has a closed box there. Signed alpha makes labels vanish from the
-// solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
+// All problems of one-vs-rest share the members and their features. Each problem keeps what it
+// walks over at every step, its arrays and kernel rows, to the members it holds. So a member has a
+// position s among the members and, in each problem that holds it, a place k.
+//
+// Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "marginwise/kernels.hpp"
 #include "marginwise/row_cache.hpp"
@@ -27,176 +31,248 @@ struct Example {
 };
 
 struct Problem {
-    // INVARIANT  open[s]:  lo[s] <= alpha[s] <= hi[s], up[s] == 0 iff alpha[s] < hi[s],
-    //                      down[s] == 0 iff alpha[s] > lo[s],
-    //                      g[s] == y[s] - sum_t alpha[t] K(s, t)
-    //            !open[s]: alpha[s] == lo[s] == hi[s] == 0, up[s] and down[s] infinite
-    //            extremes are those of g; every open member with alpha == 0 is listed in idle
-    // Arrays are padded to whole tiles with closed positions.
-    Array<double> alpha, g, lo, hi, up, down;
-    std::vector<std::uint8_t> open, listed;  // listed: s stands in `idle`
+    // INVARIANT  open[k]:  lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
+    //                      down[k] == 0 iff alpha[k] > lo[k],
+    //                      g[k] == y[k] - sum_l alpha[l] K(k, l)
+    //            !open[k]: alpha[k] == lo[k] == hi[k] == 0, up[k] and down[k] infinite
+    //            extremes are those of g; every open place with alpha == 0 is listed in idle
+    // Arrays are padded to whole tiles with closed places.
+    Array<double> alpha, g, lo, hi, up, down, diagonal;
+    std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
     std::vector<Index> idle;
     simd::Extremes extremes;
-    Index waiting = 0;  // members taken in before a violating pair could exist
+    Index size = 0;    // places in use, open or closed
+    Index closed = 0;  // how many of them are closed
 
     double bias() const {
         if (extremes.both()) return (extremes.g_max + extremes.g_min) / 2;
         return extremes.i != kNone ? extremes.g_max : extremes.j != kNone ? extremes.g_min : 0.0;
     }
 
-    void resize(Index n) {
-        for (Array<double>* array : {&alpha, &g, &lo, &hi}) array->resize(usize(n), 0.0);
-        up.resize(usize(n), -simd::Extremes::kInfinite);
-        down.resize(usize(n), simd::Extremes::kInfinite);
-        open.resize(usize(n), 0);
-        listed.resize(usize(n), 0);
+    // Adds an open place.
+    Index add(double alpha_, double g_, double lo_, double hi_, double diagonal_) {
+        if (size == count(g)) grow();
+        const std::size_t k = usize(size);
+        alpha[k] = alpha_;
+        g[k] = g_;
+        lo[k] = lo_;
+        hi[k] = hi_;
+        diagonal[k] = diagonal_;
+        open[k] = 1;
+        refresh(size);
+        return size++;
     }
 
-    // Call after alpha or the box of s changed.
-    void refresh(Index s) {
-        const std::size_t k = usize(s);
+    Index add(const Problem& other, Index k) {
+        const std::size_t o = usize(k);
+        return add(other.alpha[o], other.g[o], other.lo[o], other.hi[o], other.diagonal[o]);
+    }
+
+    // Closes place k, which has alpha = 0 and is neither extreme.
+    void close(Index k) {
+        open[usize(k)] = 0;
+        lo[usize(k)] = hi[usize(k)] = 0.0;
+        refresh(k);
+        ++closed;
+    }
+
+    // Call after alpha or the box of k changed.
+    void refresh(Index k_) {
+        const std::size_t k = usize(k_);
         const bool is_open = open[k] != 0;
         up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
-            idle.push_back(s);
+            idle.push_back(k_);
             listed[k] = 1;
         }
     }
 
+    // At a side of its box other than 0.
+    bool bounded(Index k) const {
+        return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
+    }
+
     void find_extremes() {
-        extremes = table().extremes(g.data(), up.data(), down.data(), count(g));
+        extremes = table().extremes(g.data(), up.data(), down.data(), padded(size));
     }
 
-    // Position k becomes a copy of position s of another problem.
-    void copy(Index k, const Problem& other, Index s) {
-        alpha[usize(k)] = other.alpha[usize(s)];
-        g[usize(k)] = other.g[usize(s)];
-        lo[usize(k)] = other.lo[usize(s)];
-        hi[usize(k)] = other.hi[usize(s)];
-        open[usize(k)] = other.open[usize(s)];
-        refresh(k);
-    }
-
+    // Keeps the open places keep[0] < keep[1] < ..., in that order.
     void compact(const std::vector<Index>& keep) {
         Problem kept;
-        kept.resize(padded(count(keep)));
-        for (Index k = 0; k < count(keep); ++k) kept.copy(k, *this, keep[usize(k)]);
-        kept.waiting = waiting;
+        for (const Index k : keep) kept.add(*this, k);
         kept.find_extremes();
         *this = std::move(kept);
+    }
+
+private:
+    void grow() {
+        const std::size_t n = usize(padded(size + size / 4 + kLanes));
+        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal}) array->resize(n, 0.0);
+        up.resize(n, -simd::Extremes::kInfinite);
+        down.resize(n, simd::Extremes::kInfinite);
+        open.resize(n, 0);
+        listed.resize(n, 0);
+    }
+};
+
+// A problem of the dual: places of members, and their kernel rows.
+struct Share {
+    // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
+    //            weight[s] == alpha of member s here, 0 where it has no open place; padded
+    //            rows.take(k).values[l] == K(k, l) for open l < length
+    Problem P;
+    RowCache rows;
+    std::vector<std::int32_t> member;  // of each place; any where it is closed
+    std::vector<Index> place;          // of each member, kNone where it has none
+    Array<double> weight;
+    Index waiting = 0;  // members taken in before a violating pair could exist
+    Index tended = 0;   // places at the last tend_rows()
+
+    explicit Share(Index cache_bytes) : rows(cache_bytes) {}
+
+    bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
+
+    void compact() {
+        std::vector<Index> keep;
+        for (Index k = 0; k < P.size; ++k) {
+            if (P.open[usize(k)]) {
+                place[usize(Index(member[usize(k)]))] = count(keep);
+                member[keep.size()] = member[usize(k)];
+                keep.push_back(k);
+            } else {
+                rows.drop(k);
+            }
+        }
+        member.resize(keep.size());
+        tended = std::lower_bound(keep.begin(), keep.end(), tended) - keep.begin();
+        rows.compact(keep);
+        P.compact(keep);
     }
 };
 
 template <class T>
 class Dual {
 public:
-    Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problem_count, Index cache_bytes)
-        : members(std::move(members_)), kernel(std::move(kernel_)), cache(cache_bytes),
-          problems(usize(problem_count)) {}
+    Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes)
+        : members(std::move(members_)), kernel(std::move(kernel_)) {
+        for (Index c = 0; c < problems; ++c) shares.emplace_back(cache_bytes / problems);
+    }
 
     Members<T> members;
     KernelBlocks<T> kernel;
-    RowCache cache;
-    std::vector<Problem> problems;
-    Array<double> diagonal;            // K(s, s), padded
-    std::vector<std::int32_t> label;   // class of each member
-    std::vector<double> cost;          // its C times its weight
-    std::vector<Index> holders;        // how many problems hold it
-    Index dead = 0;                    // members that no problem holds
+    std::vector<Share> shares;
+    std::vector<std::int32_t> label;  // class of each member
+    std::vector<double> cost;         // its C times its weight
+    std::vector<double> diagonal;     // K(s, s)
+    std::vector<Index> holders;       // how many problems hold it
+    Index dead = 0;                   // members that no problem holds
     Stats stats;
 
     Index size() const { return members.size(); }
+    Index problems() const { return count(shares); }
+    Problem& problem(Index c) { return shares[usize(c)].P; }
 
     // +1 or -1: the label of an example of class `label` in problem c.
     double sign(Index c, std::int32_t class_index) const {
-        return class_index == (count(problems) == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
+        return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
     }
 
-    // Takes in a new member that no problem holds yet. row[0..size()) are its kernel values with
-    // the others; row must have room for its own.
+    // Takes in a new member that no problem holds yet; row[s] gets its kernel value with itself.
     Index append(const Rows<T>& rows, Index r, const Example& example, float* row) {
         const Index s = members.append(rows, r, example.id);
-        if (padded(s + 1) > count(diagonal)) {
-            diagonal.resize(usize(padded(s + 1)), 0.0);
-            for (Problem& P : problems) P.resize(padded(s + 1));
-        }
-        diagonal[usize(s)] = kernel.diagonal(rows, r);
-        row[s] = static_cast<float>(diagonal[usize(s)]);
+        diagonal.push_back(kernel.diagonal(rows, r));
+        row[s] = static_cast<float>(diagonal.back());
         label.push_back(example.label);
         cost.push_back(example.cost);
         holders.push_back(0);
         ++dead;
+        for (Share& share : shares) {
+            share.place.push_back(kNone);
+            share.weight.resize(usize(padded(s + 1)), 0.0);
+        }
         return s;
     }
 
-    // Opens the box of s in problem c, with alpha = 0 and gradient g.
-    void open(Index c, Index s, double g) {
-        Problem& P = problems[usize(c)];
-        const double y = sign(c, label[usize(s)]);
-        P.alpha[usize(s)] = 0.0;
-        P.g[usize(s)] = g;
-        P.lo[usize(s)] = std::min(0.0, y * cost[usize(s)]);
-        P.hi[usize(s)] = std::max(0.0, y * cost[usize(s)]);
-        P.open[usize(s)] = 1;
-        P.refresh(s);
-        if (y > 0 && g > P.extremes.g_max) P.extremes.i = s, P.extremes.g_max = g;
-        if (y < 0 && g < P.extremes.g_min) P.extremes.j = s, P.extremes.g_min = g;
-        if (holders[usize(s)]++ == 0) --dead;
-        ++stats.inserted;
+    // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
+    // gradient g. Returns the place.
+    Index open(Index c, Index s, double g, const float* row) {
+        const Index k = open(c, s, 0.0, g);
+        Share& share = shares[usize(c)];
+        simd::Extremes& e = share.P.extremes;
+        if (share.P.hi[usize(k)] > 0 && g > e.g_max) e.i = k, e.g_max = g;
+        if (share.P.lo[usize(k)] < 0 && g < e.g_min) e.j = k, e.g_min = g;
+        RowCache::Row& held = share.rows.take(k, share.P.size);
+        table().collect(held.values, row, share.member.data(), k + 1);
+        complete(held, k + 1);
+        ++stats.cache_misses;
+        return k;
     }
 
-    // Closes the box of s, which has alpha = 0 and is neither extreme, in problem c.
-    void close(Index c, Index s) {
-        Problem& P = problems[usize(c)];
-        P.open[usize(s)] = 0;
-        P.lo[usize(s)] = P.hi[usize(s)] = 0.0;
-        P.refresh(s);
+    // The same with any alpha, for a state that is being put together: extremes and kernel row are
+    // left to be found.
+    Index open(Index c, Index s, double alpha, double g) {
+        Share& share = shares[usize(c)];
+        const double y = sign(c, label[usize(s)]), side = y * cost[usize(s)];
+        const Index k = share.P.add(alpha, g, std::min(0.0, side), std::max(0.0, side),
+                                    diagonal[usize(s)]);
+        share.member.push_back(static_cast<std::int32_t>(s));
+        share.place[usize(s)] = k;
+        share.weight[usize(s)] = alpha;
+        if (holders[usize(s)]++ == 0) --dead;
+        ++stats.inserted;
+        return k;
+    }
+
+    void close(Index c, Index k) {
+        Share& share = shares[usize(c)];
+        const Index s = Index(share.member[usize(k)]);
+        share.P.close(k);
+        share.member[usize(k)] = 0;
+        share.rows.drop(k);
+        share.place[usize(s)] = kNone;
         if (--holders[usize(s)] == 0) {
             ++dead;
-            cache.drop(s);
             members.forget(s);
         }
         ++stats.removed;
     }
 
-    // K(s, t) for all members t that are not dead, and finite values elsewhere, padded. Good until
-    // two more rows have been asked for.
-    const float* row(Index s) {
-        const Index n = size();
-        RowCache::Row& held = cache.take(s, n);
+    // Call after alpha of place k changed.
+    void weigh(Index c, Index k) {
+        Share& share = shares[usize(c)];
+        share.weight[usize(Index(share.member[usize(k)]))] = share.P.alpha[usize(k)];
+    }
+
+    // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Good until
+    // two more rows of the problem have been asked for.
+    const float* row(Index c, Index k) {
+        Share& share = shares[usize(c)];
+        RowCache::Row& held = share.rows.take(k, share.P.size);
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
-        if (held.length < n) {
-            if (held.length < n - kFewColumns || !mirror(held, s, n)) {
-                members.extract(s, extracted_);
-                fill(extracted_, 0, held.length, held.values.data());
-                held.length = n;
-            }
-        }
-        return held.values.data();
+        if (held.length < share.P.size && !mirror(share, held, k)) compute(share, held, k);
+        return held.values;
     }
 
-    // Keeps `row`, computed elsewhere, as the row of s.
-    void keep_row(Index s, const float* row) {
-        const Index n = size();
-        RowCache::Row& held = cache.take(s, n);
-        if (held.length == 0) ++stats.cache_misses;
-        std::copy(row + held.length, row + n, held.values.data() + held.length);
-        std::fill(held.values.data() + n, held.values.data() + padded(n), 0.0f);
-        held.length = n;
-    }
-
-    // Between blocks: rows of members at their cost bound, which are seldom asked for again, give
-    // up their memory; of the others, those complete for the first `from` members are brought up
-    // to date from the rows of the members since.
-    void tend_rows(Index from) {
-        const Index n = size();
-        for (Index s = 0; s < n; ++s) {
-            RowCache::Row* held = cache.peek(s);
-            if (!held) continue;
-            if (is_bounded(s)) cache.drop(s);
-            else if (held->length >= from && count(held->values) >= padded(n)) mirror(*held, s, n);
+    // Between blocks: rows that were complete after the block before are completed, a few at a time
+    // from the rows of the places since; then rows of bounded members, which are seldom asked for
+    // again, give up their memory.
+    void tend_rows(Index c) {
+        constexpr Index kGroup = 16;  // one cache line of each new row
+        Share& share = shares[usize(c)];
+        const Index n = share.P.size;
+        std::vector<const float*> fresh;
+        bool at_hand = share.rows.width() >= n;
+        for (Index l = share.tended; l < n; ++l) {
+            const RowCache::Row* row = share.rows.peek(l);
+            fresh.push_back(row ? row->values : nullptr);
+            at_hand = at_hand && (row || !share.P.open[usize(l)]);
         }
+        for (Index k = 0; at_hand && k < share.tended; k += kGroup)
+            tend_group(share, k, std::min(k + kGroup, share.tended), fresh);
+        for (Index k = 0; k < n; ++k)
+            if (share.P.bounded(k)) share.rows.drop(k);
+        share.tended = n;
     }
 
     // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
@@ -206,39 +282,36 @@ public:
         stats.kernel_evaluations += size() - from;
     }
 
-    bool wants_compaction() const { return dead >= kLanes && 8 * dead >= size(); }
+    bool wants_compaction() const { return dead >= kLanes && 16 * dead >= size(); }
 
     // Removes the dead. Positions change: position keep[k] becomes k for the keep returned.
     std::vector<Index> compact() {
-        std::vector<Index> keep;
+        std::vector<Index> keep, position(usize(size()), kNone);
         for (Index s = 0; s < size(); ++s)
-            if (holders[usize(s)] > 0) keep.push_back(s);
-        for (Index s = 0; s < size(); ++s)
-            if (holders[usize(s)] == 0 || is_bounded(s)) cache.drop(s);
-        cache.compact(keep);
-        members.compact(keep);
-        for (Problem& P : problems) P.compact(keep);
-        Array<double> diagonal_kept(usize(padded(count(keep))), 0.0);
-        for (Index k = 0; k < count(keep); ++k) {
-            const std::size_t s = usize(keep[usize(k)]);
-            diagonal_kept[usize(k)] = diagonal[s];
-            label[usize(k)] = label[s];
-            cost[usize(k)] = cost[s];
-            holders[usize(k)] = holders[s];
+            if (holders[usize(s)] > 0) {
+                position[usize(s)] = count(keep);
+                keep.push_back(s);
+            }
+        for (std::size_t k = 0; k < keep.size(); ++k) {
+            label[k] = label[usize(keep[k])];
+            cost[k] = cost[usize(keep[k])];
+            diagonal[k] = diagonal[usize(keep[k])];
+            holders[k] = holders[usize(keep[k])];
         }
-        diagonal = std::move(diagonal_kept);
+        for (auto* array : {&cost, &diagonal}) array->resize(keep.size());
         label.resize(keep.size());
-        cost.resize(keep.size());
         holders.resize(keep.size());
+        for (Share& share : shares) move_members(share, keep, position);
+        members.compact(keep);
         dead = 0;
         return keep;
     }
 
     // Fills an empty dual with the members that a saved state describes: their features and, for
-    // problem c and member s, alpha, g and whether it is open at [c * n + s]. Statistics are the
-    // caller's to set.
+    // problem c and member s, alpha and g at [c * n + s] and its rank among the places at
+    // rank[c * n + s], or -1 where it has none. Statistics are the caller's to set.
     void restore(const Matrix& X, const Example* examples, const double* alpha, const double* g,
-                 const std::uint8_t* open_in) {
+                 const std::int64_t* rank) {
         const Index n = rows_of(X);
         Rows<T> row;
         std::vector<float> unused(usize(n + 1));
@@ -246,15 +319,13 @@ public:
             row.read(X, &s, 1, {});
             append(row, 0, examples[s], unused.data());
         }
-        for (Index c = 0; c < count(problems); ++c) {
+        for (Index c = 0; c < problems(); ++c) {
+            std::vector<std::pair<std::int64_t, Index>> ranked;
             for (Index s = 0; s < n; ++s)
-                if (open_in[c * n + s]) open(c, s, g[c * n + s]);
-            Problem& P = problems[usize(c)];
-            for (Index s = 0; s < n; ++s) {
-                P.alpha[usize(s)] = alpha[c * n + s];
-                P.refresh(s);
-            }
-            P.find_extremes();
+                if (rank[c * n + s] >= 0) ranked.emplace_back(rank[c * n + s], s);
+            std::sort(ranked.begin(), ranked.end());
+            for (const auto& [_, s] : ranked) open(c, s, alpha[c * n + s], g[c * n + s]);
+            problem(c).find_extremes();
         }
         for (Index s = 0; s < n; ++s)
             if (holders[usize(s)] == 0) members.forget(s);
@@ -262,23 +333,22 @@ public:
 
     // Computes the gradient anew from kernel values and coefficients.
     void regrade() {
-        for (Index s = 0; s < size(); ++s) {
-            if (holders[usize(s)] == 0) continue;
-            const float* k = row(s);
-            for (Index c = 0; c < count(problems); ++c) {
-                Problem& P = problems[usize(c)];
-                P.g[usize(s)] = sign(c, label[usize(s)]) - table().dot(P.alpha.data(), k, count(P.g));
+        for (Index c = 0; c < problems(); ++c) {
+            Problem& P = problem(c);
+            for (Index k = 0; k < P.size; ++k) {
+                if (!P.open[usize(k)]) continue;
+                const double y = P.hi[usize(k)] > 0 ? 1 : -1;
+                P.g[usize(k)] = y - table().dot(P.alpha.data(), row(c, k), padded(P.size));
             }
+            P.find_extremes();
         }
-        for (Problem& P : problems) P.find_extremes();
     }
 
     double objective(Index c) const {
-        const Problem& P = problems[usize(c)];
+        const Problem& P = shares[usize(c)].P;
         double sum = 0;
-        for (Index s = 0; s < size(); ++s)
-            if (P.alpha[usize(s)] != 0)
-                sum += P.alpha[usize(s)] * (sign(c, label[usize(s)]) + P.g[usize(s)]);
+        for (std::size_t k = 0; k < usize(P.size); ++k)
+            sum += P.alpha[k] * ((P.hi[k] > 0 ? 1 : -1) + P.g[k]);
         return sum / 2;
     }
 
@@ -289,25 +359,74 @@ public:
 private:
     static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
 
-    // K(s, t) = K(t, s): completes a row from the rows of the members it lacks, if they are held.
-    bool mirror(RowCache::Row& held, Index s, Index n) {
-        float* values = held.values.data();
-        for (; held.length < n; ++held.length) {
-            const RowCache::Row* other = cache.peek(held.length);
-            const bool known = other && other->length > s;
-            if (!known && holders[usize(held.length)] > 0) return false;
-            values[held.length] = known ? other->values[usize(s)] : 0.0f;  // the dead do not count
+    // Pads a row that is valid for n places.
+    static void complete(RowCache::Row& held, Index n) {
+        std::fill(held.values + n, held.values + padded(n), 0.0f);
+        held.length = n;
+    }
+
+    // K(k, l) = K(l, k): completes a row from the rows of the places it lacks, if they are held.
+    static bool mirror(Share& share, RowCache::Row& held, Index k) {
+        if (held.length < share.P.size - kFewColumns) return false;
+        for (; held.length < share.P.size; ++held.length) {
+            const Index l = held.length;
+            const RowCache::Row* other = share.rows.peek(l);
+            const bool known = other && other->length > k;
+            if (!known && share.P.open[usize(l)]) return false;
+            held.values[l] = known ? other->values[k] : 0.0f;
         }
-        std::fill(values + n, values + padded(n), 0.0f);
+        complete(held, share.P.size);
         return true;
     }
 
-    // At C in every problem that holds it.
-    bool is_bounded(Index s) const {
-        return std::all_of(problems.begin(), problems.end(), [&](const Problem& P) {
-            const bool at_side = P.up[usize(s)] != 0 || P.down[usize(s)] != 0;
-            return !P.open[usize(s)] || (at_side && P.alpha[usize(s)] != 0.0);
-        });
+    // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
+    static void tend_group(Share& share, Index begin, Index end,
+                           const std::vector<const float*>& fresh) {
+        RowCache::Row* rows[16];
+        Index lacking = 0, at[16];
+        for (Index k = begin; k < end; ++k) {
+            RowCache::Row* row = share.rows.peek(k);
+            if (!row || row->length < share.tended || share.P.bounded(k)) continue;
+            at[lacking] = k;
+            rows[lacking++] = row;
+        }
+        for (Index f = 0; f < count(fresh); ++f)
+            for (Index r = 0; r < lacking; ++r)
+                rows[r]->values[share.tended + f] = fresh[usize(f)] ? fresh[usize(f)][at[r]] : 0.0f;
+        for (Index r = 0; r < lacking; ++r) complete(*rows[r], share.P.size);
+    }
+
+    // Completes a row by computing it, tile by tile of the members concerned.
+    void compute(Share& share, RowCache::Row& held, Index k) {
+        alignas(64) float values[kLanes];
+        members.extract(Index(share.member[usize(k)]), extracted_);
+        Index tile = kNone;
+        for (Index l = held.length; l < share.P.size; ++l) {
+            const Index s = share.P.open[usize(l)] ? Index(share.member[usize(l)]) : kNone;
+            if (s != kNone && s / kLanes != tile) {
+                tile = s / kLanes;
+                kernel.values(extracted_, 0, 1, members.tile(tile), scratch_, values, kLanes);
+            }
+            held.values[l] = s == kNone ? 0.0f : values[s % kLanes];
+        }
+        stats.kernel_evaluations += share.P.size - held.length;
+        complete(held, share.P.size);
+    }
+
+    // Members keep[0], keep[1], ... move to positions 0, 1, ...
+    static void move_members(Share& share, const std::vector<Index>& keep,
+                             const std::vector<Index>& position) {
+        for (std::size_t k = 0; k < keep.size(); ++k) {
+            share.place[k] = share.place[usize(keep[k])];
+            share.weight[k] = share.weight[usize(keep[k])];
+        }
+        share.place.resize(keep.size());
+        share.weight.resize(keep.size());
+        share.weight.resize(usize(padded(count(keep))), 0.0);
+        for (Index k = 0; k < share.P.size; ++k)
+            if (share.P.open[usize(k)])
+                share.member[usize(k)] =
+                    static_cast<std::int32_t>(position[usize(Index(share.member[usize(k)]))]);
     }
 
     Scratch<T> scratch_;
@@ -319,49 +438,56 @@ void Dual<T>::check(double tolerance) {
     const auto require = [](bool holds, const char* what) {
         if (!holds) throw std::logic_error(std::string("invariant broken: ") + what);
     };
+    std::vector<Index> held_by(usize(size()), 0);
+    for (Index c = 0; c < problems(); ++c) {
+        Share& share = shares[usize(c)];
+        Problem& P = share.P;
+        double sum = 0;
+        Index closed = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            const std::size_t p = usize(k);
+            const double a = P.alpha[p], lo = P.lo[p], hi = P.hi[p];
+            if (!P.open[p]) {
+                ++closed;
+                require(a == 0 && lo == 0 && hi == 0, "closed places have alpha = lo = hi = 0");
+                require(P.up[p] != 0 && P.down[p] != 0, "closed places do not move");
+                continue;
+            }
+            const std::size_t s = usize(Index(share.member[p]));
+            ++held_by[s];
+            sum += a;
+            require(share.place[s] == k, "place[member[k]] == k");
+            require(share.weight[s] == a, "weight[member[k]] == alpha[k]");
+            require(lo <= a && a <= hi, "lo <= alpha <= hi");
+            require((P.up[p] == 0) == (a < hi), "up == 0 iff alpha < hi");
+            require((P.down[p] == 0) == (a > lo), "down == 0 iff alpha > lo");
+            require(a != 0 || P.listed[p], "alpha == 0 is listed in idle");
+            const float* held = row(c, k);
+            Array<float> k_row(usize(padded(size())));
+            members.extract(Index(s), extracted_);
+            fill(extracted_, 0, 0, k_row.data());
+            for (Index l = 0; l < P.size; ++l)
+                require(!P.open[usize(l)] ||
+                            held[l] == k_row[usize(Index(share.member[usize(l)]))],
+                        "rows hold K(k, l)");
+            const double f = table().dot(P.alpha.data(), held, padded(P.size));
+            require(std::abs(P.g[p] - ((hi > 0 ? 1 : -1) - f)) <= tolerance,
+                    "g[k] == y[k] - sum_l alpha[l] K(k, l)");
+        }
+        require(closed == P.closed, "closed counts the closed places");
+        require(std::abs(sum) <= tolerance, "sum of alpha == 0");
+        const simd::Extremes now =
+            table().extremes(P.g.data(), P.up.data(), P.down.data(), padded(P.size));
+        require(now.i == P.extremes.i && now.j == P.extremes.j, "extremes are those of g");
+    }
     Index dead_now = 0;
     for (Index s = 0; s < size(); ++s) {
+        require(held_by[usize(s)] == holders[usize(s)], "holders[s] counts the problems that hold s");
         const bool is_dead = holders[usize(s)] == 0;
         require(is_dead || members.find(members.ids[usize(s)]) == s, "find(ids[s]) == s");
         dead_now += is_dead;
     }
-    require(dead_now == dead, "dead counts members that no problem holds");
-    Array<float> k(usize(padded(size())));
-    Rows<T> row;
-    std::vector<double> sums(problems.size(), 0.0);
-    for (Index s = 0; s < size(); ++s) {
-        members.extract(s, row);
-        for (Index t = 0; t < tiles_for(size()); ++t)
-            kernel.values(row, 0, 1, members.tile(t), scratch_, k.data() + t * kLanes, kLanes);
-        require(static_cast<double>(k[usize(s)]) == diagonal[usize(s)], "diagonal[s] == K(s, s)");
-        Index held_by = 0;
-        for (Index c = 0; c < count(problems); ++c) {
-            const Problem& P = problems[usize(c)];
-            const double a = P.alpha[usize(s)], lo = P.lo[usize(s)], hi = P.hi[usize(s)];
-            sums[usize(c)] += a;
-            held_by += P.open[usize(s)];
-            if (!P.open[usize(s)]) {
-                require(a == 0 && lo == 0 && hi == 0, "closed members have alpha = lo = hi = 0");
-                require(P.up[usize(s)] != 0 && P.down[usize(s)] != 0, "closed members do not move");
-                continue;
-            }
-            require(lo <= a && a <= hi, "lo <= alpha <= hi");
-            require((P.up[usize(s)] == 0) == (a < hi), "up == 0 iff alpha < hi");
-            require((P.down[usize(s)] == 0) == (a > lo), "down == 0 iff alpha > lo");
-            require(a != 0 || P.listed[usize(s)], "alpha == 0 is listed in idle");
-            const double f = table().dot(P.alpha.data(), k.data(), padded(size()));
-            const double error = std::abs(P.g[usize(s)] - (sign(c, label[usize(s)]) - f));
-            require(error <= tolerance, "g[s] == y[s] - sum_t alpha[t] K(s, t)");
-        }
-        require(held_by == holders[usize(s)], "holders[s] counts the problems that hold s");
-    }
-    for (Index c = 0; c < count(problems); ++c) {
-        const Problem& P = problems[usize(c)];
-        const simd::Extremes now =
-            table().extremes(P.g.data(), P.up.data(), P.down.data(), count(P.g));
-        require(now.i == P.extremes.i && now.j == P.extremes.j, "extremes are those of g");
-        require(std::abs(sums[usize(c)]) <= tolerance, "sum of alpha == 0");
-    }
+    require(dead_now == dead, "dead counts the members that no problem holds");
 }
 
 }  // namespace marginwise

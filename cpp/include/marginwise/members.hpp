@@ -101,17 +101,14 @@ public:
 
     // Keeps the members at positions keep[0] < keep[1] < ..., in that order.
     void compact(const std::vector<Index>& keep) {
-        Members kept(d_, sparse_);
-        for (Index first = 0; first < count(keep); first += kLanes) {
-            kept.tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
-            gather(*kept.tiles_.back(), keep.data() + first,
-                   std::min(kLanes, count(keep) - first));
-        }
-        for (const Index s : keep) {
-            kept.position_.emplace(ids[usize(s)], kept.size());
-            kept.ids.push_back(ids[usize(s)]);
-        }
-        *this = std::move(kept);
+        std::vector<std::int64_t> kept;
+        for (const Index s : keep) kept.push_back(ids[usize(s)]);
+        for (Index t = 0; t < tiles_for(count(keep)); ++t)
+            gather(t, keep.data() + t * kLanes, std::min(kLanes, count(keep) - t * kLanes));
+        tiles_.resize(usize(tiles_for(count(keep))));
+        ids = std::move(kept);
+        position_.clear();
+        for (Index s = 0; s < size(); ++s) position_.emplace(ids[usize(s)], s);
     }
 
     Index bytes() const {
@@ -123,30 +120,36 @@ public:
     std::vector<std::int64_t> ids;
 
 private:
-    // Fills an empty tile with the members at from[0..n).
-    void gather(Tile<T>& to, const Index* from, Index n) const {
+    // Makes tile t hold the members at from[0..n), which stand at or after their new places.
+    void gather(Index t, const Index* from, Index n) {
+        if (sparse_) return gather_lists(t, from, n);
+        Tile<T>& to = *tiles_[usize(t)];
+        const T* at[kLanes];
+        for (Index lane = 0; lane < n; ++lane) {
+            const Tile<T>& source = tile(from[lane] / kLanes);
+            at[lane] = source.dense.data() + from[lane] % kLanes;
+            to.norms[usize(lane)] = source.norms[usize(from[lane] % kLanes)];
+        }
+        for (Index k = 0; k < d_ * kLanes; k += kLanes) {
+            for (Index lane = 0; lane < n; ++lane) to.dense[usize(k + lane)] = at[lane][k];
+            for (Index lane = n; lane < kLanes; ++lane) to.dense[usize(k + lane)] = T(0);
+        }
+        std::fill(to.norms.begin() + n, to.norms.end(), T(0));
+        to.used = n;
+    }
+
+    void gather_lists(Index t, const Index* from, Index n) {
+        auto to = std::make_unique<Tile<T>>(d_, true);
         for (Index lane = 0; lane < n; ++lane) {
             const Tile<T>& source = tile(from[lane] / kLanes);
             const Index l = from[lane] % kLanes;
-            to.norms[usize(lane)] = source.norms[usize(l)];
-            if (!sparse_) continue;
-            const auto range = [&](const auto& v) {
-                return std::make_pair(v.begin() + source.begin[usize(l)],
-                                      v.begin() + source.begin[usize(l + 1)]);
-            };
-            const auto [index, index_end] = range(source.index);
-            const auto [value, value_end] = range(source.value);
-            to.index.insert(to.index.end(), index, index_end);
-            to.value.insert(to.value.end(), value, value_end);
-            to.begin.push_back(count(to.value));
+            to->norms[usize(lane)] = source.norms[usize(l)];
+            for (Index p = source.begin[usize(l)]; p < source.begin[usize(l + 1)]; ++p)
+                put(*to, lane, source.index[usize(p)], source.value[usize(p)]);
+            to->begin.push_back(count(to->value));
         }
-        to.used = n;
-        if (sparse_) return;
-        const T* at[kLanes];
-        for (Index lane = 0; lane < n; ++lane)
-            at[lane] = tile(from[lane] / kLanes).dense.data() + from[lane] % kLanes;
-        for (Index k = 0; k < d_ * kLanes; k += kLanes)
-            for (Index lane = 0; lane < n; ++lane) to.dense[usize(k + lane)] = at[lane][k];
+        to->used = n;
+        tiles_[usize(t)] = std::move(to);
     }
 
     void put(Tile<T>& tile, Index lane, std::uint32_t feature, T x) {

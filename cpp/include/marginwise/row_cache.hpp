@@ -1,83 +1,80 @@
-// Rows of the kernel matrix among the members, bounded in bytes; the least recently used row makes
-// room. A row may be truncated: it is valid for the first `length` members, and whoever asks for it
-// fills the rest.
+// Rows of the kernel matrix, bounded in bytes; the least recently used row makes room. A row may be
+// truncated: it is valid for the first `length` columns, and whoever asks for it fills the rest.
+//
+// Rows stand side by side in one arena, all of one width. When wider rows are asked for, those held
+// are spread in place, so that memory once touched is used again.
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
-#include "marginwise/types.hpp"
+#include "marginwise/arena.hpp"
 
 namespace marginwise {
 
 class RowCache {
 public:
     struct Row {
-        Array<float> values;
-        Index length = 0;  // valid for members 0 .. length-1
+        float* values = nullptr;
+        Index length = 0;  // valid for columns 0 .. length-1
         Index owner = kNone;
         Index newer = kNone, older = kNone;  // neighbours in order of use
     };
 
-    // INVARIANT  slot_of_[s] == kNone or rows_[slot_of_[s]].owner == s
-    //            bytes() <= limit, or no more than kLeast rows are held
-    explicit RowCache(Index limit_bytes) : limit_(limit_bytes) {}
+    // INVARIANT  slot_of_[k] == kNone or rows_[slot_of_[k]].owner == k
+    //            rows_[slot].values == arena_ + slot * width_
+    //            bytes() <= limit, or kLeast rows are held
+    explicit RowCache(Index limit_bytes) : limit_(limit_bytes / Index(sizeof(float))) {}
 
-    static constexpr Index kLeast = 4;  // a step needs two rows at a time
-
-    Index bytes() const { return bytes_; }
+    Index bytes() const { return count(rows_) * width_ * Index(sizeof(float)); }
     Index held() const { return held_; }
+    Index width() const { return width_; }
 
-    // The row of member s with room for `columns` values, marked as just used; `length` tells how
-    // many are valid, 0 if the row is new. The pointer is good until s is dropped; the last
-    // kLeast - 1 rows asked for are never the ones to go.
-    Row& take(Index s, Index columns) {
-        if (s >= count(slot_of_)) slot_of_.resize(usize(std::max(s + 1, 2 * count(slot_of_))), kNone);
-        Index slot = slot_of_[usize(s)];
+    // Row k with room for `columns` values (and for padding them), marked as just used; `length`
+    // tells how many are valid, 0 if the row is new. The values stay where they are until kLeast - 1
+    // other rows have been asked for, or a wider one.
+    Row& take(Index k, Index columns) {
+        if (columns > width_) widen(columns);
+        if (k >= count(slot_of_)) slot_of_.resize(usize(std::max(k + 1, 2 * count(slot_of_))), kNone);
+        Index slot = slot_of_[usize(k)];
         if (slot == kNone) {
-            slot = free_slot(columns);
-            rows_[usize(slot)].owner = s;
+            slot = free_slot();
+            rows_[usize(slot)].owner = k;
             rows_[usize(slot)].length = 0;
-            slot_of_[usize(s)] = slot;
+            slot_of_[usize(k)] = slot;
             ++held_;
         } else {
             unlink(slot);
         }
         link_newest(slot);
-        reserve(slot, columns);
         return rows_[usize(slot)];
     }
 
-    // The row of s as it stands, or null; does not count as use.
-    const Row* peek(Index s) const { return holds(s) ? &rows_[usize(slot_of_[usize(s)])] : nullptr; }
-    Row* peek(Index s) { return holds(s) ? &rows_[usize(slot_of_[usize(s)])] : nullptr; }
+    // Row k as it stands, or null; does not count as use.
+    Row* peek(Index k) {
+        const bool holds = k < count(slot_of_) && slot_of_[usize(k)] != kNone;
+        return holds ? &rows_[usize(slot_of_[usize(k)])] : nullptr;
+    }
 
-    bool holds(Index s) const { return s < count(slot_of_) && slot_of_[usize(s)] != kNone; }
-
-    void drop(Index s) {
-        if (!holds(s)) return;
-        const Index slot = slot_of_[usize(s)];
+    void drop(Index k) {
+        if (!peek(k)) return;
+        const Index slot = slot_of_[usize(k)];
         unlink(slot);
-        slot_of_[usize(s)] = kNone;
+        slot_of_[usize(k)] = kNone;
         rows_[usize(slot)].owner = kNone;
         free_.push_back(slot);
         --held_;
     }
 
-    void clear() {
-        for (Index s = 0; s < count(slot_of_); ++s) drop(s);
-    }
-
-    // Members keep[0] < keep[1] < ... move to positions 0, 1, ...; the others must be dropped
+    // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
     void compact(const std::vector<Index>& keep) {
         std::vector<Index> slot_of(usize(count(keep)), kNone);
         for (Index k = 0; k < count(keep); ++k)
-            if (holds(keep[usize(k)])) {
-                const Index slot = slot_of_[usize(keep[usize(k)])];
-                slot_of[usize(k)] = slot;
-                rows_[usize(slot)].owner = k;
-                rows_[usize(slot)].length = gather(rows_[usize(slot)].values.data(),
-                                                   rows_[usize(slot)].length, keep);
+            if (Row* row = peek(keep[usize(k)])) {
+                slot_of[usize(k)] = slot_of_[usize(keep[usize(k)])];
+                row->owner = k;
+                row->length = gather(row->values, row->length, keep);
             }
         slot_of_ = std::move(slot_of);
     }
@@ -91,36 +88,64 @@ public:
     }
 
 private:
-    Index free_slot(Index columns) {
-        const Index wanted = std::max(width_, padded(columns)) * Index(sizeof(float));
-        if (free_.empty() && held_ >= kLeast && bytes_ + wanted > limit_)
-            drop(rows_[usize(oldest_)].owner);
-        if (free_.empty()) {
+    static constexpr Index kLeast = 4;  // a step needs two rows at a time
+
+    // How many rows of a width fit.
+    Index room(Index width) const { return std::max(limit_ / width, kLeast); }
+
+    Index free_slot() {
+        if (free_.empty() && count(rows_) < room(width_)) {
             rows_.emplace_back();
-            free_.push_back(count(rows_) - 1);
+            rows_.back().values = arena_.data() + (count(rows_) - 1) * width_;
+            return count(rows_) - 1;
         }
+        if (free_.empty()) drop(rows_[usize(oldest_)].owner);
         const Index slot = free_.back();
         free_.pop_back();
         return slot;
     }
 
-    // Makes row `slot` wide enough, then drops and frees older rows until the bound holds again.
-    void reserve(Index slot, Index columns) {
-        Array<float>& values = rows_[usize(slot)].values;
-        if (count(values) >= padded(columns)) return;
-        while (width_ < columns) width_ += padded(width_ / 2);
-        bytes_ += (width_ - count(values)) * Index(sizeof(float));
-        values.resize(usize(width_));
-        while (bytes_ > limit_ && (!free_.empty() || held_ > kLeast)) {
-            if (free_.empty()) drop(rows_[usize(oldest_)].owner);
-            Array<float>& spare = rows_[usize(free_.back())].values;
-            bytes_ -= count(spare) * Index(sizeof(float));
-            Array<float>().swap(spare);
-            spent_.push_back(free_.back());
-            free_.pop_back();
+    void widen(Index columns) {
+        const Index before = width_;
+        width_ = padded(std::max(columns, width_ + width_ / 4));
+        if (!arena_.data() || kLeast * width_ > limit_) {  // too wide for the bound: start anew
+            *this = RowCache(limit_ * Index(sizeof(float)), width_);
+            return;
         }
-        free_.insert(free_.end(), spent_.begin(), spent_.end());
-        spent_.clear();
+        while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
+        if (count(rows_) > room(width_)) close_ranks(before);
+        for (Index slot = count(rows_) - 1; slot >= 0; --slot) {
+            Row& row = rows_[usize(slot)];
+            float* to = arena_.data() + slot * width_;
+            std::memmove(to, row.values, usize(row.length) * sizeof(float));
+            row.values = to;
+        }
+    }
+
+    RowCache(Index limit_bytes, Index width)
+        : limit_(limit_bytes / Index(sizeof(float))), width_(width),
+          arena_(std::max(limit_, kLeast * width)) {}
+
+    // Moves the rows held to the first slots, so that none is left beyond what will fit.
+    void close_ranks(Index width) {
+        Index to = 0;
+        for (Index slot = 0; slot < count(rows_); ++slot) {
+            if (rows_[usize(slot)].owner == kNone) continue;
+            if (slot != to) move_row(slot, to, width);
+            ++to;
+        }
+        rows_.resize(usize(to));
+        free_.clear();
+    }
+
+    void move_row(Index from, Index to, Index width) {
+        Row& row = rows_[usize(to)];
+        row = rows_[usize(from)];
+        row.values = arena_.data() + to * width;
+        std::memcpy(row.values, rows_[usize(from)].values, usize(row.length) * sizeof(float));
+        slot_of_[usize(row.owner)] = to;
+        (row.newer == kNone ? newest_ : rows_[usize(row.newer)].older) = to;
+        (row.older == kNone ? oldest_ : rows_[usize(row.older)].newer) = to;
     }
 
     void unlink(Index slot) {
@@ -137,15 +162,14 @@ private:
         newest_ = slot;
     }
 
-    Index limit_;
-    Index width_ = 4 * kLanes;  // of new rows: one width at a time, so that memory is reused
-    Index bytes_ = 0;
+    Index limit_;  // floats
+    Index width_ = 0;
     Index held_ = 0;
     Index newest_ = kNone, oldest_ = kNone;
-    std::vector<Row> rows_;
-    std::vector<Index> slot_of_;  // member -> slot
-    std::vector<Index> free_;     // slots without an owner; their memory is kept for the next
-    std::vector<Index> spent_;
+    Arena arena_;
+    std::vector<Row> rows_;       // by slot
+    std::vector<Index> slot_of_;  // row -> slot
+    std::vector<Index> free_;     // slots without an owner
 };
 
 }  // namespace marginwise

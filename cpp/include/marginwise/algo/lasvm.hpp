@@ -1,7 +1,7 @@
 // LASVM: online support vector machines [bordes2005, section 3].
 //
 //   paper        here                         paper        here
-//   S            open members of a problem    A, B         lo, hi
+//   S            open places of a problem     A, B         lo, hi
 //   alpha, g     Problem::alpha, Problem::g   delta, b     extremes.delta(), bias()
 //   tau          Settings::tau                k            example r of a block
 //
@@ -60,7 +60,7 @@ public:
     const std::vector<double>& center() const { return center_; }
 
 private:
-    bool process(Index c, const Example& k, Block<T>& block, Index r, Index& s);
+    bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool reprocess(Index c);
     void evict(Index c);
     void by_gap(Index c, double target);
@@ -72,38 +72,38 @@ private:
     bool beyond_ = false;
 };
 
-// LASVM PROCESS(k) in problem c; k is row r of the block. `s` is its position among the members, or
-// kNone; set where k becomes a member. Tells whether alpha changed.
+// LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
+// members, or kNone; set where it becomes a member. Tells whether alpha changed.
 template <class T>
-bool Lasvm<T>::process(Index c, const Example& k, Block<T>& block, Index r, Index& s) {
-    Problem& P = D.problems[usize(c)];
-    if (s != kNone && P.open[usize(s)]) return false;                               // 1
-    const double y = D.sign(c, k.label);
-    const double f = table().dot(P.alpha.data(), block.row(r), padded(D.size()));
+bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
+    Share& S = D.shares[usize(c)];
+    if (s != kNone && S.place[usize(s)] != kNone) return false;                     // 1
+    const double y = D.sign(c, example.label);
+    const double f = table().dot(S.weight.data(), block.row(r), count(S.weight));
     const double g = y - f;                                                         // 2
-    const Index partner = y > 0 ? P.extremes.j : P.extremes.i;                      // 3
-    const double gap = y > 0 ? g - P.extremes.g_min : P.extremes.g_max - g;
+    const simd::Extremes& e = S.P.extremes;
+    const Index partner = y > 0 ? e.j : e.i;                                        // 3
     const bool waits = partner == kNone;
-    if (waits ? P.waiting >= kMostWaiting : gap <= settings_.tau) return false;     // 4
+    const double gap = y > 0 ? g - e.g_min : e.g_max - g;
+    if (waits ? S.waiting >= kMostWaiting : gap <= settings_.tau) return false;     // 4
     ++D.stats.process;
     if (s == kNone) {
-        s = D.append(block.rows, r, k, block.row(r));
+        s = D.append(block.rows, r, example, block.row(r));
         block.valid[usize(r)] = D.size();
     }
-    D.keep_row(s, block.row(r));
-    D.open(c, s, g);
+    const Index k = D.open(c, s, g, block.row(r));
     if (waits) {
-        ++P.waiting;
+        ++S.waiting;
         return false;
     }
-    y > 0 ? move_pair(D, c, s, partner) : move_pair(D, c, partner, s);              // 5
+    y > 0 ? move_pair(D, c, k, partner) : move_pair(D, c, partner, k);              // 5
     return true;
 }
 
 // LASVM REPROCESS in problem c. Tells whether alpha changed.
 template <class T>
 bool Lasvm<T>::reprocess(Index c) {
-    const simd::Extremes e = D.problems[usize(c)].extremes;                         // 1
+    const simd::Extremes e = D.problem(c).extremes;                                 // 1
     if (!e.both() || e.delta() <= settings_.tau) return false;                      // 2
     ++D.stats.reprocess;
     move_pair(D, c, e.i, e.j);                                                      // 3
@@ -114,21 +114,21 @@ bool Lasvm<T>::reprocess(Index c) {
 // REPROCESS, step 4: blatant non support vectors leave the problem.
 template <class T>
 void Lasvm<T>::evict(Index c) {
-    Problem& P = D.problems[usize(c)];
+    Problem& P = D.problem(c);
     const simd::Extremes e = P.extremes;
     if (!e.both()) return;
-    const auto stays = [&](Index s) {
-        if (P.alpha[usize(s)] != 0.0) return false;  // stays a member, but is idle no more
-        const bool positive = P.hi[usize(s)] > 0.0;
-        const double g = P.g[usize(s)];
-        if (s == e.i || s == e.j || (positive ? g > e.g_min : g < e.g_max)) return true;
-        D.close(c, s);
+    const auto stays = [&](Index k) {
+        if (P.alpha[usize(k)] != 0.0) return false;  // stays a member, but is idle no more
+        const double g = P.g[usize(k)];
+        const bool may_pair = P.hi[usize(k)] > 0.0 ? g > e.g_min : g < e.g_max;
+        if (k == e.i || k == e.j || may_pair) return true;
+        D.close(c, k);
         return false;
     };
     Index kept = 0;
-    for (const Index s : P.idle) {
-        if (stays(s)) P.idle[usize(kept++)] = s;
-        else P.listed[usize(s)] = 0;
+    for (const Index k : P.idle) {
+        if (stays(k)) P.idle[usize(kept++)] = k;
+        else P.listed[usize(k)] = 0;
     }
     P.idle.resize(usize(kept));
 }
@@ -159,25 +159,26 @@ inline double gap_target(const Problem& P) {
 // REPROCESS until the gap is within its target, as LASVM-G does [ertekin2011].
 template <class T>
 void Lasvm<T>::by_gap(Index c, double target) {
-    while (gap_of(D.problems[usize(c)]) > target && reprocess(c)) {}
+    while (gap_of(D.problem(c)) > target && reprocess(c)) {}
 }
 
 template <class T>
-void Lasvm<T>::learn_example(const Example& k, Block<T>& block, Index r) {
-    Index s = D.members.find(k.id);
+void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
+    Index s = D.members.find(example.id);
     if (block.valid[usize(r)] < D.size()) {
         D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
         block.valid[usize(r)] = D.size();
     }
-    for (Index c = 0; c < count(D.problems); ++c) {
-        const bool gaps = settings_.reprocess == kByGap;
-        const double target = gaps ? gap_target(D.problems[usize(c)]) : 0.0;
-        const bool processed = process(c, k, block, r, s);
+    const bool gaps = settings_.reprocess == kByGap;
+    for (Index c = 0; c < D.problems(); ++c) {
+        const double target = gaps ? gap_target(D.problem(c)) : 0.0;
+        const bool processed = process(c, example, block, r, s);
         if (!processed && !settings_.reprocess_each) continue;
-        if (gaps) by_gap(c, std::max(k.cost, target));
+        if (gaps) by_gap(c, std::max(example.cost, target));
         for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {}
         if (settings_.delta_max >= 0)
-            while (D.problems[usize(c)].extremes.delta() > settings_.delta_max && reprocess(c)) {}
+            while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {}
+        if (D.shares[usize(c)].wants_compaction()) D.shares[usize(c)].compact();
     }
 }
 
@@ -213,7 +214,6 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
             read_next(*next);
             product.start(*next);
         }
-        Index members_before = D.size();
         for (Index r = 0; r < now->size(); ++r) {
             const std::int64_t row = now->source[usize(r)];
             learn_example({batch.ids[row], batch.label[row], batch.cost[row]}, *now, r);
@@ -222,11 +222,10 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
             product.wait();
             const std::vector<Index> keep = D.compact();
             now->compact(keep);
-            members_before = 0;
             if (more) next->compact(keep);
         }
         if (!more) return learned;
-        D.tend_rows(members_before);
+        for (Index c = 0; c < D.problems(); ++c) D.tend_rows(c);
         std::swap(now, next);
     }
 }
@@ -235,8 +234,8 @@ template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    for (Index c = 0; c < count(D.problems); ++c) {
-        const simd::Extremes& e = D.problems[usize(c)].extremes;
+    for (Index c = 0; c < D.problems(); ++c) {
+        const simd::Extremes& e = D.problem(c).extremes;
         while (e.both() && e.delta() > tau) {
             ActiveSet<T> active(D, c);
             const bool done = active.solve(tau, deadline);
@@ -244,6 +243,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
             if (!done) return false;
         }
         evict(c);
+        if (D.problem(c).closed > 0) D.shares[usize(c)].compact();
     }
     if (D.dead > 0) D.compact();
     return true;
@@ -252,7 +252,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
 template <class T>
 void Lasvm<T>::decision(const Matrix& X, double* decision) const {
     constexpr Index kRows = 256;
-    const Index n = rows_of(X), problems = count(D.problems);
+    const Index n = rows_of(X), problems = D.problems();
     Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);
     crew.run((n + kRows - 1) / kRows, [&](Index task, Index) {
         const Index first = task * kRows, rows = std::min(kRows, n - first);
@@ -264,13 +264,13 @@ void Lasvm<T>::decision(const Matrix& X, double* decision) const {
         block.read(X, order.data(), rows, center_);
         for (Index r = 0; r < rows; ++r)
             for (Index c = 0; c < problems; ++c)
-                decision[(first + r) * problems + c] = D.problems[usize(c)].bias();
+                decision[(first + r) * problems + c] = D.shares[usize(c)].P.bias();
         for (Index t = 0; t < tiles_for(D.size()); ++t) {
             D.kernel.values(block, 0, rows, D.members.tile(t), scratch, k.data(), kLanes);
             for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
                     decision[(first + r) * problems + c] +=
-                        table().dot(D.problems[usize(c)].alpha.data() + t * kLanes,
+                        table().dot(D.shares[usize(c)].weight.data() + t * kLanes,
                                     k.data() + r * kLanes, kLanes);
         }
     });

@@ -63,6 +63,8 @@ struct Table {
     ProductTable<double> f64;
     // sum_s a[s] k[s]
     double (*dot)(const double* a, const float* k, Index n);
+    // out[k] = row[at[k]]
+    void (*collect)(float* out, const float* row, const std::int32_t* at, Index n);
     // g += a k
     void (*add)(double* g, const float* k, double a, Index n);
     // g -= lambda (k_i - k_j), and the extremes of the new g, in one pass.

@@ -1,0 +1,60 @@
+// Address space that is taken at once and backed by memory only where it is written: a large array
+// that never moves and costs what has been used of it.
+#pragma once
+
+#include <new>
+#include <utility>
+
+#include "marginwise/types.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define MARGINWISE_MMAP 1
+#include <sys/mman.h>
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+#endif
+
+namespace marginwise {
+
+class Arena {
+public:
+    Arena() = default;
+    explicit Arena(Index floats) : bytes_(usize(floats) * sizeof(float)) {
+#ifdef MARGINWISE_MMAP
+        void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) throw std::bad_alloc();
+#else
+        void* p = std::malloc(bytes_);
+        if (!p) throw std::bad_alloc();
+#endif
+        data_ = static_cast<float*>(p);
+    }
+    ~Arena() {
+        if (!data_) return;
+#ifdef MARGINWISE_MMAP
+        munmap(data_, bytes_);
+#else
+        std::free(data_);
+#endif
+    }
+    Arena(Arena&& other) noexcept { swap(other); }
+    Arena& operator=(Arena&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    float* data() const { return data_; }
+
+private:
+    void swap(Arena& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+    }
+
+    float* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace marginwise
