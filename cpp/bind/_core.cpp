@@ -8,6 +8,7 @@
 #include <map>
 
 #include "marginwise/algo/lasvm.hpp"
+#include "marginwise/floor.hpp"
 
 namespace nb = nanobind;
 using namespace marginwise;
@@ -21,16 +22,18 @@ using Array2 = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A new NumPy array that owns a copy of `data`.
 template <class V>
-nb::object numpy(const V* data, std::vector<std::size_t> shape) {
+nb::ndarray<nb::numpy, V> numpy(const V* data, std::vector<std::size_t> shape) {
     std::size_t n = 1;
     for (const std::size_t k : shape) n *= k;
     V* copy = new V[n > 0 ? n : 1];
     std::copy(data, data + n, copy);
     nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<V*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, V>(copy, shape.size(), shape.data(), owner));
+    return nb::ndarray<nb::numpy, V>(copy, shape.size(), shape.data(), owner);
 }
 template <class V, class A>
-nb::object numpy(const std::vector<V, A>& v) { return numpy(v.data(), {v.size()}); }
+nb::ndarray<nb::numpy, V> numpy(const std::vector<V, A>& v) {
+    return numpy(v.data(), {v.size()});
+}
 
 Index length(std::size_t n) { return static_cast<Index>(n); }
 
@@ -63,8 +66,8 @@ struct BoundBatch {
     static Matrix csr(const Array1<V>& data, const Array1<std::int32_t>& indices,
                       const Array1<std::int64_t>& indptr, Index cols) {
         require(indptr.shape(0) >= 1 && data.shape(0) == indices.shape(0), "inconsistent CSR");
-        return CsrView<V>{data.data(), indices.data(), indptr.data(),
-                          length(indptr.shape(0)) - 1, cols};
+        return CsrView<V>{data.data(), indices.data(), indptr.data(), length(indptr.shape(0)) - 1,
+                          cols};
     }
     void label(Array1<std::int32_t> label, Array1<double> cost, Array1<std::int64_t> ids) {
         const std::size_t n = usize(rows_of(batch.X));
@@ -81,7 +84,9 @@ BlockKernel block_kernel(nb::object callable) {
     if (callable.is_none()) return nullptr;
     return [callable](const double* a, Index m, const double* b, Index n, Index d, double* out) {
         nb::gil_scoped_acquire held;
-        const auto copy = [d](const double* x, Index rows) { return numpy(x, {usize(rows), usize(d)}); };
+        const auto copy = [d](const double* x, Index rows) {
+            return numpy(x, {usize(rows), usize(d)});
+        };
         const nb::object values = callable(copy(a, m), copy(b, n));
         const auto array = nb::cast<Array2<double>>(values);
         require(length(array.shape(0)) == m && length(array.shape(1)) == n, "kernel block shape");
@@ -89,16 +94,19 @@ BlockKernel block_kernel(nb::object callable) {
     };
 }
 
+using State = nb::typed<nb::dict, nb::str, nb::any>;
+
 template <class T>
-nb::dict export_features(const Members<T>& members) {
+State export_features(const Members<T>& members) {
     const Index n = members.size(), d = members.features();
-    nb::dict out;
+    State out;
     Rows<T> row;
     if (!members.sparse()) {
         Array<T> X(usize(n * d), T(0));
         for (Index s = 0; s < n; ++s) {
             members.extract(s, row);
-            for (std::size_t p = 0; p < row.value.size(); ++p) X[usize(s * d) + row.index[p]] = row.value[p];
+            for (std::size_t p = 0; p < row.value.size(); ++p)
+                X[usize(s * d) + row.index[p]] = row.value[p];
         }
         out["X"] = numpy(X.data(), {usize(n), usize(d)});
         return out;
@@ -119,10 +127,10 @@ nb::dict export_features(const Members<T>& members) {
 }
 
 template <class T>
-nb::dict export_state(const Lasvm<T>& L) {
+State export_state(const Lasvm<T>& L) {
     const Dual<T>& D = L.D;
     const std::size_t n = usize(D.size()), problems = D.shares.size();
-    nb::dict out = export_features(D.members);
+    State out = export_features(D.members);
     std::vector<double> alpha(problems * n, 0.0), g(problems * n, 0.0);
     std::vector<std::int64_t> rank(problems * n, -1), waiting;
     for (std::size_t c = 0; c < problems; ++c) {
@@ -143,9 +151,9 @@ nb::dict export_state(const Lasvm<T>& L) {
     out["rank"] = numpy(rank.data(), {problems, n});
     out["waiting"] = numpy(waiting);
     const Stats& s = D.stats;
-    out["counters"] = numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess,
-                                                      s.inserted, s.removed, s.cache_hits,
-                                                      s.cache_misses});
+    out["counters"] =
+        numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess, s.inserted,
+                                        s.removed, s.cache_hits, s.cache_misses});
     out["seconds"] =
         numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
     return out;
@@ -153,8 +161,8 @@ nb::dict export_state(const Lasvm<T>& L) {
 
 template <class T>
 void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<double> g,
-             Array2<std::int64_t> rank, Array1<std::int64_t> waiting,
-             Array1<std::int64_t> counters, Array1<double> seconds) {
+             Array2<std::int64_t> rank, Array1<std::int64_t> waiting, Array1<std::int64_t> counters,
+             Array1<double> seconds) {
     const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.shares.size();
     for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), rank.shape_ptr()})
         require(length(usize(shape[0])) == length(problems) && usize(shape[1]) == n,
@@ -175,42 +183,47 @@ template <class T>
 void bind_lasvm(nb::module_& m, const char* name) {
     using L = Lasvm<T>;
     nb::class_<L>(m, name)
-        .def("__init__",
-             [](L* self, const Kernel& kernel, nb::object callable, Index problems, Index features,
-                bool sparse, const LasvmSettings& settings, Index cache_bytes,
-                std::vector<double> center) {
-                 new (self) L(Dual<T>(Members<T>(features, sparse),
-                                      KernelBlocks<T>(kernel, block_kernel(callable)), problems,
-                                      cache_bytes),
-                              settings, std::move(center));
-             },
-             nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
-             nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"))
-        .def("learn",
-             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
-                 nb::gil_scoped_release released;
-                 return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
-             },
-             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
-        .def("finish",
-             [](L& self, double tol, double seconds) {
-                 nb::gil_scoped_release released;
-                 return self.finish(tol, seconds);
-             },
-             nb::arg("tol"), nb::arg("seconds"))
-        .def("decision",
-             [](const L& self, const BoundBatch& batch) {
-                 const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
-                 std::vector<double> out(n * p);
-                 {
-                     nb::gil_scoped_release released;
-                     self.decision(batch.batch.X, out.data());
-                 }
-                 return numpy(out.data(), {n, p});
-             },
-             nb::arg("batch"))
-        .def("check", [](L& self, double tolerance) { self.D.check(tolerance); },
-             nb::arg("tolerance"))
+        .def(
+            "__init__",
+            [](L* self, const Kernel& kernel, nb::object callable, Index problems, Index features,
+               bool sparse, const LasvmSettings& settings, Index cache_bytes,
+               std::vector<double> center) {
+                new (self) L(
+                    Dual<T>(Members<T>(features, sparse),
+                            KernelBlocks<T>(kernel, block_kernel(callable)), problems, cache_bytes),
+                    settings, std::move(center));
+            },
+            nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
+            nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"))
+        .def(
+            "learn",
+            [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
+                nb::gil_scoped_release released;
+                return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
+            },
+            nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
+        .def(
+            "finish",
+            [](L& self, double tol, double seconds) {
+                nb::gil_scoped_release released;
+                return self.finish(tol, seconds);
+            },
+            nb::arg("tol"), nb::arg("seconds"))
+        .def(
+            "decision",
+            [](const L& self, const BoundBatch& batch) {
+                const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
+                std::vector<double> out(n * p);
+                {
+                    nb::gil_scoped_release released;
+                    self.decision(batch.batch.X, out.data());
+                }
+                return numpy(out.data(), {n, p});
+            },
+            nb::arg("batch"))
+        .def(
+            "check", [](L& self, double tolerance) { self.D.check(tolerance); },
+            nb::arg("tolerance"))
         .def("regrade", [](L& self) { self.D.regrade(); })
         .def("state", [](const L& self) { return export_state(self); })
         .def("restore", &restore<T>, nb::arg("batch"), nb::arg("alpha"), nb::arg("g"),
@@ -230,8 +243,7 @@ void bind_lasvm(nb::module_& m, const char* name) {
         .def("objective",
              [](const L& self) {
                  std::vector<double> out;
-                 for (Index c = 0; c < self.D.problems(); ++c)
-                     out.push_back(self.D.objective(c));
+                 for (Index c = 0; c < self.D.problems(); ++c) out.push_back(self.D.objective(c));
                  return numpy(out);
              })
         .def_prop_ro("beyond", [](const L& self) { return self.beyond(); })
@@ -241,35 +253,49 @@ void bind_lasvm(nb::module_& m, const char* name) {
 
 template <class V>
 void bind_matrix(nb::class_<BoundBatch>& c) {
-    c.def("__init__",
-          [](BoundBatch* self, Array2<V> X) {
-              new (self) BoundBatch{{BoundBatch::dense(X)}, nb::cast(X)};
-          },
-          nb::arg("X").noconvert());
-    c.def("__init__",
-          [](BoundBatch* self, Array1<V> data, Array1<std::int32_t> indices,
-             Array1<std::int64_t> indptr, Index cols) {
-              new (self) BoundBatch{{BoundBatch::csr(data, indices, indptr, cols)},
-                                    nb::make_tuple(data, indices, indptr)};
-          },
-          nb::arg("data").noconvert(), nb::arg("indices").noconvert(),
-          nb::arg("indptr").noconvert(), nb::arg("cols"));
+    c.def(
+        "__init__",
+        [](BoundBatch* self, Array2<V> X) {
+            new (self) BoundBatch{{BoundBatch::dense(X)}, nb::cast(X)};
+        },
+        nb::arg("X").noconvert());
+    c.def(
+        "__init__",
+        [](BoundBatch* self, Array1<V> data, Array1<std::int32_t> indices,
+           Array1<std::int64_t> indptr, Index cols) {
+            new (self) BoundBatch{{BoundBatch::csr(data, indices, indptr, cols)},
+                                  nb::make_tuple(data, indices, indptr)};
+        },
+        nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+        nb::arg("cols"));
 }
 
 }  // namespace
 
 NB_MODULE(_core, m) {
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and LASVM.";
-    m.def("cpu", [] { return std::string(table().name); },
-          "Instruction set in use (MARGINWISE_CPU chooses another).");
+    m.def(
+        "cpu", [] { return std::string(table().name); },
+        "Instruction set in use (MARGINWISE_CPU chooses another).");
     m.def("cpu_choices", &cpu_choices, "Instruction sets that this processor offers.");
 
+    m.def(
+        "product_seconds",
+        [](Array2<float> X, Array2<float> members, double gamma, bool lists) {
+            nb::gil_scoped_release released;
+            return product_seconds(std::get<0>(BoundBatch::dense(X)),
+                                   std::get<0>(BoundBatch::dense(members)), gamma, lists);
+        },
+        nb::arg("X").noconvert(), nb::arg("members").noconvert(), nb::arg("gamma"),
+        nb::arg("lists"), "Time the RBF kernel of all rows of X with all members, in blocks.");
+
     nb::class_<Kernel>(m, "Kernel")
-        .def("__init__",
-             [](Kernel* self, const std::string& kind, double gamma, double coef0, int degree) {
-                 new (self) Kernel{kind_named(kind), gamma, coef0, degree};
-             },
-             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
+        .def(
+            "__init__",
+            [](Kernel* self, const std::string& kind, double gamma, double coef0, int degree) {
+                new (self) Kernel{kind_named(kind), gamma, coef0, degree};
+            },
+            nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
 
     nb::class_<LasvmSettings>(m, "LasvmSettings")
         .def(nb::init<>())

@@ -42,11 +42,17 @@ template <class T>
 constexpr Index kVecs = kLanes / kWidth<T>;  // vectors in one feature of a tile
 
 template <class T>
-inline const Vec<T>& load(const T* p) { return *reinterpret_cast<const Vec<T>*>(p); }
+inline const Vec<T>& load(const T* p) {
+    return *reinterpret_cast<const Vec<T>*>(p);
+}
 template <class T>
-inline void store(T* p, Vec<T> v) { *reinterpret_cast<Vec<T>*>(p) = v; }
+inline void store(T* p, Vec<T> v) {
+    *reinterpret_cast<Vec<T>*>(p) = v;
+}
 template <class T>
-inline Vec<T> all(T x) { return Vec<T>{} + x; }
+inline Vec<T> all(T x) {
+    return Vec<T>{} + x;
+}
 inline Doubles widen(const float* p) {
     return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
 }
@@ -99,7 +105,7 @@ void dots_lists(const Lists<T>& lists, Index rows, const T* tile, T* dots) {
                     for (int v = 0; v < V; ++v) sum[v] = load(out + v * kWidth<T>);
                 for (std::uint32_t p = begin; p < end; ++p) {
                     const Vec<T> xk = all(lists.value[p]);
-                    const T* member = tile + lists.offset[p] + lane;
+                    const T* member = tile + static_cast<Index>(lists.index[p]) * kLanes + lane;
                     for (int v = 0; v < V; ++v) sum[v] += xk * load(member + v * kWidth<T>);
                 }
                 for (int v = 0; v < V; ++v) store(out + v * kWidth<T>, sum[v]);
@@ -166,7 +172,8 @@ inline Vec<T> exp_of(Vec<T> x) {
         factorial /= static_cast<T>(k);
         p = p * r + 1 / factorial;
     }
-    const Ints scaled = reinterpret_cast<Ints>(p) + (reinterpret_cast<Ints>(shifted) << K::mantissa);
+    const Ints scaled =
+        reinterpret_cast<Ints>(p) + (reinterpret_cast<Ints>(shifted) << K::mantissa);
     return x < all(K::lowest) ? Vec<T>{} : reinterpret_cast<Vec<T>>(scaled);
 }
 
@@ -202,9 +209,9 @@ inline void transform_with(const T* dots, const T* row_norms, Index rows, const 
                            float* out, Index stride, F kernel) {
     for (Index r = 0; r < rows; ++r)
         for (Index lane = 0; lane < kLanes; lane += kWidth<T>)
-            store_values(out + r * stride + lane,
-                         kernel(load(dots + r * kLanes + lane), all(row_norms[r]),
-                                load(lane_norms + lane)));
+            store_values(
+                out + r * stride + lane,
+                kernel(load(dots + r * kLanes + lane), all(row_norms[r]), load(lane_norms + lane)));
 }
 
 template <class T>
@@ -222,9 +229,8 @@ void transform(const Kernel& kernel, const T* dots, const T* row_norms, Index ro
                 return exp_of<T>(-gamma * (square > Vec<T>{} ? square : Vec<T>{}));
             });
         case KernelKind::poly:
-            return apply([=](Vec<T> xy, Vec<T>, Vec<T>) {
-                return power_of<T>(gamma * xy + coef0, degree);
-            });
+            return apply(
+                [=](Vec<T> xy, Vec<T>, Vec<T>) { return power_of<T>(gamma * xy + coef0, degree); });
         case KernelKind::sigmoid:
             return apply([=](Vec<T> xy, Vec<T>, Vec<T>) { return tanh_of<T>(gamma * xy + coef0); });
         case KernelKind::cosine:
@@ -346,13 +352,15 @@ Best second_order(const double* g, const float* k_i, const double* diagonal, con
 }
 
 template <class T>
-ProductTable<T> products() { return {dots_dense<T>, dots_lists<T>, transform<T>, dot_gather<T>}; }
+ProductTable<T> products() {
+    return {dots_dense<T>, dots_lists<T>, transform<T>, dot_gather<T>};
+}
 
 }  // namespace
 
 Table MW_CAT(MARGINWISE_ISA, _table)() {
-    return {products<float>(), products<double>(), dot, collect, add, step, extremes, second_order,
-            MW_STRING(MARGINWISE_ISA)};
+    return {products<float>(), products<double>(),       dot, collect, add, step, extremes,
+            second_order,      MW_STRING(MARGINWISE_ISA)};
 }
 
 }  // namespace marginwise::simd

@@ -87,7 +87,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from nothing: passes over the rows, then finishing.
 
         Parameters
@@ -109,7 +109,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kept = np.flatnonzero(weights > 0)
             if len(kept) < len(weights):
                 X, y, weights = take_rows(X, kept), y[kept], weights[kept]
-            classes, labels = np.unique(y, return_inverse=True)
+            classes, places = np.unique(y, return_inverse=True)
+            labels: Labels = places.astype(np.int32)
             if len(classes) < 2:
                 raise ValueError(
                     f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
@@ -119,7 +120,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_range(self._machine.plan, X)
             self._seen = int(kept[-1]) + 1 if len(kept) else 0
             self._since_finish = 0
-        labels = labels.astype(np.int32)
         rng = check_random_state(self.random_state)
         orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
         costs = weights * self._costs[labels]
@@ -131,7 +131,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: Any,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
@@ -179,7 +179,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
         """Learn dense rows with a model that exists; only their shape and type are checked."""
-        machine = self.__dict__.get("_machine")
+        machine: Any = self.__dict__.get("_machine")
         if machine is None:
             check_is_fitted(self)
         rows = np.asarray(X, order="C")
@@ -283,7 +283,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return _scalar_or_array(self._machine.objective)
 
-    def duality_gap(self, X: Any, y: ArrayLike) -> float | Float:
+    def duality_gap(self, X: Any, y: Any) -> float | Float:
         """Return primal minus dual objective, the loss taken over the rows given.
 
         For rows that are the whole training set it bounds the distance to the optimum.

@@ -42,7 +42,8 @@ def weighted_variance(X: Any, weights: Float) -> float:
 
 def _centred_squares(X: NDArray[Any], mean: float) -> Float:
     centred = X.astype(np.float64) - mean
-    return np.einsum("ij,ij->i", centred, centred)
+    squares: Float = np.einsum("ij,ij->i", centred, centred)
+    return squares
 
 
 def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:

@@ -1,4 +1,4 @@
-"""The learner in the core, with what is needed to make it anew: kernel, precision, centre, state."""
+"""The learner in the core, with what is needed to make it anew: kernel, precision, state."""
 
 from __future__ import annotations
 
@@ -88,7 +88,11 @@ def check_range(plan: Blueprint, X: Any) -> None:
     row = int(np.argmax(squares))
     with np.errstate(over="ignore"):
         size = np.asarray(squares, dtype=np.float64).ravel()[row]
-        value = size if plan.kernel == "linear" else (plan.gamma * size + abs(plan.coef0)) ** plan.degree
+        value = (
+            size
+            if plan.kernel == "linear"
+            else (plan.gamma * size + abs(plan.coef0)) ** plan.degree
+        )
     if not value < 1e37:
         raise ValueError(
             f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
@@ -98,7 +102,7 @@ def check_range(plan: Blueprint, X: Any) -> None:
 
 def keeps_lists(X: Any) -> bool:
     """Tell whether members are better kept as lists of nonzeros than as dense rows."""
-    return sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1)
+    return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))
 
 
 class Machine:
@@ -199,11 +203,11 @@ class Machine:
     def _restore(self, state: dict[str, Any]) -> None:
         plan = self.plan
         real = np.float64 if plan.double else np.float32
+        values: Any = np.ascontiguousarray(state["data" if plan.sparse else "X"], dtype=real)
         if plan.sparse:
-            data = np.ascontiguousarray(state["data"], dtype=real)
-            batch = Batch(data, state["indices"], state["indptr"], plan.features)
+            batch = Batch(values, state["indices"], state["indptr"], plan.features)
         else:
-            batch = Batch(np.ascontiguousarray(state["X"], dtype=real))
+            batch = Batch(values)
         batch.label(state["labels"], state["costs"], state["ids"])
         names = ("alpha", "g", "rank", "waiting", "counters", "seconds")
         core = self._build()

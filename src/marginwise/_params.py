@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -13,12 +14,14 @@ Rule = tuple[Callable[[Any], bool], str]
 
 def is_real(value: Any) -> bool:
     """Tell whether a value is a finite number (a bool is none)."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(value)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    return math.isfinite(value)
 
 
 def is_integer(value: Any) -> bool:
     """Tell whether a value is an integer (a bool is none)."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return not isinstance(value, bool | np.bool_) and isinstance(value, Integral)
 
 
 def positive() -> Rule:

@@ -1,7 +1,9 @@
 """Model files."""
 
+
 class ModelFileError(ValueError):
     pass
+
 
 def save(model, path): ...
 def load(path): ...

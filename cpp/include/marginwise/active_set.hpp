@@ -13,11 +13,13 @@ namespace marginwise {
 
 template <class T>
 class ActiveSet {
-public:
+  public:
     // Gathers the places of problem c that are free or violate.
     ActiveSet(Dual<T>& D, Index c) : D_(D), c_(c), whole_(D.problem(c)), rows_(kBytes) {
-        at_ = movable(whole_);
-        for (const Index k : at_) P_.add(whole_, k);
+        for (const Index k : movable(whole_)) {
+            at_.push_back(k);
+            P_.add(whole_, k);
+        }
         P_.find_extremes();
     }
 
@@ -48,25 +50,25 @@ public:
         whole_.find_extremes();
     }
 
-private:
+  private:
     static constexpr Index kBytes = 64 << 20;
 
     // Places that are free, or whose gradient may draw them off the side they are at.
-    static std::vector<Index> movable(const Problem& P) {
-        std::vector<Index> found;
+    static Keep movable(const Problem& P) {
+        Keep found;
         for (Index k = 0; k < P.size; ++k) {
             const bool up = P.up[usize(k)] == 0, down = P.down[usize(k)] == 0;
             const double g = P.g[usize(k)];
             if ((up && down) || (up && g >= P.extremes.g_min) || (down && g <= P.extremes.g_max))
-                found.push_back(k);
+                found.add(k);
         }
         return found;
     }
 
     // Drops the places that cannot move any more, if there are enough of them.
     void shrink() {
-        const std::vector<Index> keep = movable(P_);
-        if (10 * count(keep) > 9 * P_.size) return;
+        const Keep keep = movable(P_);
+        if (10 * keep.size() > 9 * P_.size) return;
         std::vector<std::uint8_t> stays(usize(P_.size), 0);
         for (const Index a : keep) stays[usize(a)] = 1;
         for (Index a = 0; a < P_.size; ++a)
@@ -76,8 +78,7 @@ private:
             }
         rows_.compact(keep);
         P_.compact(keep);
-        for (std::size_t a = 0; a < keep.size(); ++a) at_[a] = at_[usize(keep[a])];
-        at_.resize(keep.size());
+        keep.close_up(at_);
     }
 
     void settle(Index a) {

@@ -18,7 +18,7 @@
 namespace marginwise {
 
 class Arena {
-public:
+  public:
     Arena() = default;
     explicit Arena(Index floats) : bytes_(usize(floats) * sizeof(float)) {
 #ifdef MARGINWISE_MMAP
@@ -47,7 +47,7 @@ public:
 
     float* data() const { return data_; }
 
-private:
+  private:
     void swap(Arena& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);

@@ -51,16 +51,17 @@ struct Block {
         return r;
     }
 
-    void compact(const std::vector<Index>& keep) {
-        for (Index r = 0; r < size(); ++r)
-            valid[usize(r)] = RowCache::gather(row(r), valid[usize(r)], keep);
+    // Rows from `first` on follow the members that stay.
+    void compact(const Keep& keep, Index first) {
+        for (Index r = first; r < size(); ++r)
+            valid[usize(r)] = keep.close_up(row(r), valid[usize(r)]);
     }
 };
 
 // Computes blocks with a crew. One block may be under way while the members grow.
 template <class T>
 class BlockProduct {
-public:
+  public:
     BlockProduct(Dual<T>& D, Crew& crew) : D_(D), crew_(crew), scratch_(usize(crew.threads())) {}
 
     // Begins the product of `block` with the full tiles of members; they must not be compacted
@@ -83,7 +84,7 @@ public:
         under_way_ = nullptr;
     }
 
-private:
+  private:
     void begin(Block<T>& block, Index tiles) {
         const Index first = block.size() == 0 ? tiles : block.valid[0] / kLanes;
         if (first >= tiles) return;

@@ -30,8 +30,8 @@ inline void move_pair(Problem& P, Mover i, Mover j) {
     P.alpha[b] = lambda == room_j ? P.lo[b] : P.alpha[b] - lambda;
     P.refresh(i.k);
     P.refresh(j.k);
-    P.extremes = table().step(P.g.data(), i.row, j.row, lambda, P.up.data(), P.down.data(),
-                              padded(P.size));
+    P.extremes =
+        table().step(P.g.data(), i.row, j.row, lambda, P.up.data(), P.down.data(), padded(P.size));
 }
 
 template <class T>

@@ -38,7 +38,8 @@ inline simd::Table table_named(const std::string& name) {
     }
     std::string choices;
     for (const std::string& known : cpu_choices()) choices += " " + known;
-    throw std::invalid_argument("MARGINWISE_CPU is '" + name + "'; this processor offers:" + choices);
+    throw std::invalid_argument("MARGINWISE_CPU is '" + name +
+                                "'; this processor offers:" + choices);
 }
 
 inline const simd::Table& table() {

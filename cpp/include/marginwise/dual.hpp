@@ -3,7 +3,8 @@
 //
 // All problems of one-vs-rest share the members and their features. Each problem keeps what it
 // walks over at every step, its arrays and kernel rows, to the members it holds. So a member has a
-// position s among the members and, in each problem that holds it, a place k.
+// position s among the members and, in each problem that holds it, a place k. Where there is but
+// one problem, places are positions.
 //
 // Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
 #pragma once
@@ -98,14 +99,14 @@ struct Problem {
     }
 
     // Keeps the open places keep[0] < keep[1] < ..., in that order.
-    void compact(const std::vector<Index>& keep) {
+    void compact(const Keep& keep) {
         Problem kept;
         for (const Index k : keep) kept.add(*this, k);
         kept.find_extremes();
         *this = std::move(kept);
     }
 
-private:
+  private:
     void grow() {
         const std::size_t n = usize(padded(size + size / 4 + kLanes));
         for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal}) array->resize(n, 0.0);
@@ -134,18 +135,17 @@ struct Share {
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 
     void compact() {
-        std::vector<Index> keep;
+        Keep keep;
         for (Index k = 0; k < P.size; ++k) {
-            if (P.open[usize(k)]) {
-                place[usize(Index(member[usize(k)]))] = count(keep);
-                member[keep.size()] = member[usize(k)];
-                keep.push_back(k);
-            } else {
+            if (!P.open[usize(k)]) {
                 rows.drop(k);
+                continue;
             }
+            place[usize(Index(member[usize(k)]))] = keep.size();
+            keep.add(k);
         }
-        member.resize(keep.size());
-        tended = std::lower_bound(keep.begin(), keep.end(), tended) - keep.begin();
+        keep.close_up(member);
+        tended = keep.below(tended);
         rows.compact(keep);
         P.compact(keep);
     }
@@ -153,7 +153,7 @@ struct Share {
 
 template <class T>
 class Dual {
-public:
+  public:
     Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes)
         : members(std::move(members_)), kernel(std::move(kernel_)) {
         for (Index c = 0; c < problems; ++c) shares.emplace_back(cache_bytes / problems);
@@ -203,7 +203,10 @@ public:
         if (share.P.hi[usize(k)] > 0 && g > e.g_max) e.i = k, e.g_max = g;
         if (share.P.lo[usize(k)] < 0 && g < e.g_min) e.j = k, e.g_min = g;
         RowCache::Row& held = share.rows.take(k, share.P.size);
-        table().collect(held.values, row, share.member.data(), k + 1);
+        if (problems() == 1)
+            std::copy(row, row + k + 1, held.values);  // places are positions
+        else
+            table().collect(held.values, row, share.member.data(), k + 1);
         complete(held, k + 1);
         ++stats.cache_misses;
         return k;
@@ -214,8 +217,8 @@ public:
     Index open(Index c, Index s, double alpha, double g) {
         Share& share = shares[usize(c)];
         const double y = sign(c, label[usize(s)]), side = y * cost[usize(s)];
-        const Index k = share.P.add(alpha, g, std::min(0.0, side), std::max(0.0, side),
-                                    diagonal[usize(s)]);
+        const Index k =
+            share.P.add(alpha, g, std::min(0.0, side), std::max(0.0, side), diagonal[usize(s)]);
         share.member.push_back(static_cast<std::int32_t>(s));
         share.place[usize(s)] = k;
         share.weight[usize(s)] = alpha;
@@ -270,6 +273,8 @@ public:
         }
         for (Index k = 0; at_hand && k < share.tended; k += kGroup)
             tend_group(share, k, std::min(k + kGroup, share.tended), fresh);
+        for (Index k = share.tended; at_hand && k < n; ++k)
+            if (fresh[usize(k - share.tended)]) mirror(share, *share.rows.peek(k), k);
         for (Index k = 0; k < n; ++k)
             if (share.P.bounded(k)) share.rows.drop(k);
         share.tended = n;
@@ -282,26 +287,34 @@ public:
         stats.kernel_evaluations += size() - from;
     }
 
-    bool wants_compaction() const { return dead >= kLanes && 16 * dead >= size(); }
+    bool wants_compaction() const { return dead >= kLanes && 8 * dead >= size(); }
+
+    // Closed places of problem c are removed when there are many.
+    void tidy(Index c) {
+        if (problems() > 1 && shares[usize(c)].wants_compaction()) shares[usize(c)].compact();
+    }
 
     // Removes the dead. Positions change: position keep[k] becomes k for the keep returned.
-    std::vector<Index> compact() {
-        std::vector<Index> keep, position(usize(size()), kNone);
+    Keep compact() {
+        if (problems() == 1) shares[0].compact();
+        Keep keep;
+        std::vector<std::int32_t> position(usize(size()), 0);
         for (Index s = 0; s < size(); ++s)
             if (holders[usize(s)] > 0) {
-                position[usize(s)] = count(keep);
-                keep.push_back(s);
+                position[usize(s)] = static_cast<std::int32_t>(keep.size());
+                keep.add(s);
             }
-        for (std::size_t k = 0; k < keep.size(); ++k) {
-            label[k] = label[usize(keep[k])];
-            cost[k] = cost[usize(keep[k])];
-            diagonal[k] = diagonal[usize(keep[k])];
-            holders[k] = holders[usize(keep[k])];
+        keep.close_up(label);
+        keep.close_up(cost);
+        keep.close_up(diagonal);
+        keep.close_up(holders);
+        for (Share& share : shares) {
+            keep.close_up(share.place);
+            keep.close_up(share.weight);
+            share.weight.resize(usize(padded(keep.size())), 0.0);
+            for (std::size_t k = 0; k < usize(share.P.size); ++k)
+                if (share.P.open[k]) share.member[k] = position[usize(Index(share.member[k]))];
         }
-        for (auto* array : {&cost, &diagonal}) array->resize(keep.size());
-        label.resize(keep.size());
-        holders.resize(keep.size());
-        for (Share& share : shares) move_members(share, keep, position);
         members.compact(keep);
         dead = 0;
         return keep;
@@ -320,11 +333,18 @@ public:
             append(row, 0, examples[s], unused.data());
         }
         for (Index c = 0; c < problems(); ++c) {
-            std::vector<std::pair<std::int64_t, Index>> ranked;
-            for (Index s = 0; s < n; ++s)
-                if (rank[c * n + s] >= 0) ranked.emplace_back(rank[c * n + s], s);
-            std::sort(ranked.begin(), ranked.end());
-            for (const auto& [_, s] : ranked) open(c, s, alpha[c * n + s], g[c * n + s]);
+            std::vector<Index> ranked(usize(n));
+            std::iota(ranked.begin(), ranked.end(), Index(0));
+            if (problems() > 1)
+                std::sort(ranked.begin(), ranked.end(),
+                          [&](Index s, Index t) { return rank[c * n + s] < rank[c * n + t]; });
+            for (const Index s : ranked) {
+                const bool held = rank[c * n + s] >= 0;
+                if (held)
+                    open(c, s, alpha[c * n + s], g[c * n + s]);
+                else if (problems() == 1)
+                    close(c, open(c, s, 0.0, 0.0));  // keeps its place
+            }
             problem(c).find_extremes();
         }
         for (Index s = 0; s < n; ++s)
@@ -356,7 +376,7 @@ public:
     // error of g. Cost: size()^2 kernel values.
     void check(double tolerance);
 
-private:
+  private:
     static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
 
     // Pads a row that is valid for n places.
@@ -413,22 +433,6 @@ private:
         complete(held, share.P.size);
     }
 
-    // Members keep[0], keep[1], ... move to positions 0, 1, ...
-    static void move_members(Share& share, const std::vector<Index>& keep,
-                             const std::vector<Index>& position) {
-        for (std::size_t k = 0; k < keep.size(); ++k) {
-            share.place[k] = share.place[usize(keep[k])];
-            share.weight[k] = share.weight[usize(keep[k])];
-        }
-        share.place.resize(keep.size());
-        share.weight.resize(keep.size());
-        share.weight.resize(usize(padded(count(keep))), 0.0);
-        for (Index k = 0; k < share.P.size; ++k)
-            if (share.P.open[usize(k)])
-                share.member[usize(k)] =
-                    static_cast<std::int32_t>(position[usize(Index(share.member[usize(k)]))]);
-    }
-
     Scratch<T> scratch_;
     Rows<T> extracted_;
 };
@@ -457,6 +461,7 @@ void Dual<T>::check(double tolerance) {
             ++held_by[s];
             sum += a;
             require(share.place[s] == k, "place[member[k]] == k");
+            require(problems() > 1 || Index(s) == k, "places of a single problem are positions");
             require(share.weight[s] == a, "weight[member[k]] == alpha[k]");
             require(lo <= a && a <= hi, "lo <= alpha <= hi");
             require((P.up[p] == 0) == (a < hi), "up == 0 iff alpha < hi");
@@ -467,8 +472,7 @@ void Dual<T>::check(double tolerance) {
             members.extract(Index(s), extracted_);
             fill(extracted_, 0, 0, k_row.data());
             for (Index l = 0; l < P.size; ++l)
-                require(!P.open[usize(l)] ||
-                            held[l] == k_row[usize(Index(share.member[usize(l)]))],
+                require(!P.open[usize(l)] || held[l] == k_row[usize(Index(share.member[usize(l)]))],
                         "rows hold K(k, l)");
             const double f = table().dot(P.alpha.data(), held, padded(P.size));
             require(std::abs(P.g[p] - ((hi > 0 ? 1 : -1) - f)) <= tolerance,
@@ -482,7 +486,8 @@ void Dual<T>::check(double tolerance) {
     }
     Index dead_now = 0;
     for (Index s = 0; s < size(); ++s) {
-        require(held_by[usize(s)] == holders[usize(s)], "holders[s] counts the problems that hold s");
+        require(held_by[usize(s)] == holders[usize(s)],
+                "holders[s] counts the problems that hold s");
         const bool is_dead = holders[usize(s)] == 0;
         require(is_dead || members.find(members.ids[usize(s)]) == s, "find(ids[s]) == s");
         dead_now += is_dead;

@@ -13,29 +13,30 @@ template <class T>
 struct Scratch {
     Array<T> dots;
     Array<T> packed;                   // a sparse tile spread over the features it has
-    std::vector<std::uint32_t> slot;   // feature -> row of `packed`; 0 is a row of zeros
-    std::vector<std::uint32_t> offset;
+    std::vector<std::uint32_t> slot;   // feature -> row of `packed`; row 0 is all zeros
+    std::vector<std::uint32_t> slots;  // of the entries of a block
     Array<T> scattered;                // one example over all features
 };
 
 template <class T>
 class KernelBlocks {
-public:
+  public:
     explicit KernelBlocks(const Kernel& kernel, BlockKernel callable = nullptr)
         : kernel_(kernel), callable_(std::move(callable)) {}
 
     const Kernel& kernel() const { return kernel_; }
     bool is_callable() const { return kernel_.kind == KernelKind::callable; }
 
-    // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends on
-    // its two examples alone. Cost: rows * kLanes kernel values.
+    // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends
+    // on its two examples alone. Cost: rows * kLanes kernel values.
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                 Scratch<T>& scratch, float* out, Index stride) const {
         if (is_callable()) return call(block, first, rows, tile, out, stride);
         scratch.dots.resize(usize(rows * kLanes));
-        if (tile.sparse()) dots_sparse(block, first, rows, tile, scratch);
+        if (tile.sparse())
+            dots_sparse(block, first, rows, tile, scratch);
         else if (block.lists)
-            products<T>().dots_lists(lists_of(block, first, block.offset.data()), rows,
+            products<T>().dots_lists(lists_of(block, first, block.index.data()), rows,
                                      tile.dense.data(), scratch.dots.data());
         else
             products<T>().dots_dense(block.dense.data() + first * block.d, rows, block.d,
@@ -59,10 +60,9 @@ public:
         return static_cast<double>(out[0]);
     }
 
-private:
-    static simd::Lists<T> lists_of(const Rows<T>& block, Index first,
-                                   const std::uint32_t* offset) {
-        return {offset, block.value.data(), block.cut.data() + first * block.stride, block.stride,
+  private:
+    static simd::Lists<T> lists_of(const Rows<T>& block, Index first, const std::uint32_t* index) {
+        return {index, block.value.data(), block.cut.data() + first * block.stride, block.stride,
                 block.chunks()};
     }
 
@@ -70,10 +70,10 @@ private:
                      Scratch<T>& scratch) const {
         if (rows < 4) return dots_scattered(block, first, rows, tile, scratch);
         pack(block.d, tile, scratch);
-        scratch.offset.resize(block.index.size());
+        scratch.slots.resize(block.index.size());
         for (Index p = block.begin_of(first); p < block.end_of(first + rows - 1); ++p)
-            scratch.offset[usize(p)] = scratch.slot[block.index[usize(p)]];
-        products<T>().dots_lists(lists_of(block, first, scratch.offset.data()), rows,
+            scratch.slots[usize(p)] = scratch.slot[block.index[usize(p)]];
+        products<T>().dots_lists(lists_of(block, first, scratch.slots.data()), rows,
                                  scratch.packed.data(), scratch.dots.data());
         for (const std::uint32_t feature : tile.index) scratch.slot[feature] = 0;
     }
@@ -81,16 +81,13 @@ private:
     // Gives each feature of the tile a row of kLanes values, as in a dense tile.
     static void pack(Index d, const Tile<T>& tile, Scratch<T>& scratch) {
         scratch.slot.resize(usize(d), 0u);
-        std::uint32_t used = kLanes;
+        std::uint32_t used = 1;
         for (const std::uint32_t feature : tile.index)
-            if (scratch.slot[feature] == 0) {
-                scratch.slot[feature] = used;
-                used += kLanes;
-            }
-        scratch.packed.assign(used, T(0));
+            if (scratch.slot[feature] == 0) scratch.slot[feature] = used++;
+        scratch.packed.assign(usize(Index(used) * kLanes), T(0));
         for (Index lane = 0; lane < tile.used; ++lane)
             for (Index p = tile.begin[usize(lane)]; p < tile.begin[usize(lane + 1)]; ++p)
-                scratch.packed[scratch.slot[tile.index[usize(p)]] + usize(lane)] =
+                scratch.packed[usize(Index(scratch.slot[tile.index[usize(p)]]) * kLanes + lane)] =
                     tile.value[usize(p)];
     }
 

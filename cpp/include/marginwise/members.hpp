@@ -12,22 +12,25 @@
 #include <memory>
 #include <unordered_map>
 
+#include "marginwise/keep.hpp"
 #include "marginwise/rows.hpp"
 
 namespace marginwise {
 
 template <class T>
 struct Tile {
-    Array<T> dense;                     // feature k of lane l at [k * kLanes + l]; or
-    std::vector<std::uint32_t> index;   // nonzeros, lane by lane
+    Array<T> dense;                    // feature k of lane l at [k * kLanes + l]; or
+    std::vector<std::uint32_t> index;  // nonzeros, lane by lane
     std::vector<T> value;
-    std::vector<Index> begin;           // lane l has entries [begin[l], begin[l + 1])
+    std::vector<Index> begin;  // lane l has entries [begin[l], begin[l + 1])
     Array<T> norms;
-    Index used = 0;                     // lanes that hold a member
+    Index used = 0;  // lanes that hold a member
 
     Tile(Index d, bool sparse) : norms(usize(kLanes), T(0)) {
-        if (sparse) begin.assign(1, 0);
-        else dense.assign(usize(d * kLanes), T(0));
+        if (sparse)
+            begin.assign(1, 0);
+        else
+            dense.assign(usize(d * kLanes), T(0));
     }
     bool sparse() const { return !begin.empty(); }
     Index bytes() const {
@@ -38,7 +41,7 @@ struct Tile {
 
 template <class T>
 class Members {
-public:
+  public:
     // INVARIANT  ids[s] is the example at position s, and find(ids[s]) == s unless forgotten
     //            lanes beyond size() are zero
     Members(Index d, bool sparse) : d_(d), sparse_(sparse) {}
@@ -100,13 +103,14 @@ public:
     }
 
     // Keeps the members at positions keep[0] < keep[1] < ..., in that order.
-    void compact(const std::vector<Index>& keep) {
-        std::vector<std::int64_t> kept;
-        for (const Index s : keep) kept.push_back(ids[usize(s)]);
-        for (Index t = 0; t < tiles_for(count(keep)); ++t)
-            gather(t, keep.data() + t * kLanes, std::min(kLanes, count(keep) - t * kLanes));
-        tiles_.resize(usize(tiles_for(count(keep))));
-        ids = std::move(kept);
+    void compact(const Keep& keep) {
+        for (Index first = 0; first < keep.size(); first += kLanes) {
+            const Index n = std::min(kLanes, keep.size() - first);
+            const bool moved = keep[first + n - 1] != first + n - 1;
+            if (moved || n < kLanes) gather(first / kLanes, &*(keep.begin() + first), n);
+        }
+        tiles_.resize(usize(tiles_for(keep.size())));
+        keep.close_up(ids);
         position_.clear();
         for (Index s = 0; s < size(); ++s) position_.emplace(ids[usize(s)], s);
     }
@@ -119,7 +123,7 @@ public:
 
     std::vector<std::int64_t> ids;
 
-private:
+  private:
     // Makes tile t hold the members at from[0..n), which stand at or after their new places.
     void gather(Index t, const Index* from, Index n) {
         if (sparse_) return gather_lists(t, from, n);

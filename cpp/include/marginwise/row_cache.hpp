@@ -9,11 +9,12 @@
 #include <cstring>
 
 #include "marginwise/arena.hpp"
+#include "marginwise/keep.hpp"
 
 namespace marginwise {
 
 class RowCache {
-public:
+  public:
     struct Row {
         float* values = nullptr;
         Index length = 0;  // valid for columns 0 .. length-1
@@ -31,11 +32,12 @@ public:
     Index width() const { return width_; }
 
     // Row k with room for `columns` values (and for padding them), marked as just used; `length`
-    // tells how many are valid, 0 if the row is new. The values stay where they are until kLeast - 1
-    // other rows have been asked for, or a wider one.
+    // tells how many are valid, 0 if the row is new. The values stay where they are until kLeast -
+    // 1 other rows have been asked for, or a wider one.
     Row& take(Index k, Index columns) {
         if (columns > width_) widen(columns);
-        if (k >= count(slot_of_)) slot_of_.resize(usize(std::max(k + 1, 2 * count(slot_of_))), kNone);
+        if (k >= count(slot_of_))
+            slot_of_.resize(usize(std::max(k + 1, 2 * count(slot_of_))), kNone);
         Index slot = slot_of_[usize(k)];
         if (slot == kNone) {
             slot = free_slot();
@@ -68,26 +70,18 @@ public:
 
     // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
-    void compact(const std::vector<Index>& keep) {
-        std::vector<Index> slot_of(usize(count(keep)), kNone);
-        for (Index k = 0; k < count(keep); ++k)
-            if (Row* row = peek(keep[usize(k)])) {
-                slot_of[usize(k)] = slot_of_[usize(keep[usize(k)])];
+    void compact(const Keep& keep) {
+        std::vector<Index> slot_of(usize(keep.size()), kNone);
+        for (Index k = 0; k < keep.size(); ++k)
+            if (Row* row = peek(keep[k])) {
+                slot_of[usize(k)] = slot_of_[usize(keep[k])];
                 row->owner = k;
-                row->length = gather(row->values, row->length, keep);
+                row->length = keep.close_up(row->values, row->length);
             }
         slot_of_ = std::move(slot_of);
     }
 
-    // values[k] = values[keep[k]] for all keep[k] < length; returns how many there are.
-    static Index gather(float* values, Index length, const std::vector<Index>& keep) {
-        const Index kept = std::lower_bound(keep.begin(), keep.end(), length) - keep.begin();
-        for (Index k = 0; k < kept; ++k) values[k] = values[keep[usize(k)]];
-        std::fill(values + kept, values + length, 0.0f);
-        return kept;
-    }
-
-private:
+  private:
     static constexpr Index kLeast = 4;  // a step needs two rows at a time
 
     // How many rows of a width fit.
@@ -123,7 +117,8 @@ private:
     }
 
     RowCache(Index limit_bytes, Index width)
-        : limit_(limit_bytes / Index(sizeof(float))), width_(width),
+        : limit_(limit_bytes / Index(sizeof(float))),
+          width_(width),
           arena_(std::max(limit_, kLeast * width)) {}
 
     // Moves the rows held to the first slots, so that none is left beyond what will fit.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <numeric>
+#include <type_traits>
 
 #include "marginwise/dispatch.hpp"
 #include "marginwise/types.hpp"
@@ -11,9 +12,14 @@ namespace marginwise {
 
 template <class T>
 const simd::ProductTable<T>& products() {
-    if constexpr (sizeof(T) == sizeof(float)) return table().f32;
-    else return table().f64;
+    if constexpr (sizeof(T) == sizeof(float))
+        return table().f32;
+    else
+        return table().f64;
 }
+
+// How a block holds its rows; `best` chooses by density.
+enum class Form { best, dense, lists };
 
 template <class T>
 struct Rows {
@@ -25,8 +31,7 @@ struct Rows {
     Index d = 0;
     bool lists = false;
     Array<T> dense;
-    std::vector<std::uint32_t> index;   // feature of each entry
-    std::vector<std::uint32_t> offset;  // the same times kLanes
+    std::vector<std::uint32_t> index;  // feature of each entry
     std::vector<T> value;
     std::vector<std::uint32_t> cut;
     Index stride = 1;
@@ -43,15 +48,14 @@ struct Rows {
     Index begin_of(Index r) const { return cut[usize(r * stride)]; }
     Index end_of(Index r) const { return cut[usize(r * stride + stride - 1)]; }
     double density() const {
-        return n * d == 0 ? 1.0
-                          : static_cast<double>(value.size()) / static_cast<double>(n * d);
+        return n * d == 0 ? 1.0 : static_cast<double>(value.size()) / static_cast<double>(n * d);
     }
 
     // Takes rows order[0..n) of X, less `center` (dense input only; empty for none).
     void read(const Matrix& X, const std::int64_t* order, Index count_,
-              const std::vector<double>& center) {
+              const std::vector<double>& center, Form form = Form::best) {
         reset(count_, cols_of(X));
-        std::visit([&](const auto& view) { read_view(view, order, center); }, X);
+        std::visit([&](const auto& view) { read_view(view, order, center, form); }, X);
         measure();
     }
 
@@ -65,7 +69,7 @@ struct Rows {
         measure();
     }
 
-private:
+  private:
     void reset(Index n_, Index d_) {
         n = n_;
         d = d_;
@@ -74,7 +78,6 @@ private:
         stride = one_chunk ? 2 : 1 + (d + kChunk - 1) / kChunk;
         dense.clear();
         index.clear();
-        offset.clear();
         value.clear();
         cut.clear();
     }
@@ -87,7 +90,6 @@ private:
         while (static_cast<Index>(feature) >= chunk_size() * (1 + open_chunk()))
             cut.push_back(static_cast<std::uint32_t>(value.size()));
         index.push_back(feature);
-        offset.push_back(feature * static_cast<std::uint32_t>(kLanes));
         value.push_back(x);
     }
     void end_row() {
@@ -99,51 +101,51 @@ private:
 
     template <class V>
     void read_view(const DenseView<V>& view, const std::int64_t* order,
-                   const std::vector<double>& center) {
+                   const std::vector<double>& center, Form form) {
+        if (center.empty() && std::is_same_v<V, T> && form != Form::dense) {
+            Index nonzero = 0;
+            for (Index r = 0; r < n; ++r)
+                for (Index k = 0; k < d; ++k) nonzero += view.data[order[r] * d + k] != V(0);
+            const double most = form == Form::lists ? 1.0 : kSkipBelow;
+            if (static_cast<double>(nonzero) <= most * static_cast<double>(n * d))
+                return list_nonzeros(view, order, nonzero);
+        }
         dense.resize(usize(n * d));
-        Index nonzero = 0;
         for (Index r = 0; r < n; ++r) {
             const V* from = view.data + order[r] * d;
             T* to = dense.data() + r * d;
-            if (center.empty())
-                for (Index k = 0; k < d; ++k) to[k] = static_cast<T>(from[k]);
-            else
-                for (Index k = 0; k < d; ++k)
-                    to[k] = static_cast<T>(static_cast<double>(from[k]) - center[usize(k)]);
-            for (Index k = 0; k < d; ++k) nonzero += to[k] != T(0);
-        }
-        if (static_cast<double>(nonzero) < kSkipBelow * static_cast<double>(n * d)) {
-            list_nonzeros(nonzero);
-            dense.clear();
+            for (Index k = 0; k < d; ++k) {
+                const double origin = center.empty() ? 0.0 : center[usize(k)];
+                to[k] = static_cast<T>(static_cast<double>(from[k]) - origin);
+            }
         }
     }
 
-    void list_nonzeros(Index nonzero) {
+    template <class V>
+    void list_nonzeros(const DenseView<V>& view, const std::int64_t* order, Index nonzero) {
         lists = true;
         index.resize(usize(nonzero + 1));  // one more: every feature is written, nonzeros are kept
-        offset.resize(usize(nonzero + 1));
         value.resize(usize(nonzero + 1));
         std::uint32_t p = 0;
         for (Index r = 0; r < n; ++r) {
-            const T* x = dense.data() + r * d;
+            const V* x = view.data + order[r] * d;
             for (Index k = 0; k < d;) {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
                     index[p] = static_cast<std::uint32_t>(k);
-                    offset[p] = static_cast<std::uint32_t>(k * kLanes);
-                    value[p] = x[k];
-                    p += x[k] != T(0);
+                    value[p] = static_cast<T>(x[k]);
+                    p += x[k] != V(0);
                 }
             }
             cut.push_back(p);
         }
         index.resize(p);
-        offset.resize(p);
         value.resize(p);
     }
 
     template <class V>
-    void read_view(const CsrView<V>& view, const std::int64_t* order, const std::vector<double>&) {
+    void read_view(const CsrView<V>& view, const std::int64_t* order, const std::vector<double>&,
+                   Form) {
         lists = true;
         for (Index r = 0; r < n; ++r) {
             start_row();

@@ -15,7 +15,7 @@
 namespace marginwise {
 
 class Crew {
-public:
+  public:
     // `threads` in all, the caller's among them.
     explicit Crew(Index threads) {
         for (Index worker = 1; worker < threads; ++worker)
@@ -65,7 +65,7 @@ public:
         finish();
     }
 
-private:
+  private:
     // Leaves no task under way when an exception unwinds the caller.
     void work_is_over() {
         if (!running_) return;

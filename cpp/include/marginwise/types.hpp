@@ -47,9 +47,13 @@ struct AlignedAllocator {
     void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{kAlign}); }
 
     template <class U>
-    bool operator==(const AlignedAllocator<U>&) const { return true; }
+    bool operator==(const AlignedAllocator<U>&) const {
+        return true;
+    }
     template <class U>
-    bool operator!=(const AlignedAllocator<U>&) const { return false; }
+    bool operator!=(const AlignedAllocator<U>&) const {
+        return false;
+    }
 };
 
 template <class T>
@@ -58,7 +62,9 @@ using Array = std::vector<T, AlignedAllocator<T>>;
 // Containers count with size_t, we count with Index.
 inline constexpr std::size_t usize(Index n) { return static_cast<std::size_t>(n); }
 template <class Container>
-Index count(const Container& c) { return static_cast<Index>(c.size()); }
+Index count(const Container& c) {
+    return static_cast<Index>(c.size());
+}
 
 // A dense C-contiguous matrix that somebody else owns.
 template <class V>
@@ -100,7 +106,7 @@ struct Kernel {
 
 // A kernel of the caller's: fills out[m x n], row-major, with K(a_i, b_j) for row-major a[m x d]
 // and b[n x d]. Called with blocks, never with pairs; may throw.
-using BlockKernel = std::function<void(const double* a, Index m, const double* b, Index n, Index d,
-                                       double* out)>;
+using BlockKernel =
+    std::function<void(const double* a, Index m, const double* b, Index n, Index d, double* out)>;
 
 }  // namespace marginwise

@@ -31,7 +31,7 @@ struct LasvmSettings {
 
 template <class T>
 class Lasvm {
-public:
+  public:
     static constexpr Index kMostWaiting = 1024;
 
     Lasvm(Dual<T> dual, LasvmSettings settings, std::vector<double> center)
@@ -59,7 +59,7 @@ public:
     const LasvmSettings& settings() const { return settings_; }
     const std::vector<double>& center() const { return center_; }
 
-private:
+  private:
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool reprocess(Index c);
     void evict(Index c);
@@ -77,15 +77,15 @@ private:
 template <class T>
 bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     Share& S = D.shares[usize(c)];
-    if (s != kNone && S.place[usize(s)] != kNone) return false;                     // 1
+    if (s != kNone && S.place[usize(s)] != kNone) return false;  // 1
     const double y = D.sign(c, example.label);
     const double f = table().dot(S.weight.data(), block.row(r), count(S.weight));
-    const double g = y - f;                                                         // 2
+    const double g = y - f;  // 2
     const simd::Extremes& e = S.P.extremes;
-    const Index partner = y > 0 ? e.j : e.i;                                        // 3
+    const Index partner = y > 0 ? e.j : e.i;  // 3
     const bool waits = partner == kNone;
     const double gap = y > 0 ? g - e.g_min : e.g_max - g;
-    if (waits ? S.waiting >= kMostWaiting : gap <= settings_.tau) return false;     // 4
+    if (waits ? S.waiting >= kMostWaiting : gap <= settings_.tau) return false;  // 4
     ++D.stats.process;
     if (s == kNone) {
         s = D.append(block.rows, r, example, block.row(r));
@@ -96,19 +96,19 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
         ++S.waiting;
         return false;
     }
-    y > 0 ? move_pair(D, c, k, partner) : move_pair(D, c, partner, k);              // 5
+    y > 0 ? move_pair(D, c, k, partner) : move_pair(D, c, partner, k);  // 5
     return true;
 }
 
 // LASVM REPROCESS in problem c. Tells whether alpha changed.
 template <class T>
 bool Lasvm<T>::reprocess(Index c) {
-    const simd::Extremes e = D.problem(c).extremes;                                 // 1
-    if (!e.both() || e.delta() <= settings_.tau) return false;                      // 2
+    const simd::Extremes e = D.problem(c).extremes;             // 1
+    if (!e.both() || e.delta() <= settings_.tau) return false;  // 2
     ++D.stats.reprocess;
-    move_pair(D, c, e.i, e.j);                                                      // 3
-    evict(c);                                                                       // 4
-    return true;                                                                    // 5: bias()
+    move_pair(D, c, e.i, e.j);  // 3
+    evict(c);                   // 4
+    return true;                // 5: bias()
 }
 
 // REPROCESS, step 4: blatant non support vectors leave the problem.
@@ -127,8 +127,10 @@ void Lasvm<T>::evict(Index c) {
     };
     Index kept = 0;
     for (const Index k : P.idle) {
-        if (stays(k)) P.idle[usize(kept++)] = k;
-        else P.listed[usize(k)] = 0;
+        if (stays(k))
+            P.idle[usize(kept++)] = k;
+        else
+            P.listed[usize(k)] = 0;
     }
     P.idle.resize(usize(kept));
 }
@@ -159,7 +161,8 @@ inline double gap_target(const Problem& P) {
 // REPROCESS until the gap is within its target, as LASVM-G does [ertekin2011].
 template <class T>
 void Lasvm<T>::by_gap(Index c, double target) {
-    while (gap_of(D.problem(c)) > target && reprocess(c)) {}
+    while (gap_of(D.problem(c)) > target && reprocess(c)) {
+    }
 }
 
 template <class T>
@@ -175,10 +178,12 @@ void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
         const bool processed = process(c, example, block, r, s);
         if (!processed && !settings_.reprocess_each) continue;
         if (gaps) by_gap(c, std::max(example.cost, target));
-        for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {}
+        for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {
+        }
         if (settings_.delta_max >= 0)
-            while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {}
-        if (D.shares[usize(c)].wants_compaction()) D.shares[usize(c)].compact();
+            while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {
+            }
+        D.tidy(c);
     }
 }
 
@@ -220,9 +225,9 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
             ++learned;
             if (!D.wants_compaction()) continue;
             product.wait();
-            const std::vector<Index> keep = D.compact();
-            now->compact(keep);
-            if (more) next->compact(keep);
+            const Keep keep = D.compact();
+            now->compact(keep, r + 1);
+            if (more) next->compact(keep, 0);
         }
         if (!more) return learned;
         for (Index c = 0; c < D.problems(); ++c) D.tend_rows(c);
@@ -243,7 +248,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
             if (!done) return false;
         }
         evict(c);
-        if (D.problem(c).closed > 0) D.shares[usize(c)].compact();
+        if (D.problems() > 1) D.shares[usize(c)].compact();
     }
     if (D.dead > 0) D.compact();
     return true;

@@ -30,11 +30,11 @@ struct Best {
 };
 
 // Nonzeros of a block of examples, row by row, features ascending. Entry p multiplies the kLanes
-// values that start at tile + offset[p]. Row r's entries in chunk c are [cut[r * stride + c],
-// cut[r * stride + c + 1]).
+// values that start at tile + index[p] * kLanes. Row r's entries in chunk c are
+// [cut[r * stride + c], cut[r * stride + c + 1]).
 template <class T>
 struct Lists {
-    const std::uint32_t* offset;
+    const std::uint32_t* index;
     const T* value;
     const std::uint32_t* cut;
     Index stride;
@@ -68,8 +68,8 @@ struct Table {
     // g += a k
     void (*add)(double* g, const float* k, double a, Index n);
     // g -= lambda (k_i - k_j), and the extremes of the new g, in one pass.
-    Extremes (*step)(double* g, const float* k_i, const float* k_j, double lambda,
-                     const double* up, const double* down, Index n);
+    Extremes (*step)(double* g, const float* k_i, const float* k_j, double lambda, const double* up,
+                     const double* down, Index n);
     Extremes (*extremes)(const double* g, const double* up, const double* down, Index n);
     // argmax over alpha_s > lo_s, g_s < g_i of (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) [fan2005].
     Best (*second_order)(const double* g, const float* k_i, const double* diagonal,

@@ -1,0 +1,59 @@
+// Which of a sequence of things stay, and how arrays over them close up.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "marginwise/types.hpp"
+
+namespace marginwise {
+
+class Keep {
+  public:
+    // Things are added in ascending order.
+    void add(Index k) {
+        if (runs_.empty() || runs_.back().from + runs_.back().length != k)
+            runs_.push_back({size(), k, 0});
+        ++runs_.back().length;
+        kept_.push_back(k);
+    }
+
+    Index size() const { return count(kept_); }
+    Index operator[](Index k) const { return kept_[usize(k)]; }
+    std::vector<Index>::const_iterator begin() const { return kept_.begin(); }
+    std::vector<Index>::const_iterator end() const { return kept_.end(); }
+
+    // How many things below n stay.
+    Index below(Index n) const {
+        return std::lower_bound(kept_.begin(), kept_.end(), n) - kept_.begin();
+    }
+
+    // Moves values[keep[k]] to values[k] for all that stay of the first n; zeros follow them.
+    // Returns how many there are.
+    Index close_up(float* values, Index n) const {
+        for (const Run& run : runs_) {
+            if (run.from >= n) break;
+            if (run.from == run.to) continue;
+            const Index length = std::min(run.length, n - run.from);
+            std::memmove(values + run.to, values + run.from, usize(length) * sizeof(float));
+        }
+        const Index kept = below(n);
+        std::fill(values + kept, values + n, 0.0f);
+        return kept;
+    }
+
+    template <class V, class A>
+    void close_up(std::vector<V, A>& values) const {
+        for (Index k = 0; k < size(); ++k) values[usize(k)] = values[usize(kept_[usize(k)])];
+        values.resize(kept_.size());
+    }
+
+  private:
+    struct Run {
+        Index to, from, length;
+    };
+    std::vector<Index> kept_;
+    std::vector<Run> runs_;
+};
+
+}  // namespace marginwise
