@@ -187,14 +187,15 @@ void bind_lasvm(nb::module_& m, const char* name) {
             "__init__",
             [](L* self, const Kernel& kernel, nb::object callable, Index problems, Index features,
                bool sparse, const LasvmSettings& settings, Index cache_bytes,
-               std::vector<double> center) {
+               std::vector<double> center, double scale) {
                 new (self) L(
                     Dual<T>(Members<T>(features, sparse),
                             KernelBlocks<T>(kernel, block_kernel(callable)), problems, cache_bytes),
-                    settings, std::move(center));
+                    settings, Origin{std::move(center), scale});
             },
             nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
-            nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"))
+            nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"),
+            nb::arg("scale"))
         .def(
             "learn",
             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {

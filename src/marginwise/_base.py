@@ -123,9 +123,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
         costs = weights * self._costs[labels]
-        self._stream(X, labels, costs, kept.astype(np.int64), orders, epochs=self.epochs)
-        if self._finishes:
-            self._finish_now()
+        self._stream(
+            X,
+            labels,
+            costs,
+            kept.astype(np.int64),
+            orders,
+            epochs=self.epochs,
+            finish=self._finishes,
+        )
         return self
 
     def partial_fit(
@@ -440,8 +446,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         orders: Iterable[Ints],
         *,
         epochs: int = 1,
+        finish: bool = False,
     ) -> None:
-        """Learn rows in the given orders; a user's kernel that fails leaves nothing behind."""
+        """Learn rows in the given orders, finishing after each where asked.
+
+        A user's kernel that fails leaves nothing behind.
+        """
         machine = self._machine
         before = machine.state() if machine.function is not None else None
         batch = machine.batch(self._augmented(X, names))
@@ -450,6 +460,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with Progress(len(names) * epochs, self.verbose) as progress:
                 for order in orders:
                     self._run(batch, order, progress)
+                    if finish:
+                        self._finish(progress)
         except Exception:
             if before is not None:
                 self._machine = Machine.from_state(before, machine.function, machine.threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from marginwise._core import Batch, Kernel, Lasvm32, Lasvm64, LasvmSettings, cpu
 from marginwise._input import Float, Ints, batch_of
 from marginwise._kernel import BlockFunction
 
-# Single precision is used while |x|^2 * gamma stays below this: the exponent of the RBF kernel is
+# Single precision is used while gamma |x|^2 stays below this: the exponent of the RBF kernel is
 # then good to 1e-4 or better.
 SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, while the features are not a small variation on a large offset.
@@ -51,6 +52,15 @@ class Blueprint:
     delta_max: float
     cache_bytes: int
     center: list[float] = field(default_factory=list)
+
+    @property
+    def scale(self) -> float:
+        """What features are multiplied with, so that gamma becomes 1.
+
+        It is done in double precision before features are rounded to single: the units that
+        features come in then leave no trace in the model.
+        """
+        return math.sqrt(self.gamma) if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
 
 
 def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
@@ -133,10 +143,10 @@ class Machine:
         settings.delta_max = plan.delta_max
         settings.threads = self.threads
         if not plan.double and plan.kernel == "rbf":
-            settings.norm_limit = SINGLE_LIMIT / plan.gamma
+            settings.norm_limit = SINGLE_LIMIT
         kind = Lasvm64 if plan.double else Lasvm32
         return kind(
-            kernel=Kernel(plan.kernel, plan.gamma, plan.coef0, plan.degree),
+            kernel=Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
             callable=self.function,
             problems=plan.problems,
             features=plan.features,
@@ -144,6 +154,7 @@ class Machine:
             settings=settings,
             cache_bytes=plan.cache_bytes,
             center=plan.center,
+            scale=plan.scale,
         )
 
     def batch(self, X: Any) -> Batch:
@@ -250,13 +261,12 @@ class Machine:
             "cpu": cpu(),
         }
 
-    def features(self) -> Any:
-        """Return the members' features as the caller gave them, but for rounding."""
-        return self.features_of(self.state())
-
     def features_of(self, state: dict[str, Any]) -> Any:
+        """Return the members' features as the caller gave them, but for rounding."""
+        unit = 1.0 / self.plan.scale
         if self.plan.sparse:
             shape = (len(state["ids"]), self.plan.features)
-            return sp.csr_array((state["data"], state["indices"], state["indptr"]), shape=shape)
-        X = state["X"]
+            parts = (state["data"] * unit, state["indices"], state["indptr"])
+            return sp.csr_array(parts, shape=shape)
+        X = state["X"] * unit
         return X + np.asarray(self.plan.center) if self.plan.center else X

@@ -1,9 +1,192 @@
-"""Model files."""
+"""Model files: a zip of `.npy` members and one JSON member, no pickle anywhere.
+
+A file holds the state of one estimator, random state and a format version included: a model that
+is loaded goes on as if it had never been stopped. Loading trusts nothing. The size of everything
+is known before memory is asked for, and the state is checked in full before the native core,
+which believes what it is given, sees any of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from marginwise._archive import Part, read_members, write_members
+from marginwise._codec import decode, encode, read_npy, write_npy
+from marginwise._state import check_classifier
+
+FORMAT = 1  # a file of a later format is refused, one of an earlier format stays readable
+DOCUMENT = "model.json"
+MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
+KEYS = {"format", "marginwise", "class", "sha256", "state"}
+
+Check = Callable[[Any, dict[str, Any]], None]
+
+# The estimators that have files: module, and what a state of theirs must satisfy.
+ESTIMATORS: dict[str, tuple[str, Check]] = {
+    "OnlineSVC": ("marginwise.online", check_classifier),
+}
 
 
 class ModelFileError(ValueError):
-    pass
+    """The content of a file is not a model that can be loaded; the message says why."""
 
 
-def save(model, path): ...
-def load(path): ...
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, fitted or not, to a file that `load` reads back.
+
+    The file is replaced as a whole: whatever goes wrong, an old file of that name stays as it was.
+
+    Parameters
+    ----------
+    model
+        An estimator of this package. Its kernel must not be a Python function.
+    path
+        Where to; the usual suffix is ``.mwz``.
+    """
+    members = _describe(model)
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{secrets.token_hex(8)}.mwz.tmp")
+    try:
+        with temporary.open("xb") as handle:
+            write_members(handle, members)
+            handle.flush()
+            os.fsync(handle.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The model: it predicts, and goes on learning, exactly as the one that was saved.
+
+    Raises
+    ------
+    ModelFileError
+        If the content is anything else than a model in order. The file may come from anywhere:
+        nothing in it is executed, and it cannot ask for more memory than a few times its size.
+    OSError
+        If there is no such file, or it cannot be read.
+    """
+    data = Path(path).read_bytes()
+    try:
+        return _restore(data)
+    except Exception as error:
+        reason = str(error).rstrip(".")
+        if type(error) is not ValueError:
+            reason = f"it is damaged ({type(error).__name__}: {reason})"
+        raise ModelFileError(f"{os.fspath(path)} cannot be loaded: {reason}.") from error
+
+
+def _describe(model: Any) -> dict[str, list[Part]]:
+    """Return the members of a model's file."""
+    name = type(model).__name__
+    if name not in ESTIMATORS or type(model) is not _class_named(name):
+        raise ValueError(f"a {name} cannot be saved; what can is: {', '.join(ESTIMATORS)}.")
+    if callable(model.kernel):
+        raise ValueError(
+            f"this {name} cannot be saved: its kernel is a Python function, and files hold no "
+            "code. Use kernel='precomputed', or pickle the model."
+        )
+    state = model.__getstate__()
+    arrays: dict[str, Any] = {}
+    try:
+        encoded = {key: encode(value, key, arrays) for key, value in state.items()}
+        ESTIMATORS[name][1](type(model), state)
+    except ValueError as error:
+        raise ValueError(f"this {name} cannot be saved: {error}.") from error
+    members = {f"{key}.npy": write_npy(array) for key, array in arrays.items()}
+    document = {
+        "format": FORMAT,
+        "marginwise": version("marginwise"),
+        "class": name,
+        "state": encoded,
+    }
+    document["sha256"] = _digest(document, members)
+    text = json.dumps(document, allow_nan=False).encode()
+    if len(text) > MOST_JSON:
+        raise ValueError(f"this {name} cannot be saved: its parameters take {len(text)} bytes.")
+    return {DOCUMENT: [text], **members}
+
+
+def _restore(data: bytes) -> Any:
+    """Return the model in a file's content; raise ValueError, or anything, if there is none."""
+    members = read_members(data)
+    document = _read_document(members)
+    parts = {name: [content] for name, content in members.items()}
+    if _digest(document, parts) != document["sha256"]:
+        raise ValueError("its content does not have the checksum that it was saved with")
+    arrays = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
+    state = {key: decode(value, arrays) for key, value in document["state"].items()}
+    if arrays:
+        raise ValueError(f"unexpected member {min(arrays)}.npy")
+    kind = _class_named(document["class"])
+    ESTIMATORS[document["class"]][1](kind, state)
+    model = kind.__new__(kind)
+    model.__setstate__(state)
+    return model
+
+
+def _read_document(members: dict[str, memoryview]) -> dict[str, Any]:
+    """Take the JSON out of the members, and check its outline and version."""
+    if DOCUMENT not in members:
+        raise ValueError(f"there is no {DOCUMENT} in it")
+    text = members.pop(DOCUMENT)
+    if len(text) > MOST_JSON:
+        raise ValueError(f"{DOCUMENT} is too large")
+    document = json.loads(bytes(text))
+    if not isinstance(document, dict) or type(document.get("format")) is not int:
+        raise ValueError(f"{DOCUMENT} has no format number")
+    _check_format(document["format"], document.get("marginwise"))
+    if document.keys() != KEYS or not isinstance(document["state"], dict):
+        raise ValueError(f"{DOCUMENT} does not have the keys {', '.join(sorted(KEYS))}")
+    if not isinstance(document["class"], str) or document["class"] not in ESTIMATORS:
+        known = ", ".join(ESTIMATORS)
+        raise ValueError(f"it holds a {document['class']!r:.40}, not one of {known}")
+    return document
+
+
+def _check_format(number: int, writer: object) -> None:
+    if number > FORMAT:
+        raise ValueError(
+            f"it has format {number} and this is marginwise {version('marginwise')}, which reads "
+            f"formats up to {FORMAT}; marginwise {writer!s:.20} or newer is needed"
+        )
+    if number < 1:
+        raise ValueError(f"{number} is no format number")
+
+
+def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) -> str:
+    """Return the SHA-256 of all members but the JSON, and of what the JSON says but for this."""
+    said = {key: value for key, value in document.items() if key != "sha256"}
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    for name in sorted(members):
+        digest.update(f"\n{name}\n".encode())
+        for part in members[name]:
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _class_named(name: str) -> Any:
+    return getattr(importlib.import_module(ESTIMATORS[name][0]), name)

@@ -15,7 +15,7 @@ template <class T>
 class ActiveSet {
   public:
     // Gathers the places of problem c that are free or violate.
-    ActiveSet(Dual<T>& D, Index c) : D_(D), c_(c), whole_(D.problem(c)), rows_(kBytes) {
+    ActiveSet(Dual<T>& D, Index c) : D_(D), c_(c), whole_(D.problem(c)), rows_(64 << 20) {
         for (const Index k : movable(whole_)) {
             at_.push_back(k);
             P_.add(whole_, k);
@@ -40,19 +40,18 @@ class ActiveSet {
     // Carries the new alpha and its effect on g to all places.
     void apply() {
         for (Index a = 0; a < P_.size; ++a) settle(a);
+        std::vector<std::pair<Index, double>> changes;
         for (const auto& [k, alpha] : settled_) {
-            const double change = alpha - whole_.alpha[usize(k)];
-            table().add(whole_.g.data(), D_.row(c_, k), -change, padded(whole_.size));
+            changes.emplace_back(k, alpha - whole_.alpha[usize(k)]);
             whole_.alpha[usize(k)] = alpha;
             whole_.refresh(k);
             D_.weigh(c_, k);
         }
+        D_.spread(c_, changes);
         whole_.find_extremes();
     }
 
   private:
-    static constexpr Index kBytes = 64 << 20;
-
     // Places that are free, or whose gradient may draw them off the side they are at.
     static Keep movable(const Problem& P) {
         Keep found;
@@ -87,16 +86,34 @@ class ActiveSet {
             settled_.emplace_back(k, P_.alpha[usize(a)]);
     }
 
-    // Row of the a-th active place over the active places.
+    // Row of the a-th active place over the active places. Where the dual does not have it, others
+    // that finishing will ask for are fetched with it.
     const float* row(Index a) {
-        RowCache::Row& held = rows_.take(a, P_.size);
-        if (held.length == 0) {
-            const float* from = D_.row(c_, at_[usize(a)]);
-            for (Index b = 0; b < P_.size; ++b) held.values[b] = from[at_[usize(b)]];
-            std::fill(held.values + P_.size, held.values + padded(P_.size), 0.0f);
-            held.length = P_.size;
+        if (const RowCache::Row* held = rows_.peek(a)) return rows_.take(a, held->length).values;
+        std::vector<Index> wanted{a};
+        if (!D_.has_row(c_, at_[usize(a)])) {
+            wanted = wanted_soon(P_, a, rows_at_once(), [&](Index b) {
+                return !rows_.peek(b) && !D_.has_row(c_, at_[usize(b)]);
+            });
+            std::vector<Index> places;
+            for (const Index b : wanted) places.push_back(at_[usize(b)]);
+            D_.fetch(c_, places);
         }
-        return held.values;
+        for (auto b = wanted.rbegin(); b != wanted.rend(); ++b) gather(*b);
+        return rows_.peek(a)->values;
+    }
+
+    // As many as the dual can fetch and there is room for here.
+    Index rows_at_once() const {
+        return std::clamp<Index>(rows_.room() - rows_.held(), 1, D_.rows_at_once(c_));
+    }
+
+    void gather(Index a) {
+        const float* from = D_.row(c_, at_[usize(a)]);
+        RowCache::Row& held = rows_.take(a, P_.size);
+        for (Index b = 0; b < P_.size; ++b) held.values[b] = from[at_[usize(b)]];
+        std::fill(held.values + P_.size, held.values + padded(P_.size), 0.0f);
+        held.length = P_.size;
     }
 
     Dual<T>& D_;
@@ -107,5 +124,18 @@ class ActiveSet {
     RowCache rows_;
     std::vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
 };
+
+// Solves problem c to tau over all its places, or until the deadline; tells which.
+template <class T>
+bool solve(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
+    const simd::Extremes& e = D.problem(c).extremes;
+    while (e.both() && e.delta() > tau) {
+        ActiveSet<T> active(D, c);
+        const bool done = active.solve(tau, deadline);
+        active.apply();
+        if (!done) return false;
+    }
+    return true;
+}
 
 }  // namespace marginwise

@@ -33,10 +33,10 @@ struct Block {
         return std::clamp<Index>(kBytes / (4 * std::max<Index>(members, 1)), 64, 256);
     }
 
-    void read(const Batch& batch, const std::int64_t* order, Index n,
-              const std::vector<double>& center, Index members) {
+    void read(const Batch& batch, const std::int64_t* order, Index n, const Origin& origin,
+              Index members) {
         source.assign(order, order + n);
-        rows.read(batch.X, order, n, center);
+        rows.read(batch.X, order, n, origin);
         // Room for all that may be inserted while this block and the one before it are learned;
         // an odd number of cache lines, so that rows do not fall on each other in the cache.
         stride = padded(members + 2 * rows_for(members) + kLanes) + 16;

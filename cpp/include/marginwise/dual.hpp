@@ -23,6 +23,13 @@ struct Stats {
     std::int64_t kernel_evaluations = 0, process = 0, reprocess = 0, inserted = 0, removed = 0,
                  cache_hits = 0, cache_misses = 0;
     double product_seconds = 0, learn_seconds = 0, finish_seconds = 0;
+
+    void add(const Stats& other) {
+        kernel_evaluations += other.kernel_evaluations;
+        reprocess += other.reprocess;
+        cache_hits += other.cache_hits;
+        cache_misses += other.cache_misses;
+    }
 };
 
 struct Example {
@@ -117,6 +124,25 @@ struct Problem {
     }
 };
 
+// Place k and up to n - 1 more whose rows are likely to be asked for soon: of the places that lack
+// theirs, the most violating that are not at their bound.
+template <class Lacks>
+std::vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
+    std::vector<std::pair<double, Index>> others;
+    const double b = P.bias();
+    for (Index l = 0; l < P.size; ++l) {
+        const bool up = P.up[usize(l)] == 0, down = P.down[usize(l)] == 0;
+        if (l == k || !(up || down) || P.bounded(l) || !lacks(l)) continue;
+        const double g = P.g[usize(l)] - b;
+        others.emplace_back(std::min(up ? -g : 0.0, down ? g : 0.0), l);
+    }
+    const Index most = std::min(n - 1, count(others));
+    std::partial_sort(others.begin(), others.begin() + most, others.end());
+    std::vector<Index> found{k};
+    for (Index o = 0; o < most; ++o) found.push_back(others[usize(o)].second);
+    return found;
+}
+
 // A problem of the dual: places of members, and their kernel rows.
 struct Share {
     // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
@@ -156,8 +182,12 @@ class Dual {
   public:
     Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes)
         : members(std::move(members_)), kernel(std::move(kernel_)) {
-        for (Index c = 0; c < problems; ++c) shares.emplace_back(cache_bytes / problems);
+        for (Index c = 0; c < problems; ++c)
+            shares.emplace_back((kWorkingBytes + cache_bytes) / problems);
     }
+
+    // Rows that are kept however small the cache is meant to be.
+    static constexpr Index kWorkingBytes = 32 << 20;
 
     Members<T> members;
     KernelBlocks<T> kernel;
@@ -253,8 +283,62 @@ class Dual {
         Share& share = shares[usize(c)];
         RowCache::Row& held = share.rows.take(k, share.P.size);
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
-        if (held.length < share.P.size && !mirror(share, held, k)) compute(share, held, k);
-        return held.values;
+        if (held.length == share.P.size || mirror(share, held, k)) return held.values;
+        fetch(c, wanted_soon(share.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
+        return share.rows.peek(k)->values;
+    }
+
+    // Whether row(c, k) would cost little.
+    bool has_row(Index c, Index k) {
+        const RowCache::Row* row = shares[usize(c)].rows.peek(k);
+        return row && row->length >= shares[usize(c)].P.size - kFewColumns;
+    }
+
+    // How many rows may be fetched at a time: several while there is room for them and reading the
+    // members is what takes the time; else one.
+    Index rows_at_once(Index c) const {
+        constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
+        const RowCache& rows = shares[usize(c)].rows;
+        const Index spare = rows.room() - rows.held() - 1;
+        return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, kTogether);
+    }
+
+    // Computes the rows of some places, all in one product: the tiles of members, which come from
+    // main memory, are read once for all of them.
+    void fetch(Index c, const std::vector<Index>& places) {
+        Share& share = shares[usize(c)];
+        std::vector<RowCache::Row*> rows;
+        for (const Index k : places) share.rows.take(k, share.P.size);
+        for (const Index k : places) rows.push_back(share.rows.peek(k));
+        multiply(share, places,
+                 [&](Index l, Index r, float value) { rows[usize(r)]->values[l] = value; });
+        for (RowCache::Row* row : rows) finish_row(share, *row);
+    }
+
+    // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
+    void spread(Index c, const std::vector<std::pair<Index, double>>& changes) {
+        constexpr Index kBlock = 128;
+        Share& share = shares[usize(c)];
+        const Index width = padded(share.P.size);
+        Array<float> computed;
+        for (Index first = 0; first < count(changes); first += kBlock) {
+            const Index end = std::min(first + kBlock, count(changes));
+            std::vector<Index> absent;
+            for (Index n = first; n < end; ++n)
+                if (!has_row(c, changes[usize(n)].first)) absent.push_back(changes[usize(n)].first);
+            computed.resize(usize(count(absent) * width), 0.0f);
+            multiply(share, absent, [&](Index l, Index r, float value) {
+                computed[usize(r * width + l)] = value;
+            });
+            const float* next = computed.data();
+            std::size_t used = 0;
+            for (Index n = first; n < end; ++n) {
+                const auto& [k, change] = changes[usize(n)];
+                const bool here = used < absent.size() && absent[used] == k;
+                table().add(share.P.g.data(), here ? next : row(c, k), -change, width);
+                if (here) next += width, ++used;
+            }
+        }
     }
 
     // Between blocks: rows that were complete after the block before are completed, a few at a time
@@ -285,6 +369,37 @@ class Dual {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
             kernel.values(rows, r, 1, members.tile(t), scratch_, row + t * kLanes, kLanes);
         stats.kernel_evaluations += size() - from;
+    }
+
+    // Problem c by itself, with its members' features, arrays and rows, for long work on it: kernel
+    // rows then cost no more than its own members. Ends with take_back().
+    Dual single(Index c) {
+        Share& share = shares[usize(c)];
+        share.compact();
+        Dual alone(Members<T>(members.features(), members.sparse()), kernel, 1, 0);
+        Rows<T> row;
+        std::vector<float> unused(usize(share.P.size));
+        for (Index k = 0; k < share.P.size; ++k) {
+            const std::size_t s = usize(Index(share.member[usize(k)]));
+            members.extract(Index(s), row);
+            const std::int32_t positive = share.P.hi[usize(k)] > 0 ? 1 : 0;
+            alone.append(row, 0, {members.ids[s], positive, cost[s]}, unused.data());
+            alone.shares[0].member.push_back(static_cast<std::int32_t>(k));
+            alone.shares[0].place[usize(k)] = k;
+            alone.shares[0].weight[usize(k)] = share.P.alpha[usize(k)];
+            alone.holders[usize(k)] = 1;
+        }
+        alone.dead = 0;
+        std::swap(alone.shares[0].P, share.P);
+        std::swap(alone.shares[0].rows, share.rows);
+        return alone;
+    }
+    void take_back(Index c, Dual alone) {
+        Share& share = shares[usize(c)];
+        std::swap(alone.shares[0].P, share.P);
+        std::swap(alone.shares[0].rows, share.rows);
+        for (Index k = 0; k < share.P.size; ++k) weigh(c, k);
+        stats.add(alone.stats);
     }
 
     bool wants_compaction() const { return dead >= kLanes && 8 * dead >= size(); }
@@ -378,6 +493,7 @@ class Dual {
 
   private:
     static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
+    static constexpr Index kTogether = 64;     // rows computed when one is missing
 
     // Pads a row that is valid for n places.
     static void complete(RowCache::Row& held, Index n) {
@@ -416,25 +532,36 @@ class Dual {
         for (Index r = 0; r < lacking; ++r) complete(*rows[r], share.P.size);
     }
 
-    // Completes a row by computing it, tile by tile of the members concerned.
-    void compute(Share& share, RowCache::Row& held, Index k) {
-        alignas(64) float values[kLanes];
-        members.extract(Index(share.member[usize(k)]), extracted_);
-        Index tile = kNone;
-        for (Index l = held.length; l < share.P.size; ++l) {
-            const Index s = share.P.open[usize(l)] ? Index(share.member[usize(l)]) : kNone;
-            if (s != kNone && s / kLanes != tile) {
-                tile = s / kLanes;
-                kernel.values(extracted_, 0, 1, members.tile(tile), scratch_, values, kLanes);
+    // Calls use(l, r, K(places[r], l)) for all r and all open places l.
+    template <class F>
+    void multiply(Share& share, const std::vector<Index>& places, F use) {
+        const Index n = count(places);
+        if (n == 0) return;
+        std::vector<Index> at;
+        for (const Index k : places) at.push_back(Index(share.member[usize(k)]));
+        members.extract(at.data(), n, extracted_);
+        collected_.resize(usize(n * kLanes));
+        for (Index t = 0; t < tiles_for(size()); ++t) {
+            kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes);
+            for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
+                const Index l = share.place[usize(t * kLanes + lane)];
+                if (l == kNone) continue;
+                for (Index r = 0; r < n; ++r) use(l, r, collected_[usize(r * kLanes + lane)]);
             }
-            held.values[l] = s == kNone ? 0.0f : values[s % kLanes];
         }
-        stats.kernel_evaluations += share.P.size - held.length;
-        complete(held, share.P.size);
+        stats.kernel_evaluations += n * size();
+    }
+
+    // Gives finite values to the closed places of a row that has those of the open ones.
+    static void finish_row(Share& share, RowCache::Row& row) {
+        for (Index l = 0; l < share.P.size; ++l)
+            if (!share.P.open[usize(l)]) row.values[l] = 0.0f;
+        complete(row, share.P.size);
     }
 
     Scratch<T> scratch_;
     Rows<T> extracted_;
+    Array<float> collected_;
 };
 
 template <class T>

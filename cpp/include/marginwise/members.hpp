@@ -81,26 +81,23 @@ class Members {
         return s;
     }
 
-    // Member s as a block of one row.
-    void extract(Index s, Rows<T>& row) const {
-        const Tile<T>& from = tile(s / kLanes);
-        const Index lane = s % kLanes;
-        if (sparse_) {
-            const Index begin = from.begin[usize(lane)];
-            row.read_lists(d_, from.index.data() + begin, from.value.data() + begin,
-                           from.begin[usize(lane + 1)] - begin);
-            return;
+    // Members s[0..n) as a block of lists.
+    void extract(const Index* s, Index n, Rows<T>& rows) const {
+        rows.start(d_);
+        for (Index r = 0; r < n; ++r) {
+            const Tile<T>& from = tile(s[r] / kLanes);
+            const Index lane = s[r] % kLanes;
+            if (sparse_)
+                for (Index p = from.begin[usize(lane)]; p < from.begin[usize(lane + 1)]; ++p)
+                    rows.add(from.index[usize(p)], from.value[usize(p)]);
+            else
+                for (Index k = 0; k < d_; ++k)
+                    rows.add(static_cast<std::uint32_t>(k), from.dense[usize(k * kLanes + lane)]);
+            rows.end_row();
         }
-        std::vector<std::uint32_t> index;
-        std::vector<T> value;
-        for (Index k = 0; k < d_; ++k) {
-            const T x = from.dense[usize(k * kLanes + lane)];
-            if (x == T(0)) continue;
-            index.push_back(static_cast<std::uint32_t>(k));
-            value.push_back(x);
-        }
-        row.read_lists(d_, index.data(), value.data(), count(value));
+        rows.finish();
     }
+    void extract(Index s, Rows<T>& row) const { extract(&s, 1, row); }
 
     // Keeps the members at positions keep[0] < keep[1] < ..., in that order.
     void compact(const Keep& keep) {

@@ -29,6 +29,7 @@ class RowCache {
 
     Index bytes() const { return count(rows_) * width_ * Index(sizeof(float)); }
     Index held() const { return held_; }
+    Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
     Index width() const { return width_; }
 
     // Row k with room for `columns` values (and for padding them), marked as just used; `length`
@@ -68,6 +69,9 @@ class RowCache {
         --held_;
     }
 
+    // Drops all rows and gives their memory back.
+    void clear() { *this = RowCache(limit_ * Index(sizeof(float))); }
+
     // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
     void compact(const Keep& keep) {
@@ -82,7 +86,7 @@ class RowCache {
     }
 
   private:
-    static constexpr Index kLeast = 4;  // a step needs two rows at a time
+    static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
 
     // How many rows of a width fit.
     Index room(Index width) const { return std::max(limit_ / width, kLeast); }

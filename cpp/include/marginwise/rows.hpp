@@ -3,7 +3,6 @@
 #pragma once
 
 #include <numeric>
-#include <type_traits>
 
 #include "marginwise/dispatch.hpp"
 #include "marginwise/types.hpp"
@@ -51,21 +50,29 @@ struct Rows {
         return n * d == 0 ? 1.0 : static_cast<double>(value.size()) / static_cast<double>(n * d);
     }
 
-    // Takes rows order[0..n) of X, less `center` (dense input only; empty for none).
-    void read(const Matrix& X, const std::int64_t* order, Index count_,
-              const std::vector<double>& center, Form form = Form::best) {
+    // Takes rows order[0..n) of X, measured from `origin` (sparse input has no center).
+    void read(const Matrix& X, const std::int64_t* order, Index count_, const Origin& origin,
+              Form form = Form::best) {
         reset(count_, cols_of(X));
-        std::visit([&](const auto& view) { read_view(view, order, center, form); }, X);
+        std::visit([&](const auto& view) { read_view(view, order, origin, form); }, X);
         measure();
     }
 
-    // One row, given by its nonzeros.
-    void read_lists(Index d_, const std::uint32_t* features, const T* values, Index entries) {
-        reset(1, d_);
+    // Rows one by one: start(d), then each entry of a row in the order of features and end_row(),
+    // then finish().
+    void start(Index d_) {
+        reset(0, d_);
         lists = true;
-        start_row();
-        for (Index p = 0; p < entries; ++p) push(features[p], values[p]);
-        end_row();
+        cut.push_back(0);
+    }
+    void add(std::uint32_t feature, T x) { push(feature, x); }
+    void end_row() {
+        close_row();
+        cut.push_back(static_cast<std::uint32_t>(value.size()));
+        ++n;
+    }
+    void finish() {
+        cut.pop_back();
         measure();
     }
 
@@ -92,7 +99,7 @@ struct Rows {
         index.push_back(feature);
         value.push_back(x);
     }
-    void end_row() {
+    void close_row() {
         do cut.push_back(static_cast<std::uint32_t>(value.size()));
         while (count(cut) % stride != 0);
     }
@@ -100,29 +107,30 @@ struct Rows {
     Index open_chunk() const { return (count(cut) - 1) % stride; }
 
     template <class V>
-    void read_view(const DenseView<V>& view, const std::int64_t* order,
-                   const std::vector<double>& center, Form form) {
-        if (center.empty() && std::is_same_v<V, T> && form != Form::dense) {
+    void read_view(const DenseView<V>& view, const std::int64_t* order, const Origin& origin,
+                   Form form) {
+        if (origin.center.empty() && form != Form::dense) {
             Index nonzero = 0;
             for (Index r = 0; r < n; ++r)
                 for (Index k = 0; k < d; ++k) nonzero += view.data[order[r] * d + k] != V(0);
             const double most = form == Form::lists ? 1.0 : kSkipBelow;
             if (static_cast<double>(nonzero) <= most * static_cast<double>(n * d))
-                return list_nonzeros(view, order, nonzero);
+                return list_nonzeros(view, order, origin.scale, nonzero);
         }
         dense.resize(usize(n * d));
         for (Index r = 0; r < n; ++r) {
             const V* from = view.data + order[r] * d;
             T* to = dense.data() + r * d;
             for (Index k = 0; k < d; ++k) {
-                const double origin = center.empty() ? 0.0 : center[usize(k)];
-                to[k] = static_cast<T>(static_cast<double>(from[k]) - origin);
+                const double zero = origin.center.empty() ? 0.0 : origin.center[usize(k)];
+                to[k] = static_cast<T>((static_cast<double>(from[k]) - zero) * origin.scale);
             }
         }
     }
 
     template <class V>
-    void list_nonzeros(const DenseView<V>& view, const std::int64_t* order, Index nonzero) {
+    void list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
+                       Index nonzero) {
         lists = true;
         index.resize(usize(nonzero + 1));  // one more: every feature is written, nonzeros are kept
         value.resize(usize(nonzero + 1));
@@ -133,7 +141,7 @@ struct Rows {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
                     index[p] = static_cast<std::uint32_t>(k);
-                    value[p] = static_cast<T>(x[k]);
+                    value[p] = static_cast<T>(static_cast<double>(x[k]) * scale);
                     p += x[k] != V(0);
                 }
             }
@@ -144,14 +152,14 @@ struct Rows {
     }
 
     template <class V>
-    void read_view(const CsrView<V>& view, const std::int64_t* order, const std::vector<double>&,
-                   Form) {
+    void read_view(const CsrView<V>& view, const std::int64_t* order, const Origin& origin, Form) {
         lists = true;
         for (Index r = 0; r < n; ++r) {
             start_row();
             for (std::int64_t p = view.indptr[order[r]]; p < view.indptr[order[r] + 1]; ++p)
-                push(static_cast<std::uint32_t>(view.indices[p]), static_cast<T>(view.data[p]));
-            end_row();
+                push(static_cast<std::uint32_t>(view.indices[p]),
+                     static_cast<T>(static_cast<double>(view.data[p]) * origin.scale));
+            close_row();
         }
     }
 

@@ -94,6 +94,13 @@ inline Index cols_of(const Matrix& X) {
 }
 inline bool is_sparse(const Matrix& X) { return X.index() >= 2; }
 
+// Where features are measured from and in what unit: the core computes with (x - center) * scale,
+// rounded once. An empty center is 0 (and keeps zeros zero).
+struct Origin {
+    std::vector<double> center;
+    double scale = 1.0;
+};
+
 enum class KernelKind { linear, rbf, poly, sigmoid, cosine, tanimoto, callable };
 
 // Every native kernel is a function of x.y, |x|^2 and |y|^2.

@@ -34,8 +34,8 @@ class Lasvm {
   public:
     static constexpr Index kMostWaiting = 1024;
 
-    Lasvm(Dual<T> dual, LasvmSettings settings, std::vector<double> center)
-        : D(std::move(dual)), settings_(settings), center_(std::move(center)) {}
+    Lasvm(Dual<T> dual, LasvmSettings settings, Origin origin)
+        : D(std::move(dual)), settings_(settings), origin_(std::move(origin)) {}
     Lasvm(const Lasvm&) = delete;
     Lasvm& operator=(const Lasvm&) = delete;
 
@@ -56,9 +56,6 @@ class Lasvm {
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }
 
-    const LasvmSettings& settings() const { return settings_; }
-    const std::vector<double>& center() const { return center_; }
-
   private:
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool reprocess(Index c);
@@ -67,7 +64,7 @@ class Lasvm {
     void learn_example(const Example& k, Block<T>& block, Index r);
 
     LasvmSettings settings_;
-    std::vector<double> center_;
+    Origin origin_;
     Block<T> blocks_[2];
     bool beyond_ = false;
 };
@@ -118,7 +115,7 @@ void Lasvm<T>::evict(Index c) {
     const simd::Extremes e = P.extremes;
     if (!e.both()) return;
     const auto stays = [&](Index k) {
-        if (P.alpha[usize(k)] != 0.0) return false;  // stays a member, but is idle no more
+        if (!P.open[usize(k)] || P.alpha[usize(k)] != 0.0) return false;  // idle no more
         const double g = P.g[usize(k)];
         const bool may_pair = P.hi[usize(k)] > 0.0 ? g > e.g_min : g < e.g_max;
         if (k == e.i || k == e.j || may_pair) return true;
@@ -197,12 +194,12 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
     beyond_ = false;
     const auto read_next = [&](Block<T>& block) {
         const Index rows = std::min(n - read, Block<T>::rows_for(D.size()));
-        block.read(batch, order + read, rows, center_, D.size());
+        block.read(batch, order + read, rows, origin_, D.size());
         const Index within = block.rows_within(settings_.norm_limit);
         if (within < rows) {
             beyond_ = true;
             n = read + within;
-            block.read(batch, order + read, within, center_, D.size());
+            block.read(batch, order + read, within, origin_, D.size());
         }
         read += within;
     };
@@ -240,13 +237,15 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
     for (Index c = 0; c < D.problems(); ++c) {
-        const simd::Extremes& e = D.problem(c).extremes;
-        while (e.both() && e.delta() > tau) {
-            ActiveSet<T> active(D, c);
-            const bool done = active.solve(tau, deadline);
-            active.apply();
-            if (!done) return false;
+        bool done = true;
+        if (D.problems() == 1) {
+            done = solve(D, c, tau, deadline);
+        } else if (D.problem(c).extremes.delta() > tau) {
+            Dual<T> alone = D.single(c);
+            done = solve(alone, 0, tau, deadline);
+            D.take_back(c, std::move(alone));
         }
+        if (!done) return false;
         evict(c);
         if (D.problems() > 1) D.shares[usize(c)].compact();
     }
@@ -266,7 +265,7 @@ void Lasvm<T>::decision(const Matrix& X, double* decision) const {
         Rows<T> block;
         Scratch<T> scratch;
         Array<float> k(usize(rows * kLanes));
-        block.read(X, order.data(), rows, center_);
+        block.read(X, order.data(), rows, origin_);
         for (Index r = 0; r < rows; ++r)
             for (Index c = 0; c < problems; ++c)
                 decision[(first + r) * problems + c] = D.shares[usize(c)].P.bias();

@@ -1,0 +1,323 @@
+"""What the state of an estimator must satisfy before the native core is given it.
+
+The core believes what it is handed, so a state from outside is checked here in full: types,
+shapes, and the parts against each other. All failures are ValueErrors that name the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from marginwise._kernel import NATIVE
+from marginwise._machine import COUNTERS, PHASES, SINGLE_LIMIT, Blueprint, check_range
+from marginwise._params import (
+    Rule,
+    boolean,
+    check_params,
+    either,
+    integer,
+    is_integer,
+    is_real,
+    none,
+    one_of,
+    positive,
+    real,
+)
+
+State = Mapping[str, Any]
+
+MOST = 2**62  # of counts: additions to them stay within 64 bits
+MOST_FEATURES = 2**31 - 1
+MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
+MOST_THREADS = 4096
+LARGEST_NORM = 1e300  # |x|^2
+SLACK = 1.01  # for a limit that was held in the arithmetic of the core
+
+
+def _count(least: int = 0, most: int = MOST) -> Rule:
+    test, _ = integer(least)
+    return lambda v: test(v) and v <= most, f"an integer from {least} to {most}"
+
+
+def _is_weights(value: Any) -> bool:
+    return isinstance(value, dict) and all(is_real(v) and v >= 0 for v in value.values())
+
+
+def _is_floats(value: Any) -> bool:
+    return isinstance(value, list) and all(type(v) is float and is_real(v) for v in value)
+
+
+# Parameters that an estimator's own rules leave out or bound less.
+_MORE_RULES: dict[str, Rule] = {
+    "degree": _count(1, 2**31 - 1),
+    "finish": boolean(),
+    "n_jobs": either(none(), _count(-MOST_THREADS, MOST_THREADS)),
+    "class_weight": either(none(), one_of("balanced"), (_is_weights, "a dict of weights")),
+    "random_state": either(
+        none(),
+        _count(0, 2**32 - 1),
+        (lambda v: isinstance(v, np.random.RandomState), "a RandomState"),
+    ),
+    "verbose": either(boolean(), (is_integer, "an integer")),
+}
+
+_PLAN: dict[str, Rule] = {
+    "kernel": one_of(*NATIVE, "callable"),
+    "gamma": positive(),
+    "coef0": real(),
+    "degree": _count(1, 2**31 - 1),
+    "problems": _count(1),
+    "features": _count(1, MOST_FEATURES),
+    "sparse": boolean(),
+    "double": boolean(),
+    "tol": positive(),
+    "reprocess": _count(-1),
+    "reprocess_each": boolean(),
+    "delta_max": real(),
+    "cache_bytes": _count(),
+    "center": (_is_floats, "a list of finite numbers"),
+}
+
+# Types of the arrays of a machine, and what their sides count.
+_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "ids": ("int64", ("members",)),
+    "labels": ("int32", ("members",)),
+    "costs": ("float64", ("members",)),
+    "alpha": ("float64", ("problems", "members")),
+    "g": ("float64", ("problems", "members")),
+    "rank": ("int64", ("problems", "members")),
+    "waiting": ("int64", ("problems",)),
+    "counters": ("int64", ("counters",)),
+    "seconds": ("float64", ("phases",)),
+}
+_DENSE = {"X": ("real", ("members", "features"))}
+_SPARSE = {
+    "data": ("real", ("entries",)),
+    "indices": ("int32", ("entries",)),
+    "indptr": ("int64", ("members + 1",)),
+}
+
+_FITTED = {
+    "classes_",
+    "n_features_in_",
+    "_balance",
+    "_costs",
+    "_index",
+    "_machine",
+    "_seen",
+    "_since_finish",
+}
+_OPTIONAL = {"feature_names_in_"}
+
+
+def check_classifier(kind: Any, state: State) -> None:
+    """Check the state of a `KernelClassifier`, fitted or not.
+
+    Parameters
+    ----------
+    kind
+        The class.
+    state
+        What `__getstate__` of one of its instances returned, or is said to have.
+    """
+    names = set(kind().get_params(deep=False))
+    fitted = set(state) - names - _OPTIONAL
+    _require_names(names, set(state) & names, "parameters")
+    _check_parameters(kind, {name: state[name] for name in names})
+    if not set(state) - names:
+        return
+    _require_names(_FITTED, fitted, "attributes")
+    with np.errstate(all="ignore"):
+        _check_attributes(state)
+        _check_machine(state)
+
+
+def _require(holds: Any, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+def _require_names(expected: Iterable[str], found: Iterable[str], what: str) -> None:
+    odd = sorted(set(expected) ^ set(found))
+    if odd:
+        lacking = "lacks" if odd[0] in expected else "does not know"
+        raise ValueError(f"its {what} are not those expected: it {lacking} {odd[0]!r:.40}")
+
+
+def _obey(rules: Mapping[str, Rule], values: Mapping[str, Any], where: str) -> None:
+    for name, (test, expected) in rules.items():
+        if name in values and not test(values[name]):
+            raise ValueError(f"{where}{name} must be {expected}, not {values[name]!r:.40}")
+
+
+# -- parts of an estimator ---------------------------------------------------------------------
+
+
+def _check_parameters(kind: Any, parameters: dict[str, Any]) -> None:
+    check_params(kind(**parameters), kind._rules)
+    _obey(_MORE_RULES, parameters, "")
+
+
+def _check_attributes(state: State) -> None:
+    _obey({"_seen": _count(), "_since_finish": _count()}, state, "")
+    _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
+    every = state["finish_every"]
+    _require(every is None or state["_since_finish"] < every, "_since_finish is overdue")
+    classes = state["classes_"]
+    _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ must be a list")
+    _require(len(classes) >= 2, "classes_ must be two or more")
+    _require((classes[:-1] < classes[1:]).all(), "classes_ must be in order and different")
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    _require(state["_index"] == index, "_index must number classes_")
+    for name in ("_balance", "_costs"):
+        _check_array(name, state[name], "float64", (len(classes),))
+        _require(_within(state[name], 0.0, np.inf), f"{name} must be finite and not negative")
+    if "feature_names_in_" in state:
+        names = state["feature_names_in_"]
+        _check_array("feature_names_in_", names, "object", (state["n_features_in_"],))
+        _require(all(type(name) is str for name in names), "feature_names_in_ must be strings")
+
+
+# -- the machine -------------------------------------------------------------------------------
+
+
+def _check_machine(state: State) -> None:
+    machine = state["_machine"]
+    _require(isinstance(machine, dict), "_machine must be a dict")
+    plan = machine.get("plan")
+    _check_plan(plan, state)
+    features = _SPARSE if plan["sparse"] else _DENSE
+    expected = {**_ARRAYS, **features}
+    _require_names({"plan", *expected}, machine, "parts of _machine")
+    sizes = _sizes(machine, plan)
+    for name, (dtype, sides) in expected.items():
+        dtype = sizes["real"] if dtype == "real" else dtype
+        _check_array(name, machine[name], dtype, tuple(sizes[side] for side in sides))
+    _check_counts(machine)
+    _check_members(machine, len(state["classes_"]))
+    for c in range(plan["problems"]):
+        _check_problem(machine, c, plan["problems"])
+    X = _sparse_features(machine, plan) if plan["sparse"] else machine["X"]
+    _check_features(X, plan)
+    if plan["kernel"] == "callable":
+        _check_columns(machine["X"], machine["ids"])
+
+
+def _check_plan(plan: Any, state: State) -> None:
+    _require(isinstance(plan, dict), "the plan of _machine must be a dict")
+    _require_names({field.name for field in fields(Blueprint)}, plan, "parts of the plan")
+    _obey(_PLAN, plan, "")
+    classes = len(state["classes_"])
+    precomputed = state["kernel"] == "precomputed"
+    width = state["n_features_in_"] + precomputed
+    _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
+    _require(plan["features"] == width, "features must fit n_features_in_")
+    _require((plan["kernel"] == "callable") == precomputed, "kernel was changed after fitting")
+    _require(plan["delta_max"] >= 0 or plan["delta_max"] == -1, "delta_max must not be negative")
+    _require(len(plan["center"]) in (0, width), "center must have a value a feature")
+    centred = plan["kernel"] == "rbf" and not plan["sparse"]
+    _require(centred or not plan["center"], "center belongs to dense features and rbf")
+    if precomputed:
+        _require(plan["double"] and not plan["sparse"], "precomputed rows are double and dense")
+    _require(plan["sparse"] or width <= MOST_DENSE_FEATURES, "too many features to be dense")
+
+
+def _sizes(machine: State, plan: State) -> dict[str, Any]:
+    """Return how many there are of everything that arrays may have along a side."""
+    members = machine["ids"].shape[0]
+    return {
+        "members": members,
+        "members + 1": members + 1,
+        "problems": plan["problems"],
+        "features": plan["features"],
+        "entries": machine["data"].shape[0] if plan["sparse"] else 0,
+        "counters": len(COUNTERS),
+        "phases": len(PHASES),
+        "real": "float64" if plan["double"] else "float32",
+    }
+
+
+def _check_array(name: str, array: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    fits = type(array) is np.ndarray and array.dtype == dtype and array.shape == shape
+    _require(fits, f"{name} must be an array of {dtype} of shape {shape}")
+
+
+def _within(array: NDArray[Any], low: float, high: float) -> bool:
+    """Tell whether all values are finite numbers in a range."""
+    return bool((np.isfinite(array) & (array >= low) & (array <= high)).all())
+
+
+def _check_counts(machine: State) -> None:
+    for name in ("waiting", "counters"):
+        _require(_within(machine[name], 0, MOST), f"{name} must be counts")
+    _require(_within(machine["seconds"], 0, np.inf), "seconds must be finite and not negative")
+
+
+def _check_members(machine: State, classes: int) -> None:
+    _require(_within(machine["labels"], 0, classes - 1), "labels must be numbers of classes")
+    costs = machine["costs"]
+    _require(_within(costs, 0, np.inf) and costs.all(), "costs must be finite and above 0")
+    # An id may stand twice: a member that no problem holds waits to be removed when its example
+    # comes again. The one that is held is then the last.
+    ids, held = machine["ids"], (machine["rank"] >= 0).any(axis=0)
+    _, last = np.unique(ids[::-1], return_index=True)
+    latest = np.zeros(len(ids), dtype=bool)
+    latest[len(ids) - 1 - last] = True
+    _require(latest[held].all(), "ids of members that are held must be different")
+
+
+def _check_problem(machine: State, c: int, problems: int) -> None:
+    """Check the coefficients, gradient and ranks of one binary problem."""
+    alpha, g, rank = machine["alpha"][c], machine["g"][c], machine["rank"][c]
+    held = rank >= 0
+    _require((rank >= -1).all(), "rank must be -1 or more")
+    _require(len(np.unique(rank[held])) == held.sum(), "ranks must be different")
+    _require(np.isfinite(g).all(), "g must be finite")
+    _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
+    positive_label = 1 if problems == 1 else c
+    sides = np.where(machine["labels"] == positive_label, machine["costs"], -machine["costs"])
+    inside = (alpha >= np.minimum(sides, 0)) & (alpha <= np.maximum(sides, 0))
+    _require(inside.all(), "alpha must lie between 0 and the cost of its member")
+
+
+def _sparse_features(machine: State, plan: State) -> Any:
+    """Check lists of nonzeros and return them as a matrix."""
+    data, indices, indptr = machine["data"], machine["indices"], machine["indptr"]
+    _require(indptr[0] == 0 and indptr[-1] == len(data), "indptr must count the entries")
+    _require((indptr[:-1] <= indptr[1:]).all(), "indptr must not decrease")
+    _require(_within(indices, 0, plan["features"] - 1), "indices must be numbers of features")
+    ascending = indices[:-1] < indices[1:]
+    starts = indptr[(indptr > 0) & (indptr < len(data))]
+    ascending[starts - 1] = True
+    _require(ascending.all(), "indices must ascend within a row")
+    shape = (len(indptr) - 1, plan["features"])
+    return sp.csr_array((data, indices, indptr), shape=shape)
+
+
+def _check_features(X: Any, plan: State) -> None:
+    """Check that features are finite and small enough for the precision they are kept in."""
+    values = X.data if plan["sparse"] else X
+    _require(np.isfinite(values).all(), "features must be finite")
+    if X.shape[0] == 0:
+        return
+    if plan["sparse"]:
+        squares = X.multiply(X).sum(axis=1)
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    limit = LARGEST_NORM if plan["double"] else float(np.finfo(np.float32).max)
+    if plan["kernel"] == "rbf" and not plan["double"]:
+        limit = min(limit, SINGLE_LIMIT / plan["gamma"])
+    _require(squares.max() <= limit * SLACK, "features are too large for their precision")
+    check_range(Blueprint(**plan), X)
+
+
+def _check_columns(X: NDArray[Any], ids: NDArray[Any]) -> None:
+    """Check that precomputed rows know their own columns."""
+    _require(_within(ids, 0, X.shape[1] - 2), "ids must be columns of the kernel matrix")
+    _require((X[:, -1] == ids).all(), "precomputed rows must end with their ids")
