@@ -19,7 +19,7 @@ unexport PYTHONHOME PYTHONPATH
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.built ## run the demonstration
+demo: .venv/.plot ## run the demonstration
 	@$(BIN)/python examples/demo.py
 
 test: .venv/.dev ## test the core under sanitizers, then the package

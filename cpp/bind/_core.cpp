@@ -210,6 +210,7 @@ void bind_lasvm(nb::module_& m, const char* name) {
                 return self.finish(tol, seconds);
             },
             nb::arg("tol"), nb::arg("seconds"))
+        .def("settle", [](L& self) { self.settle(); })
         .def(
             "decision",
             [](const L& self, const BoundBatch& batch) {

@@ -185,9 +185,13 @@ class Machine:
                 self._to_double()
 
     def finish(self, tol: float) -> Iterator[float]:
-        """Remove all violating pairs; yield δ a few times a second."""
-        while not self._core.finish(tol, SLICE_SECONDS):
-            yield self.delta
+        """Remove all violating pairs; yield δ, as it was before, a few times a second."""
+        delta = self.delta
+        try:
+            while not self._core.finish(tol, SLICE_SECONDS):
+                yield delta
+        finally:
+            self._core.settle()
 
     def _to_double(self) -> None:
         """Go on in double precision: an example came that single precision cannot place."""

@@ -23,16 +23,17 @@ class ActiveSet {
         P_.find_extremes();
     }
 
-    // Moves pairs by second-order choice until delta <= tau, or the deadline; tells which.
+    // Moves pairs by second-order choice until delta <= tau, or the deadline; tells which. May be
+    // called again to go on.
     bool solve(double tau, const Deadline& deadline) {
-        constexpr Index kLook = 256, kShrink = 1024;  // steps between looks at the clock and at who
-        for (Index n = 1; P_.extremes.both() && P_.extremes.delta() > tau; ++n) {  // may go
-            if (n % kLook == 0 && deadline.passed()) return false;
-            if (n % kShrink == 0) shrink();
+        constexpr Index kLook = 256, kShrink = 1024;  // steps between two of a kind
+        while (P_.extremes.both() && P_.extremes.delta() > tau) {
+            if (steps_ % kShrink == kShrink - 1) shrink();
             const Mover i{P_.extremes.i, row(P_.extremes.i)};
             const Index j = second_order_partner(P_, i);
             move_pair(P_, i, {j, row(j)});
             ++D_.stats.reprocess;
+            if (++steps_ % kLook == 0 && deadline.passed()) return false;
         }
         return true;
     }
@@ -122,20 +123,52 @@ class ActiveSet {
     std::vector<Index> at_;  // the place in `whole_` of each active place
     Problem P_;
     RowCache rows_;
+    Index steps_ = 0;
     std::vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
 };
 
-// Solves problem c to tau over all its places, or until the deadline; tells which.
+// The finishing of all problems, one after the other, which may be left and taken up again: where
+// it is cut does not change the result.
 template <class T>
-bool solve(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
-    const simd::Extremes& e = D.problem(c).extremes;
-    while (e.both() && e.delta() > tau) {
-        ActiveSet<T> active(D, c);
-        const bool done = active.solve(tau, deadline);
-        active.apply();
-        if (!done) return false;
+class Finishing {
+  public:
+    explicit Finishing(Dual<T>& D) : D_(D) {}
+
+    // Solves problem after problem to tau; returns the next that is solved, kNone when the deadline
+    // has passed, and problems() after the last.
+    Index next(double tau, const Deadline& deadline) {
+        if (c_ == D_.problems()) return c_;
+        if (D_.problems() > 1 && !alone_ && D_.problem(c_).extremes.delta() > tau)
+            alone_ = std::make_unique<Dual<T>>(D_.single(c_));
+        Dual<T>& D = alone_ ? *alone_ : D_;
+        const Index c = alone_ ? 0 : c_;
+        const simd::Extremes& e = D.problem(c).extremes;
+        while (active_ || (e.both() && e.delta() > tau)) {
+            if (!active_) active_ = std::make_unique<ActiveSet<T>>(D, c);
+            if (!active_->solve(tau, deadline)) return kNone;
+            settle_active();
+        }
+        settle();
+        return c_++;
     }
-    return true;
-}
+
+    // Brings what has been done so far into the dual.
+    void settle() {
+        settle_active();
+        if (alone_) D_.take_back(c_, std::move(*alone_));
+        alone_.reset();
+    }
+
+  private:
+    void settle_active() {
+        if (active_) active_->apply();
+        active_.reset();
+    }
+
+    Dual<T>& D_;
+    Index c_ = 0;
+    std::unique_ptr<Dual<T>> alone_;  // problem c by itself, where there are several
+    std::unique_ptr<ActiveSet<T>> active_;
+};
 
 }  // namespace marginwise

@@ -252,7 +252,10 @@ class Dual {
         share.member.push_back(static_cast<std::int32_t>(s));
         share.place[usize(s)] = k;
         share.weight[usize(s)] = alpha;
-        if (holders[usize(s)]++ == 0) --dead;
+        if (holders[usize(s)]++ == 0) {
+            --dead;
+            members.remember(s);
+        }
         ++stats.inserted;
         return k;
     }

@@ -109,14 +109,8 @@ struct Rows {
     template <class V>
     void read_view(const DenseView<V>& view, const std::int64_t* order, const Origin& origin,
                    Form form) {
-        if (origin.center.empty() && form != Form::dense) {
-            Index nonzero = 0;
-            for (Index r = 0; r < n; ++r)
-                for (Index k = 0; k < d; ++k) nonzero += view.data[order[r] * d + k] != V(0);
-            const double most = form == Form::lists ? 1.0 : kSkipBelow;
-            if (static_cast<double>(nonzero) <= most * static_cast<double>(n * d))
-                return list_nonzeros(view, order, origin.scale, nonzero);
-        }
+        const double most = form == Form::lists ? 1.0 : form == Form::dense ? -1.0 : kSkipBelow;
+        if (origin.center.empty() && list_nonzeros(view, order, origin.scale, most)) return;
         dense.resize(usize(n * d));
         for (Index r = 0; r < n; ++r) {
             const V* from = view.data + order[r] * d;
@@ -128,27 +122,34 @@ struct Rows {
         }
     }
 
+    // Lists the nonzeros of dense rows; gives up where they are more than `most` of all features.
     template <class V>
-    void list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
-                       Index nonzero) {
-        lists = true;
-        index.resize(usize(nonzero + 1));  // one more: every feature is written, nonzeros are kept
-        value.resize(usize(nonzero + 1));
+    bool list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
+                       double most) {
+        const auto limit = static_cast<Index>(most * static_cast<double>(n * d));
+        index.resize(usize(n * d + 1));  // one more: every feature is written, nonzeros are kept
         std::uint32_t p = 0;
-        for (Index r = 0; r < n; ++r) {
+        for (Index r = 0; r < n && static_cast<Index>(p) <= limit; ++r) {
             const V* x = view.data + order[r] * d;
             for (Index k = 0; k < d;) {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
                     index[p] = static_cast<std::uint32_t>(k);
-                    value[p] = static_cast<T>(static_cast<double>(x[k]) * scale);
                     p += x[k] != V(0);
                 }
             }
             cut.push_back(p);
+            for (std::size_t q = value.size(); q < p; ++q)
+                value.push_back(static_cast<T>(static_cast<double>(x[index[q]]) * scale));
         }
         index.resize(p);
-        value.resize(p);
+        lists = static_cast<Index>(p) <= limit;
+        if (!lists) {
+            index.clear();
+            value.clear();
+            cut.clear();
+        }
+        return lists;
     }
 
     template <class V>

@@ -47,8 +47,12 @@ class Lasvm {
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds);
 
     // Repeats REPROCESS until delta <= tau, or until `seconds` have passed; tells whether it is
-    // done. Then the members that no problem needs are removed.
+    // done. Then the members that no problem needs are removed. Unless it is done, the state is not
+    // to be looked at before finish() is called again or settle().
     bool finish(double tau, double seconds);
+
+    // Ends a finishing that is not done.
+    void settle();
 
     // decision[r * problems + c] = f_c(x_r), for all rows of X.
     void decision(const Matrix& X, double* decision) const;
@@ -67,6 +71,7 @@ class Lasvm {
     Origin origin_;
     Block<T> blocks_[2];
     bool beyond_ = false;
+    std::unique_ptr<Finishing<T>> finishing_;
 };
 
 // LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
@@ -236,21 +241,21 @@ template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    for (Index c = 0; c < D.problems(); ++c) {
-        bool done = true;
-        if (D.problems() == 1) {
-            done = solve(D, c, tau, deadline);
-        } else if (D.problem(c).extremes.delta() > tau) {
-            Dual<T> alone = D.single(c);
-            done = solve(alone, 0, tau, deadline);
-            D.take_back(c, std::move(alone));
-        }
-        if (!done) return false;
+    if (!finishing_) finishing_ = std::make_unique<Finishing<T>>(D);
+    for (Index c; (c = finishing_->next(tau, deadline)) != D.problems();) {
+        if (c == kNone) return false;
         evict(c);
         if (D.problems() > 1) D.shares[usize(c)].compact();
     }
+    finishing_.reset();
     if (D.dead > 0) D.compact();
     return true;
+}
+
+template <class T>
+void Lasvm<T>::settle() {
+    if (finishing_) finishing_->settle();
+    finishing_.reset();
 }
 
 template <class T>

@@ -1,0 +1,52 @@
+"""The contestants, and how each is held to a number of threads."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+PEER_CACHE = 2000  # megabytes for kernel rows of the peers; OnlineSVC keeps its default
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Return an environment for a process that may use so many threads."""
+    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+
+
+def has_intelex() -> bool:
+    return find_spec("sklearnex") is not None and find_spec("daal4py") is not None
+
+
+def online(params: dict[str, Any], threads: int, seed: int) -> Any:
+    from marginwise import OnlineSVC
+
+    return OnlineSVC(**params, n_jobs=threads, random_state=seed)
+
+
+def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
+    """SVC has no threads and no use for the seed."""
+    from sklearn.svm import SVC
+
+    return SVC(**{"cache_size": PEER_CACHE, **params})
+
+
+def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
+    """The number of threads is settled for the life of the process."""
+    import daal4py
+
+    daal4py.daalinit(threads)
+    from sklearnex.svm import SVC
+
+    return SVC(**{"cache_size": PEER_CACHE, **params})
+
+
+CONTESTANTS = {"OnlineSVC": online, "SVC": svc, "intelex": intelex}

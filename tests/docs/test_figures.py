@@ -1,0 +1,123 @@
+"""The figures in the README are those that the benchmark stored."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
+
+
+def figures(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "figures.py", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def test_readme_shows_the_stored_figures() -> None:
+    if not RESULTS.is_file():
+        pytest.skip("no results are stored: `make bench` makes them")
+    done = figures("--check")
+    assert done.returncode == 0, done.stderr
+
+
+# -- the script itself, on made-up results -------------------------------------------------------
+
+
+def fitted(wall: float, error: float) -> dict[str, Any]:
+    return {"fit": {"wall": wall}, "predict": {"wall": wall}, "error": error, "rows": [60000, 9000]}
+
+
+def report(**changes: Any) -> dict[str, Any]:
+    race = {
+        "OnlineSVC": [fitted(2.0, 1.0), fitted(4.0, 1.2), fitted(3.0, 1.4)],
+        "intelex float32": [fitted(12.0, 1.3)],
+        "SVC": [fitted(150.0, 1.25)],
+    }
+    return {
+        "quick": False,
+        "started": "2026-01-02T03:04:05Z",
+        "machine": {"cpu": "a processor", "cores": 2},
+        "versions": {"scikit-learn": "1.8", "scikit-learn-intelex": "2026.0", "marginwise": "0.1"},
+        "commit": "0123456789abcdef",
+        "dirty": False,
+        "works": {
+            "mnist10": {"title": "ten digits", "measurements": race},
+            "learn_one": {"title": "single rows", "measurements": {"learn_one": []}},
+        },
+        "figures": [
+            {"work": "mnist10", "what": "predict: times faster than SVC", "measured": 31.4},
+            {"work": "learn_one", "what": "microseconds a call, median", "measured": 12.3},
+        ],
+        **changes,
+    }
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "page.md"
+    path.write_text("before\n<!-- figures: speed -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "speed.json"
+    path.write_text(json.dumps(report()), encoding="utf-8")
+    return path
+
+
+def test_table_is_written_between_the_markers(page: Path, results: Path) -> None:
+    assert figures("--page", page, "--results", results, "--check").returncode == 1
+    done = figures("--page", page, "--results", results)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n<!-- figures: speed -->\n")
+    assert text.endswith("\n<!-- end -->\nafter\n")
+    # Medians of times and means of errors: 150 / 3, 12 / 3; (1 + 1.2 + 1.4) / 3.
+    assert "| ten digits | 3.0 | 150 | 12 | 50.0 × | 4.0 × | 1.20 | 1.25 |" in text
+    assert "`predict` of 9,000 MNIST rows, ten classes: 31 × faster than SVC's." in text
+    assert "`learn_one`: 12 µs a call" in text
+    assert "commit 0123456789." in text
+    assert "old" not in text
+    assert figures("--page", page, "--results", results, "--check").returncode == 0
+
+
+def test_contestants_that_did_not_run_are_left_open(page: Path, results: Path) -> None:
+    without = report(figures=[], dirty=True)
+    del without["works"]["mnist10"]["measurements"]["intelex float32"]
+    without["versions"]["scikit-learn-intelex"] = None
+    results.write_text(json.dumps(without), encoding="utf-8")
+    assert figures("--page", page, "--results", results).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert "| ten digits | 3.0 | 150 | – | 50.0 × | – | 1.20 | 1.25 |" in text
+    assert "0123456789 with changes" in text
+
+
+def test_a_smoke_test_gives_no_figures(page: Path, results: Path) -> None:
+    results.write_text(json.dumps(report(quick=True)), encoding="utf-8")
+    before = page.read_text(encoding="utf-8")
+    done = figures("--page", page, "--results", results)
+    assert done.returncode == 1
+    assert "smoke test" in done.stderr
+    assert page.read_text(encoding="utf-8") == before
+
+
+def test_missing_results_and_markers_are_named(page: Path, results: Path, tmp_path: Path) -> None:
+    done = figures("--page", page, "--results", tmp_path / "none.json")
+    assert done.returncode == 1
+    assert "make bench" in done.stderr
+    page.write_text("no markers", encoding="utf-8")
+    done = figures("--page", page, "--results", results)
+    assert done.returncode == 1
+    assert "markers" in done.stderr

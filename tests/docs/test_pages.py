@@ -1,0 +1,141 @@
+"""The pages are true: links lead somewhere, code runs, and what exists is described."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from marginwise import OnlineSVC
+
+ROOT = Path(__file__).parents[2]
+ONLINE = ROOT / "docs" / "algorithms" / "online.md"
+LASVM = ROOT / "cpp" / "include" / "marginwise" / "algo" / "lasvm.hpp"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HOUSE = re.compile(r"`((?:cpp|src|tests|benchmarks|examples|docs)/[\w./-]*)`")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what links to the headings of a page end in."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in headings}
+
+
+def section(title: str) -> str:
+    """Return a section of the page about OnlineSVC, up to the next of its level."""
+    _, _, rest = ONLINE.read_text(encoding="utf-8").partition(f"\n## {title}\n")
+    return rest.partition("\n## ")[0]
+
+
+# -- links and code ------------------------------------------------------------------------------
+
+
+@each_page
+def test_links_resolve(page: Path) -> None:
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: {target.name} has no such heading"
+
+
+@each_page
+def test_files_that_are_named_exist(page: Path) -> None:
+    missing = [path for path in HOUSE.findall(prose(page)) if not (ROOT / path).exists()]
+    assert not missing
+
+
+@each_page
+def test_papers_that_are_cited_are_in_the_bibliography(page: Path) -> None:
+    known = re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), re.MULTILINE)
+    cited = re.findall(r"\[([a-z]+\d{4})\b", prose(page))
+    assert set(cited) <= set(known)
+
+
+@each_page
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page is one program; a block of text after one of code is what the code prints."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": page.stem}
+    for (language, code), (next_language, text) in pairwise([*blocks, ("", "")]):
+        if language != "python":
+            continue
+        if "skops" in code:
+            pytest.importorskip("skops")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), namespace)
+        if next_language == "text":
+            assert printed.getvalue() == text
+
+
+# -- README --------------------------------------------------------------------------------------
+
+
+def test_readme_shows_the_two_commands() -> None:
+    commands = [code for _, code in BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))]
+    for command in ("make demo", "make test", "pip install ."):
+        assert any(re.search(rf"^{command}", code, re.MULTILINE) for code in commands), command
+
+
+def test_readme_has_an_example_of_five_lines() -> None:
+    blocks = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    first = next(code for language, code in blocks if language == "python")
+    assert len([line for line in first.splitlines() if line.strip()]) == 5
+
+
+def test_pictures_are_small() -> None:
+    pictures = [path for path in (ROOT / "docs" / "images").iterdir() if path.is_file()]
+    assert all(path.stat().st_size < 150_000 for path in pictures)
+
+
+# -- the page of OnlineSVC -----------------------------------------------------------------------
+
+
+def test_every_parameter_is_described_with_its_default() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (\S[^|]*) \|", section("Parameters"), re.M)
+    described = {name: ast.literal_eval(default) for name, default, _ in rows}
+    signature = inspect.signature(OnlineSVC).parameters.values()
+    assert described == {parameter.name: parameter.default for parameter in signature}
+
+
+def test_every_statistic_is_described() -> None:
+    names = re.findall(
+        r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section("What `stats_` tells"), re.M))
+    )
+    model = OnlineSVC(gamma=1.0).partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
+    assert set(names) == model.stats_.keys()
+
+
+@pytest.mark.parametrize("step", ["process", "reprocess"])
+def test_steps_are_numbered_as_in_the_code(step: str) -> None:
+    body = re.search(rf"^bool Lasvm<T>::{step}\(.*?^\}}", LASVM.read_text(), re.M | re.S)
+    assert body is not None
+    numbers = re.findall(r"// (\d)\b", body[0])
+    (code,) = [c for _, c in BLOCK.findall(section("The steps")) if c.startswith(step.upper())]
+    assert re.findall(r"^(\d) ", code, re.MULTILINE) == numbers == list("12345")
+
+
+def test_every_departure_is_explained() -> None:
+    departures = LASVM.read_text().count("DEPARTS:")
+    numbers = re.findall(r"^(\d+)\. ", section("Where we depart from the paper"), re.MULTILINE)
+    assert numbers == [str(k + 1) for k in range(departures)]
