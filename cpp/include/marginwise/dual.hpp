@@ -5,8 +5,6 @@
 // walks over at every step, its arrays and kernel rows, to the members it holds. So a member has a
 // position s among the members and, in each problem that holds it, a place k. Where there is but
 // one problem, places are positions.
-//
-// Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +12,7 @@
 #include <string>
 
 #include "marginwise/kernels.hpp"
-#include "marginwise/row_cache.hpp"
+#include "marginwise/share.hpp"
 
 namespace marginwise {
 
@@ -36,145 +34,6 @@ struct Example {
     std::int64_t id;
     std::int32_t label;  // its class
     double cost;         // C times its weight
-};
-
-struct Problem {
-    // INVARIANT  open[k]:  lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
-    //                      down[k] == 0 iff alpha[k] > lo[k],
-    //                      g[k] == y[k] - sum_l alpha[l] K(k, l)
-    //            !open[k]: alpha[k] == lo[k] == hi[k] == 0, up[k] and down[k] infinite
-    //            extremes are those of g; every open place with alpha == 0 is listed in idle
-    // Arrays are padded to whole tiles with closed places.
-    Array<double> alpha, g, lo, hi, up, down, diagonal;
-    std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
-    std::vector<Index> idle;
-    simd::Extremes extremes;
-    Index size = 0;    // places in use, open or closed
-    Index closed = 0;  // how many of them are closed
-
-    double bias() const {
-        if (extremes.both()) return (extremes.g_max + extremes.g_min) / 2;
-        return extremes.i != kNone ? extremes.g_max : extremes.j != kNone ? extremes.g_min : 0.0;
-    }
-
-    // Adds an open place.
-    Index add(double alpha_, double g_, double lo_, double hi_, double diagonal_) {
-        if (size == count(g)) grow();
-        const std::size_t k = usize(size);
-        alpha[k] = alpha_;
-        g[k] = g_;
-        lo[k] = lo_;
-        hi[k] = hi_;
-        diagonal[k] = diagonal_;
-        open[k] = 1;
-        refresh(size);
-        return size++;
-    }
-
-    Index add(const Problem& other, Index k) {
-        const std::size_t o = usize(k);
-        return add(other.alpha[o], other.g[o], other.lo[o], other.hi[o], other.diagonal[o]);
-    }
-
-    // Closes place k, which has alpha = 0 and is neither extreme.
-    void close(Index k) {
-        open[usize(k)] = 0;
-        lo[usize(k)] = hi[usize(k)] = 0.0;
-        refresh(k);
-        ++closed;
-    }
-
-    // Call after alpha or the box of k changed.
-    void refresh(Index k_) {
-        const std::size_t k = usize(k_);
-        const bool is_open = open[k] != 0;
-        up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
-        down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
-        if (is_open && alpha[k] == 0.0 && !listed[k]) {
-            idle.push_back(k_);
-            listed[k] = 1;
-        }
-    }
-
-    // At a side of its box other than 0.
-    bool bounded(Index k) const {
-        return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
-    }
-
-    void find_extremes() {
-        extremes = table().extremes(g.data(), up.data(), down.data(), padded(size));
-    }
-
-    // Keeps the open places keep[0] < keep[1] < ..., in that order.
-    void compact(const Keep& keep) {
-        Problem kept;
-        for (const Index k : keep) kept.add(*this, k);
-        kept.find_extremes();
-        *this = std::move(kept);
-    }
-
-  private:
-    void grow() {
-        const std::size_t n = usize(padded(size + size / 4 + kLanes));
-        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal}) array->resize(n, 0.0);
-        up.resize(n, -simd::Extremes::kInfinite);
-        down.resize(n, simd::Extremes::kInfinite);
-        open.resize(n, 0);
-        listed.resize(n, 0);
-    }
-};
-
-// Place k and up to n - 1 more whose rows are likely to be asked for soon: of the places that lack
-// theirs, the most violating that are not at their bound.
-template <class Lacks>
-std::vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
-    std::vector<std::pair<double, Index>> others;
-    const double b = P.bias();
-    for (Index l = 0; l < P.size; ++l) {
-        const bool up = P.up[usize(l)] == 0, down = P.down[usize(l)] == 0;
-        if (l == k || !(up || down) || P.bounded(l) || !lacks(l)) continue;
-        const double g = P.g[usize(l)] - b;
-        others.emplace_back(std::min(up ? -g : 0.0, down ? g : 0.0), l);
-    }
-    const Index most = std::min(n - 1, count(others));
-    std::partial_sort(others.begin(), others.begin() + most, others.end());
-    std::vector<Index> found{k};
-    for (Index o = 0; o < most; ++o) found.push_back(others[usize(o)].second);
-    return found;
-}
-
-// A problem of the dual: places of members, and their kernel rows.
-struct Share {
-    // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
-    //            weight[s] == alpha of member s here, 0 where it has no open place; padded
-    //            rows.take(k).values[l] == K(k, l) for open l < length
-    Problem P;
-    RowCache rows;
-    std::vector<std::int32_t> member;  // of each place; any where it is closed
-    std::vector<Index> place;          // of each member, kNone where it has none
-    Array<double> weight;
-    Index waiting = 0;  // members taken in before a violating pair could exist
-    Index tended = 0;   // places at the last tend_rows()
-
-    explicit Share(Index cache_bytes) : rows(cache_bytes) {}
-
-    bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
-
-    void compact() {
-        Keep keep;
-        for (Index k = 0; k < P.size; ++k) {
-            if (!P.open[usize(k)]) {
-                rows.drop(k);
-                continue;
-            }
-            place[usize(Index(member[usize(k)]))] = keep.size();
-            keep.add(k);
-        }
-        keep.close_up(member);
-        tended = keep.below(tended);
-        rows.compact(keep);
-        P.compact(keep);
-    }
 };
 
 template <class T>
@@ -237,7 +96,7 @@ class Dual {
             std::copy(row, row + k + 1, held.values);  // places are positions
         else
             table().collect(held.values, row, share.member.data(), k + 1);
-        complete(held, k + 1);
+        Share::complete(held, k + 1);
         ++stats.cache_misses;
         return k;
     }
@@ -286,16 +145,13 @@ class Dual {
         Share& share = shares[usize(c)];
         RowCache::Row& held = share.rows.take(k, share.P.size);
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
-        if (held.length == share.P.size || mirror(share, held, k)) return held.values;
+        if (held.length == share.P.size || share.mirror(held, k)) return held.values;
         fetch(c, wanted_soon(share.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
         return share.rows.peek(k)->values;
     }
 
     // Whether row(c, k) would cost little.
-    bool has_row(Index c, Index k) {
-        const RowCache::Row* row = shares[usize(c)].rows.peek(k);
-        return row && row->length >= shares[usize(c)].P.size - kFewColumns;
-    }
+    bool has_row(Index c, Index k) { return shares[usize(c)].has_row(k); }
 
     // How many rows may be fetched at a time: several while there is room for them and reading the
     // members is what takes the time; else one.
@@ -315,7 +171,7 @@ class Dual {
         for (const Index k : places) rows.push_back(share.rows.peek(k));
         multiply(share, places,
                  [&](Index l, Index r, float value) { rows[usize(r)]->values[l] = value; });
-        for (RowCache::Row* row : rows) finish_row(share, *row);
+        for (RowCache::Row* row : rows) share.finish_row(*row);
     }
 
     // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
@@ -342,29 +198,6 @@ class Dual {
                 if (here) next += width, ++used;
             }
         }
-    }
-
-    // Between blocks: rows that were complete after the block before are completed, a few at a time
-    // from the rows of the places since; then rows of bounded members, which are seldom asked for
-    // again, give up their memory.
-    void tend_rows(Index c) {
-        constexpr Index kGroup = 16;  // one cache line of each new row
-        Share& share = shares[usize(c)];
-        const Index n = share.P.size;
-        std::vector<const float*> fresh;
-        bool at_hand = share.rows.width() >= n;
-        for (Index l = share.tended; l < n; ++l) {
-            const RowCache::Row* row = share.rows.peek(l);
-            fresh.push_back(row ? row->values : nullptr);
-            at_hand = at_hand && (row || !share.P.open[usize(l)]);
-        }
-        for (Index k = 0; at_hand && k < share.tended; k += kGroup)
-            tend_group(share, k, std::min(k + kGroup, share.tended), fresh);
-        for (Index k = share.tended; at_hand && k < n; ++k)
-            if (fresh[usize(k - share.tended)]) mirror(share, *share.rows.peek(k), k);
-        for (Index k = 0; k < n; ++k)
-            if (share.P.bounded(k)) share.rows.drop(k);
-        share.tended = n;
     }
 
     // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
@@ -495,45 +328,7 @@ class Dual {
     void check(double tolerance);
 
   private:
-    static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
-    static constexpr Index kTogether = 64;     // rows computed when one is missing
-
-    // Pads a row that is valid for n places.
-    static void complete(RowCache::Row& held, Index n) {
-        std::fill(held.values + n, held.values + padded(n), 0.0f);
-        held.length = n;
-    }
-
-    // K(k, l) = K(l, k): completes a row from the rows of the places it lacks, if they are held.
-    static bool mirror(Share& share, RowCache::Row& held, Index k) {
-        if (held.length < share.P.size - kFewColumns) return false;
-        for (; held.length < share.P.size; ++held.length) {
-            const Index l = held.length;
-            const RowCache::Row* other = share.rows.peek(l);
-            const bool known = other && other->length > k;
-            if (!known && share.P.open[usize(l)]) return false;
-            held.values[l] = known ? other->values[k] : 0.0f;
-        }
-        complete(held, share.P.size);
-        return true;
-    }
-
-    // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
-    static void tend_group(Share& share, Index begin, Index end,
-                           const std::vector<const float*>& fresh) {
-        RowCache::Row* rows[16];
-        Index lacking = 0, at[16];
-        for (Index k = begin; k < end; ++k) {
-            RowCache::Row* row = share.rows.peek(k);
-            if (!row || row->length < share.tended || share.P.bounded(k)) continue;
-            at[lacking] = k;
-            rows[lacking++] = row;
-        }
-        for (Index f = 0; f < count(fresh); ++f)
-            for (Index r = 0; r < lacking; ++r)
-                rows[r]->values[share.tended + f] = fresh[usize(f)] ? fresh[usize(f)][at[r]] : 0.0f;
-        for (Index r = 0; r < lacking; ++r) complete(*rows[r], share.P.size);
-    }
+    static constexpr Index kTogether = 64;  // rows computed when one is missing
 
     // Calls use(l, r, K(places[r], l)) for all r and all open places l.
     template <class F>
@@ -555,74 +350,11 @@ class Dual {
         stats.kernel_evaluations += n * size();
     }
 
-    // Gives finite values to the closed places of a row that has those of the open ones.
-    static void finish_row(Share& share, RowCache::Row& row) {
-        for (Index l = 0; l < share.P.size; ++l)
-            if (!share.P.open[usize(l)]) row.values[l] = 0.0f;
-        complete(row, share.P.size);
-    }
-
     Scratch<T> scratch_;
     Rows<T> extracted_;
     Array<float> collected_;
 };
 
-template <class T>
-void Dual<T>::check(double tolerance) {
-    const auto require = [](bool holds, const char* what) {
-        if (!holds) throw std::logic_error(std::string("invariant broken: ") + what);
-    };
-    std::vector<Index> held_by(usize(size()), 0);
-    for (Index c = 0; c < problems(); ++c) {
-        Share& share = shares[usize(c)];
-        Problem& P = share.P;
-        double sum = 0;
-        Index closed = 0;
-        for (Index k = 0; k < P.size; ++k) {
-            const std::size_t p = usize(k);
-            const double a = P.alpha[p], lo = P.lo[p], hi = P.hi[p];
-            if (!P.open[p]) {
-                ++closed;
-                require(a == 0 && lo == 0 && hi == 0, "closed places have alpha = lo = hi = 0");
-                require(P.up[p] != 0 && P.down[p] != 0, "closed places do not move");
-                continue;
-            }
-            const std::size_t s = usize(Index(share.member[p]));
-            ++held_by[s];
-            sum += a;
-            require(share.place[s] == k, "place[member[k]] == k");
-            require(problems() > 1 || Index(s) == k, "places of a single problem are positions");
-            require(share.weight[s] == a, "weight[member[k]] == alpha[k]");
-            require(lo <= a && a <= hi, "lo <= alpha <= hi");
-            require((P.up[p] == 0) == (a < hi), "up == 0 iff alpha < hi");
-            require((P.down[p] == 0) == (a > lo), "down == 0 iff alpha > lo");
-            require(a != 0 || P.listed[p], "alpha == 0 is listed in idle");
-            const float* held = row(c, k);
-            Array<float> k_row(usize(padded(size())));
-            members.extract(Index(s), extracted_);
-            fill(extracted_, 0, 0, k_row.data());
-            for (Index l = 0; l < P.size; ++l)
-                require(!P.open[usize(l)] || held[l] == k_row[usize(Index(share.member[usize(l)]))],
-                        "rows hold K(k, l)");
-            const double f = table().dot(P.alpha.data(), held, padded(P.size));
-            require(std::abs(P.g[p] - ((hi > 0 ? 1 : -1) - f)) <= tolerance,
-                    "g[k] == y[k] - sum_l alpha[l] K(k, l)");
-        }
-        require(closed == P.closed, "closed counts the closed places");
-        require(std::abs(sum) <= tolerance, "sum of alpha == 0");
-        const simd::Extremes now =
-            table().extremes(P.g.data(), P.up.data(), P.down.data(), padded(P.size));
-        require(now.i == P.extremes.i && now.j == P.extremes.j, "extremes are those of g");
-    }
-    Index dead_now = 0;
-    for (Index s = 0; s < size(); ++s) {
-        require(held_by[usize(s)] == holders[usize(s)],
-                "holders[s] counts the problems that hold s");
-        const bool is_dead = holders[usize(s)] == 0;
-        require(is_dead || members.find(members.ids[usize(s)]) == s, "find(ids[s]) == s");
-        dead_now += is_dead;
-    }
-    require(dead_now == dead, "dead counts the members that no problem holds");
-}
-
 }  // namespace marginwise
+
+#include "marginwise/dual_check.hpp"

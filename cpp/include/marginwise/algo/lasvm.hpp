@@ -15,6 +15,8 @@
 
 #include "marginwise/active_set.hpp"
 #include "marginwise/block.hpp"
+#include "marginwise/decision.hpp"
+#include "marginwise/gap.hpp"
 
 namespace marginwise {
 
@@ -54,8 +56,10 @@ class Lasvm {
     // Ends a finishing that is not done.
     void settle();
 
-    // decision[r * problems + c] = f_c(x_r), for all rows of X.
-    void decision(const Matrix& X, double* decision) const;
+    // out[r * problems + c] = f_c(x_r), for all rows of X.
+    void decision(const Matrix& X, double* out) const {
+        decide(D, origin_, D.kernel.is_callable() ? 1 : settings_.threads, X, out);
+    }
 
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }
@@ -137,29 +141,6 @@ void Lasvm<T>::evict(Index c) {
     P.idle.resize(usize(kept));
 }
 
-// The gap between primal and dual over the members, and its target before PROCESS
-// [ertekin2011, eq. 8 and 9], with the bias taken off g.
-inline double gap_of(const Problem& P) {
-    const double b = P.bias();
-    double gap = 0;
-    for (std::size_t s = 0; s < P.g.size(); ++s) {
-        const double g = P.g[s] - b;
-        gap += std::max(P.lo[s] * g, P.hi[s] * g) - P.alpha[s] * g;
-    }
-    return gap;
-}
-inline double gap_target(const Problem& P) {
-    const double b = P.bias();
-    double sum = 0, squares = 0, members = 0;
-    for (std::size_t s = 0; s < P.g.size(); ++s) {
-        const double h = (P.lo[s] + P.hi[s]) * (P.g[s] - b);  // one side of the box is 0
-        sum += h;
-        squares += h * h;
-        members += P.open[s];
-    }
-    return members > 0 ? std::sqrt(std::max(0.0, squares - sum * sum / members)) : 0.0;
-}
-
 // REPROCESS until the gap is within its target, as LASVM-G does [ertekin2011].
 template <class T>
 void Lasvm<T>::by_gap(Index c, double target) {
@@ -232,7 +213,7 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
             if (more) next->compact(keep, 0);
         }
         if (!more) return learned;
-        for (Index c = 0; c < D.problems(); ++c) D.tend_rows(c);
+        for (Share& share : D.shares) share.tend_rows();
         std::swap(now, next);
     }
 }
@@ -256,33 +237,6 @@ template <class T>
 void Lasvm<T>::settle() {
     if (finishing_) finishing_->settle();
     finishing_.reset();
-}
-
-template <class T>
-void Lasvm<T>::decision(const Matrix& X, double* decision) const {
-    constexpr Index kRows = 256;
-    const Index n = rows_of(X), problems = D.problems();
-    Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);
-    crew.run((n + kRows - 1) / kRows, [&](Index task, Index) {
-        const Index first = task * kRows, rows = std::min(kRows, n - first);
-        std::vector<std::int64_t> order(usize(rows));
-        std::iota(order.begin(), order.end(), first);
-        Rows<T> block;
-        Scratch<T> scratch;
-        Array<float> k(usize(rows * kLanes));
-        block.read(X, order.data(), rows, origin_);
-        for (Index r = 0; r < rows; ++r)
-            for (Index c = 0; c < problems; ++c)
-                decision[(first + r) * problems + c] = D.shares[usize(c)].P.bias();
-        for (Index t = 0; t < tiles_for(D.size()); ++t) {
-            D.kernel.values(block, 0, rows, D.members.tile(t), scratch, k.data(), kLanes);
-            for (Index r = 0; r < rows; ++r)
-                for (Index c = 0; c < problems; ++c)
-                    decision[(first + r) * problems + c] +=
-                        table().dot(D.shares[usize(c)].weight.data() + t * kLanes,
-                                    k.data() + r * kLanes, kLanes);
-        }
-    });
 }
 
 }  // namespace marginwise

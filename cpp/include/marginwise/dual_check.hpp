@@ -1,0 +1,66 @@
+// The invariants of the dual state, executed.
+#pragma once
+
+#include "marginwise/dual.hpp"
+
+namespace marginwise {
+
+template <class T>
+void Dual<T>::check(double tolerance) {
+    const auto require = [](bool holds, const char* what) {
+        if (!holds) throw std::logic_error(std::string("invariant broken: ") + what);
+    };
+    std::vector<Index> held_by(usize(size()), 0);
+    for (Index c = 0; c < problems(); ++c) {
+        Share& share = shares[usize(c)];
+        Problem& P = share.P;
+        double sum = 0;
+        Index closed = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            const std::size_t p = usize(k);
+            const double a = P.alpha[p], lo = P.lo[p], hi = P.hi[p];
+            if (!P.open[p]) {
+                ++closed;
+                require(a == 0 && lo == 0 && hi == 0, "closed places have alpha = lo = hi = 0");
+                require(P.up[p] != 0 && P.down[p] != 0, "closed places do not move");
+                continue;
+            }
+            const std::size_t s = usize(Index(share.member[p]));
+            ++held_by[s];
+            sum += a;
+            require(share.place[s] == k, "place[member[k]] == k");
+            require(problems() > 1 || Index(s) == k, "places of a single problem are positions");
+            require(share.weight[s] == a, "weight[member[k]] == alpha[k]");
+            require(lo <= a && a <= hi, "lo <= alpha <= hi");
+            require((P.up[p] == 0) == (a < hi), "up == 0 iff alpha < hi");
+            require((P.down[p] == 0) == (a > lo), "down == 0 iff alpha > lo");
+            require(a != 0 || P.listed[p], "alpha == 0 is listed in idle");
+            const float* held = row(c, k);
+            Array<float> k_row(usize(padded(size())));
+            members.extract(Index(s), extracted_);
+            fill(extracted_, 0, 0, k_row.data());
+            for (Index l = 0; l < P.size; ++l)
+                require(!P.open[usize(l)] || held[l] == k_row[usize(Index(share.member[usize(l)]))],
+                        "rows hold K(k, l)");
+            const double f = table().dot(P.alpha.data(), held, padded(P.size));
+            require(std::abs(P.g[p] - ((hi > 0 ? 1 : -1) - f)) <= tolerance,
+                    "g[k] == y[k] - sum_l alpha[l] K(k, l)");
+        }
+        require(closed == P.closed, "closed counts the closed places");
+        require(std::abs(sum) <= tolerance, "sum of alpha == 0");
+        const simd::Extremes now =
+            table().extremes(P.g.data(), P.up.data(), P.down.data(), padded(P.size));
+        require(now.i == P.extremes.i && now.j == P.extremes.j, "extremes are those of g");
+    }
+    Index dead_now = 0;
+    for (Index s = 0; s < size(); ++s) {
+        require(held_by[usize(s)] == holders[usize(s)],
+                "holders[s] counts the problems that hold s");
+        const bool is_dead = holders[usize(s)] == 0;
+        require(is_dead || members.find(members.ids[usize(s)]) == s, "find(ids[s]) == s");
+        dead_now += is_dead;
+    }
+    require(dead_now == dead, "dead counts the members that no problem holds");
+}
+
+}  // namespace marginwise

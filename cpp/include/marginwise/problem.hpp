@@ -1,0 +1,118 @@
+// One binary problem: coefficients, gradient and box of its places, and the most violating pair.
+//
+// Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
+#pragma once
+
+#include <algorithm>
+
+#include "marginwise/dispatch.hpp"
+#include "marginwise/keep.hpp"
+
+namespace marginwise {
+
+struct Problem {
+    // INVARIANT  open[k]:  lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
+    //                      down[k] == 0 iff alpha[k] > lo[k],
+    //                      g[k] == y[k] - sum_l alpha[l] K(k, l)
+    //            !open[k]: alpha[k] == lo[k] == hi[k] == 0, up[k] and down[k] infinite
+    //            extremes are those of g; every open place with alpha == 0 is listed in idle
+    // Arrays are padded to whole tiles with closed places.
+    Array<double> alpha, g, lo, hi, up, down, diagonal;
+    std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
+    std::vector<Index> idle;
+    simd::Extremes extremes;
+    Index size = 0;    // places in use, open or closed
+    Index closed = 0;  // how many of them are closed
+
+    double bias() const {
+        if (extremes.both()) return (extremes.g_max + extremes.g_min) / 2;
+        return extremes.i != kNone ? extremes.g_max : extremes.j != kNone ? extremes.g_min : 0.0;
+    }
+
+    // Adds an open place.
+    Index add(double alpha_, double g_, double lo_, double hi_, double diagonal_) {
+        if (size == count(g)) grow();
+        const std::size_t k = usize(size);
+        alpha[k] = alpha_;
+        g[k] = g_;
+        lo[k] = lo_;
+        hi[k] = hi_;
+        diagonal[k] = diagonal_;
+        open[k] = 1;
+        refresh(size);
+        return size++;
+    }
+
+    Index add(const Problem& other, Index k) {
+        const std::size_t o = usize(k);
+        return add(other.alpha[o], other.g[o], other.lo[o], other.hi[o], other.diagonal[o]);
+    }
+
+    // Closes place k, which has alpha = 0 and is neither extreme.
+    void close(Index k) {
+        open[usize(k)] = 0;
+        lo[usize(k)] = hi[usize(k)] = 0.0;
+        refresh(k);
+        ++closed;
+    }
+
+    // Call after alpha or the box of k changed.
+    void refresh(Index k_) {
+        const std::size_t k = usize(k_);
+        const bool is_open = open[k] != 0;
+        up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
+        down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
+        if (is_open && alpha[k] == 0.0 && !listed[k]) {
+            idle.push_back(k_);
+            listed[k] = 1;
+        }
+    }
+
+    // At a side of its box other than 0.
+    bool bounded(Index k) const {
+        return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
+    }
+
+    void find_extremes() {
+        extremes = table().extremes(g.data(), up.data(), down.data(), padded(size));
+    }
+
+    // Keeps the open places keep[0] < keep[1] < ..., in that order.
+    void compact(const Keep& keep) {
+        Problem kept;
+        for (const Index k : keep) kept.add(*this, k);
+        kept.find_extremes();
+        *this = std::move(kept);
+    }
+
+  private:
+    void grow() {
+        const std::size_t n = usize(padded(size + size / 4 + kLanes));
+        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal}) array->resize(n, 0.0);
+        up.resize(n, -simd::Extremes::kInfinite);
+        down.resize(n, simd::Extremes::kInfinite);
+        open.resize(n, 0);
+        listed.resize(n, 0);
+    }
+};
+
+// Place k and up to n - 1 more whose rows are likely to be asked for soon: of the places that lack
+// theirs, the most violating that are not at their bound.
+template <class Lacks>
+std::vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
+    std::vector<std::pair<double, Index>> others;
+    const double b = P.bias();
+    for (Index l = 0; l < P.size; ++l) {
+        const bool up = P.up[usize(l)] == 0, down = P.down[usize(l)] == 0;
+        if (l == k || !(up || down) || P.bounded(l) || !lacks(l)) continue;
+        const double g = P.g[usize(l)] - b;
+        others.emplace_back(std::min(up ? -g : 0.0, down ? g : 0.0), l);
+    }
+    const Index most = std::min(n - 1, count(others));
+    std::partial_sort(others.begin(), others.begin() + most, others.end());
+    std::vector<Index> found{k};
+    for (Index o = 0; o < most; ++o) found.push_back(others[usize(o)].second);
+    return found;
+}
+
+}  // namespace marginwise
