@@ -11,7 +11,6 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from marginwise._kernel import NATIVE
@@ -203,8 +202,9 @@ def _check_machine(state: State) -> None:
     _check_members(machine, len(state["classes_"]))
     for c in range(plan["problems"]):
         _check_problem(machine, c, plan["problems"])
-    X = _sparse_features(machine, plan) if plan["sparse"] else machine["X"]
-    _check_features(X, plan)
+    if plan["sparse"]:
+        _check_lists(machine, plan["features"])
+    _check_sizes(machine, plan)
     if plan["kernel"] == "callable":
         _check_columns(machine["X"], machine["ids"])
 
@@ -221,6 +221,8 @@ def _check_plan(plan: Any, state: State) -> None:
     _require((plan["kernel"] == "callable") == precomputed, "kernel was changed after fitting")
     _require(plan["delta_max"] >= 0 or plan["delta_max"] == -1, "delta_max must not be negative")
     _require(len(plan["center"]) in (0, width), "center must have a value a feature")
+    distance = plan["gamma"] * sum(x * x for x in plan["center"])
+    _require(distance <= LARGEST_NORM / 10, "center is too far off")
     centred = plan["kernel"] == "rbf" and not plan["sparse"]
     _require(centred or not plan["center"], "center belongs to dense features and rbf")
     if precomputed:
@@ -286,35 +288,36 @@ def _check_problem(machine: State, c: int, problems: int) -> None:
     _require(inside.all(), "alpha must lie between 0 and the cost of its member")
 
 
-def _sparse_features(machine: State, plan: State) -> Any:
-    """Check lists of nonzeros and return them as a matrix."""
+def _check_lists(machine: State, features: int) -> None:
+    """Check lists of nonzeros against each other."""
     data, indices, indptr = machine["data"], machine["indices"], machine["indptr"]
     _require(indptr[0] == 0 and indptr[-1] == len(data), "indptr must count the entries")
     _require((indptr[:-1] <= indptr[1:]).all(), "indptr must not decrease")
-    _require(_within(indices, 0, plan["features"] - 1), "indices must be numbers of features")
+    _require(_within(indices, 0, features - 1), "indices must be numbers of features")
     ascending = indices[:-1] < indices[1:]
     starts = indptr[(indptr > 0) & (indptr < len(data))]
     ascending[starts - 1] = True
     _require(ascending.all(), "indices must ascend within a row")
-    shape = (len(indptr) - 1, plan["features"])
-    return sp.csr_array((data, indices, indptr), shape=shape)
 
 
-def _check_features(X: Any, plan: State) -> None:
+def _check_sizes(machine: State, plan: State) -> None:
     """Check that features are finite and small enough for the precision they are kept in."""
-    values = X.data if plan["sparse"] else X
+    values = machine["data"] if plan["sparse"] else machine["X"]
     _require(np.isfinite(values).all(), "features must be finite")
-    if X.shape[0] == 0:
+    if values.size == 0:
         return
-    if plan["sparse"]:
-        squares = X.multiply(X).sum(axis=1)
-    else:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    limit = LARGEST_NORM if plan["double"] else float(np.finfo(np.float32).max)
-    if plan["kernel"] == "rbf" and not plan["double"]:
-        limit = min(limit, SINGLE_LIMIT / plan["gamma"])
+    squares = _squares(machine) if plan["sparse"] else np.einsum("ij,ij->i", values, values)
+    single = SINGLE_LIMIT if plan["kernel"] == "rbf" else float(np.finfo(np.float32).max)
+    limit = LARGEST_NORM if plan["double"] else single
     _require(squares.max() <= limit * SLACK, "features are too large for their precision")
-    check_range(Blueprint(**plan), X)
+    blueprint = Blueprint(**plan)
+    check_range(blueprint, np.sqrt(squares)[:, None] / blueprint.scale)  # rows as long as these
+
+
+def _squares(machine: State) -> NDArray[Any]:
+    """Return |x|^2 of the rows that are not empty."""
+    starts, ends = machine["indptr"][:-1], machine["indptr"][1:]
+    return np.add.reduceat(np.square(machine["data"]), starts[starts < ends])
 
 
 def _check_columns(X: NDArray[Any], ids: NDArray[Any]) -> None:

@@ -1,0 +1,47 @@
+"""Write the model files that every later version must be able to load.
+
+A file is named for its estimator and its format. Write a new one when the format changes, and
+keep the old: ``python tests/golden/make_models.py`` writes those of the format in use.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from marginwise import OnlineSVC, save
+from marginwise.model_io import FORMAT
+
+MODELS = Path(__file__).parent / "models"
+
+
+def make_online() -> None:
+    """Three classes with names, weights, and a random state."""
+    random = np.random.RandomState(0)
+    X = random.standard_normal((60, 3)).round(6)
+    y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + X[:, 1] ** 2, [0.0, 1.0])]
+    model = OnlineSVC(
+        C=10.0,
+        gamma=0.5,
+        class_weight={"low": 1.0, "middle": 2.0, "high": 1.5},
+        random_state=random,
+    )
+    model.fit(X, y)
+    write("online", model, random.standard_normal((20, 3)).round(6))
+
+
+def write(name: str, model: OnlineSVC, rows: np.ndarray) -> None:
+    """Write a model, and beside it rows with what it says of them."""
+    path = MODELS / f"{name}-v{FORMAT}.mwz"
+    save(model, path)
+    expected = {
+        "rows": rows.tolist(),
+        "decision": model.decision_function(rows).tolist(),
+        "predicted": model.predict(rows).tolist(),
+    }
+    path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    MODELS.mkdir(exist_ok=True)
+    make_online()

@@ -1,0 +1,127 @@
+"""What several tests need: looking into a model, comparing models, kernels in plain NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginwise import OnlineSVC
+
+
+def core_state(model: OnlineSVC) -> dict[str, Any]:
+    """The arrays of the learner: alpha, g, open (problems x members), ids, labels, costs, ..."""
+    return model.__getstate__()["_machine"]
+
+
+def is_open(state: dict[str, Any]) -> np.ndarray:
+    """Whether each problem holds each member."""
+    return state["open"].astype(bool) if "open" in state else state["rank"] >= 0
+
+
+def held(model: OnlineSVC, field: str = "alpha", problem: int = 0) -> dict[int, float]:
+    """Field `alpha` or `g` of the members that a problem holds, by id."""
+    state = core_state(model)
+    members = is_open(state)[problem]
+    ids, values = state["ids"][members], state[field][problem][members]
+    return dict(zip(ids.tolist(), values.tolist(), strict=True))
+
+
+def essence(model: OnlineSVC) -> dict[str, Any]:
+    """All that makes the model: the members held and, in each problem, their coefficients."""
+    state = core_state(model)
+    held_by = is_open(state)
+    kept = held_by.any(axis=0)
+    held_by = held_by[:, kept]
+    features = model._machine.features_of(state)[kept]
+    return {
+        "ids": state["ids"][kept],
+        "labels": state["labels"][kept],
+        "costs": state["costs"][kept],
+        "open": held_by,
+        "alpha": np.where(held_by, state["alpha"][:, kept], 0.0),
+        "g": np.where(held_by, state["g"][:, kept], 0.0),
+        "features": features.toarray() if sp.issparse(features) else features,
+        "bias": model._machine.bias,
+    }
+
+
+def assert_same_model(one: OnlineSVC, other: OnlineSVC, why: str) -> None:
+    """Equal to the bit."""
+    a, b = essence(one), essence(other)
+    for name in a:
+        assert np.array_equal(a[name], b[name]), f"{why}: {name} differs\n{a[name]}\n{b[name]}"
+
+
+def differences(before: Any, after: Any, where: str = "state") -> list[str]:
+    """Where two states (nested dicts, lists and arrays) differ, values and types."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        found = [f"{where}: keys {sorted(map(str, before.keys() ^ after.keys()))}"]
+        found = found if before.keys() != after.keys() else []
+        for key in before.keys() & after.keys():
+            found += differences(before[key], after[key], f"{where}[{key!r}]")
+        return found
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        same = before.dtype == after.dtype and np.array_equal(before, after)
+    else:
+        both_nan = before != before and after != after
+        same = type(before) is type(after) and (both_nan or before == after)
+    return [] if same else [f"{where}: {before!r} became {after!r}"]
+
+
+def assert_untouched(before: dict[str, Any], model: OnlineSVC, why: str) -> None:
+    """The model is exactly as it was when `before = model.__getstate__()` was taken."""
+    found = differences(before, model.__getstate__())
+    assert not found, f"{why}: " + "; ".join(found)
+
+
+def kernel_values(
+    name: str, A: Any, B: Any, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3
+) -> np.ndarray:
+    """K(A, B) in double precision, straight from the definition."""
+    A, B = (
+        np.asarray(M.toarray() if sp.issparse(M) else M, dtype=np.float64) for M in (A, B)
+    )
+    dots = A @ B.T
+    squares_a, squares_b = (A * A).sum(axis=1)[:, None], (B * B).sum(axis=1)[None, :]
+    if name == "linear":
+        return dots
+    if name == "rbf":
+        return np.exp(-gamma * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+    if name == "poly":
+        return (gamma * dots + coef0) ** degree
+    if name == "sigmoid":
+        return np.tanh(gamma * dots + coef0)
+    if name == "cosine":
+        norms = np.sqrt(squares_a * squares_b)
+        return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
+    if name == "tanimoto":
+        either = squares_a + squares_b - dots
+        return np.divide(dots, either, out=np.ones_like(dots), where=either > 0)
+    raise ValueError(f"unknown kernel {name!r}")
+
+
+def rings(n: int, seed: int, noise: float = 0.0, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a round cloud, labelled 1 inside its median radius and 0 outside.
+
+    `noise` is the share of labels turned over.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    radius = (X**2).sum(axis=1)
+    y = (radius < np.median(radius)).astype(np.int64)
+    turned = rng.random(n) < noise
+    return X, np.where(turned, 1 - y, y)
+
+
+def blobs(n: int, seed: int, classes: int = 3, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping round clouds around points of a circle, one a class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=n)
+    y[:classes] = np.arange(classes)
+    angle = 2 * np.pi * y / classes
+    X = rng.normal(size=(n, d))
+    X[:, 0] += 2 * np.cos(angle)
+    X[:, 1] += 2 * np.sin(angle)
+    return X, y
