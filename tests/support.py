@@ -80,9 +80,7 @@ def kernel_values(
     name: str, A: Any, B: Any, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3
 ) -> np.ndarray:
     """K(A, B) in double precision, straight from the definition."""
-    A, B = (
-        np.asarray(M.toarray() if sp.issparse(M) else M, dtype=np.float64) for M in (A, B)
-    )
+    A, B = (np.asarray(M.toarray() if sp.issparse(M) else M, dtype=np.float64) for M in (A, B))
     dots = A @ B.T
     squares_a, squares_b = (A * A).sum(axis=1)[:, None], (B * B).sum(axis=1)[None, :]
     if name == "linear":

@@ -275,6 +275,8 @@ void bind_matrix(nb::class_<BoundBatch>& c) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+    // A kernel function that knows its model makes a ring which outlives the interpreter.
+    nb::set_leak_warnings(false);
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and LASVM.";
     m.def(
         "cpu", [] { return std::string(table().name); },

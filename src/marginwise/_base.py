@@ -33,39 +33,53 @@ from marginwise._machine import (
 )
 from marginwise._params import (
     Rule,
+    boolean,
     check_params,
     either,
     integer,
-    is_integer,
     none,
     one_of,
     positive,
     real,
+    threads,
+    weights,
 )
 from marginwise.progress import Progress
 
+MOST_THREADS = 256
 SEEDS_PER_CLASS = 5  # examples of each class that open a fit
 Labels = NDArray[np.int32]
 
 
 class _Undo:
-    """Put an estimator back as it was if checking the input fails."""
+    """Put an estimator back as it was if checking its input, or a user's kernel, fails.
+
+    What the native kernels learn cannot fail; where the kernel is a function, the model is copied
+    beforehand. Ctrl-C is no failure: what was learned until then stays.
+    """
 
     def __init__(self, estimator: Any) -> None:
         self._attributes = estimator.__dict__
         self._before = dict(estimator.__dict__)
+        machine = self._before.get("_machine")
+        if machine is not None and machine.function is not None:
+            self._before["_machine"] = machine.copy()
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
+        if kind is not None and issubclass(kind, Exception):
             self._attributes.clear()
             self._attributes.update(self._before)
 
 
 def _scalar_or_array(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values
+
+
+def _places(classes: NDArray[Any]) -> dict[Any, int]:
+    return {label: k for k, label in enumerate(classes.tolist())}
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -82,7 +96,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "coef0": real(),
         "tol": positive(),
         "cache_size": positive(),
-        "n_jobs": either(none(), (is_integer, "an integer")),
+        "class_weight": either(none(), weights()),
+        "n_jobs": either(none(), threads()),
+        "verbose": either(boolean(), integer(0)),
     }
 
     # -- learning ------------------------------------------------------------------------------
@@ -101,38 +117,42 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Scales C row by row; rows of weight zero are left out.
         """
         with _Undo(self):
-            check_params(self, self._rules)
-            X, y = check_features(self, X, y, reset=True)
-            check_classification_targets(y)
-            weights = check_weights(sample_weight, X.shape[0])
-            self._check_square(X)
-            kept = np.flatnonzero(weights > 0)
-            if len(kept) < len(weights):
-                X, y, weights = take_rows(X, kept), y[kept], weights[kept]
+            X, y, weights, kept = self._check_fit(X, y, sample_weight)
             classes, places = np.unique(y, return_inverse=True)
-            labels: Labels = places.astype(np.int32)
             if len(classes) < 2:
                 raise ValueError(
                     f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
                 )
-            self._set_classes(classes, np.asarray(y))
+            labels: Labels = places.astype(np.int32)
+            self._set_classes(classes, y)
             self._machine = self._make_machine(X, weights, streaming=False)
-            check_range(self._machine.plan, X)
-            self._seen = int(kept[-1]) + 1 if len(kept) else 0
+            self._seen = int(kept[-1]) + 1
             self._since_finish = 0
-        rng = check_random_state(self.random_state)
-        orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
-        costs = weights * self._costs[labels]
-        self._stream(
-            X,
-            labels,
-            costs,
-            kept.astype(np.int64),
-            orders,
-            epochs=self.epochs,
-            finish=self._finishes,
-        )
+            rng = check_random_state(self.random_state)
+            orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+            costs = weights * self._costs[labels]
+            self._stream(
+                X, labels, costs, kept, orders, epochs=self.epochs, finish=self._finishes
+            )
         return self
+
+    def _check_fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], Float, Ints]:
+        """Check the input of `fit`; return the rows of positive weight and their numbers."""
+        check_params(self, self._rules)
+        X, y = check_features(self, X, y, reset=True)
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, X.shape[0])
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs the square matrix of kernel values between the "
+                f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
+            )
+        kept = np.flatnonzero(weights > 0).astype(np.int64)
+        if len(kept) < len(weights):
+            X, y, weights = take_rows(X, kept), y[kept], weights[kept]
+        return X, np.asarray(y), weights, kept
 
     def partial_fit(
         self,
@@ -173,10 +193,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 X, labels, names = take_rows(X, kept), labels[kept], names[kept]
             if first:
                 self._machine = self._make_machine(X, weights[kept], streaming=True)
-            check_range(self._machine.plan, X)
-        self._seen += len(weights)
-        costs = weights[kept] * self._costs[labels]
-        self._stream(X, labels, costs, names, [np.arange(len(names), dtype=np.int64)])
+            self._seen += len(weights)
+            costs = weights[kept] * self._costs[labels]
+            self._stream(X, labels, costs, names, [np.arange(len(names), dtype=np.int64)])
         return self
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
@@ -202,10 +221,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(self._unknown(error.args)) from None
         n, seen = len(labels), self._seen
         names = np.arange(seen, seen + n, dtype=np.int64)
-        batch = machine.batch(self._augmented(rows, names))
-        batch.label(labels, self._costs[labels], names)
-        machine.learn_now(batch, n)
-        self._seen = seen + n
+        if machine.function is None and self.finish_every is None:
+            batch = machine.batch(rows)
+            batch.label(labels, self._costs[labels], names)
+            machine.learn_now(batch, n)
+            self._seen = seen + n
+            return self
+        with _Undo(self):
+            self._seen = seen + n
+            self._stream(rows, labels, self._costs[labels], names, [names - seen])
         return self
 
     def _finish_now(self) -> Self:
@@ -316,6 +340,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = dict(super().__getstate__())
         if "_machine" in state:
             state["_machine"] = state["_machine"].state()
+            del state["_index"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -323,6 +348,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         machine = state.pop("_machine", None)
         super().__setstate__(state)
         if machine is not None:
+            self._index = _places(self.classes_)
             self._machine = Machine.from_state(machine, self._function(), self._threads())
 
     def __sklearn_tags__(self) -> Tags:
@@ -369,7 +395,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _threads(self) -> int:
         jobs = 1 if self.n_jobs is None else int(self.n_jobs)
-        return max(1, jobs if jobs > 0 else (os.cpu_count() or 1) + 1 + jobs)
+        processors = os.cpu_count() or 1
+        return min(max(1, jobs if jobs > 0 else processors + 1 + jobs), MOST_THREADS)
 
     def _augmented(self, X: Any, names: Ints | None) -> Any:
         """Append to a precomputed kernel row the column that is its own."""
@@ -379,16 +406,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
         return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
 
-    def _check_square(self, X: Any) -> None:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"kernel='precomputed' needs the square matrix of kernel values between the "
-                f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
-            )
-
     def _set_classes(self, classes: NDArray[Any], y: NDArray[Any] | None) -> None:
         self.classes_ = classes
-        self._index = {label: k for k, label in enumerate(classes.tolist())}
+        self._index = _places(classes)
         if self.class_weight == "balanced" and y is None:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once; give partial_fit a dict of "
@@ -448,24 +468,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 1,
         finish: bool = False,
     ) -> None:
-        """Learn rows in the given orders, finishing after each where asked.
-
-        A user's kernel that fails leaves nothing behind.
-        """
+        """Learn rows in the given orders, finishing after each where asked."""
         machine = self._machine
-        before = machine.state() if machine.function is not None else None
+        check_range(machine.plan, X)
         batch = machine.batch(self._augmented(X, names))
         batch.label(labels, np.ascontiguousarray(costs), names)
-        try:
-            with Progress(len(names) * epochs, self.verbose) as progress:
-                for order in orders:
-                    self._run(batch, order, progress)
-                    if finish:
-                        self._finish(progress)
-        except Exception:
-            if before is not None:
-                self._machine = Machine.from_state(before, machine.function, machine.threads)
-            raise
+        with Progress(len(names) * epochs, self.verbose) as progress:
+            for order in orders:
+                self._run(batch, order, progress)
+                if finish:
+                    self._finish(progress)
 
     def _run(self, batch: Any, order: Ints, progress: Progress) -> None:
         """Learn rows in one order, finishing after every `finish_every` of them."""
@@ -474,7 +486,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for learned in machine.learn(batch, part):
                 progress.learned(learned, machine.size, machine.delta)
             self._since_finish += len(part)
-            if self._since_finish == self.finish_every:
+            if self.finish_every is not None and self._since_finish >= self.finish_every:
                 self._finish(progress)
 
     def _parts(self, order: Ints) -> Iterator[Ints]:
@@ -484,7 +496,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return
         start = 0
         while start < len(order):
-            end = start + int(self.finish_every) - self._since_finish
+            end = start + max(int(self.finish_every) - self._since_finish, 1)
             yield order[start:end]
             start = end
 

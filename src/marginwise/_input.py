@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
 from sklearn.utils.validation import validate_data
 
 from marginwise._core import Batch
@@ -14,21 +20,34 @@ from marginwise._core import Batch
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_ABSENT = object()
 
-def check_features(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
+
+MOST_FEATURES = 2**31 - 1
+
+
+def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> tuple[Any, Any]:
     """Validate X (and y) as scikit-learn does, and name the first entry that is not finite."""
-    options: dict[str, Any] = {
-        "accept_sparse": "csr",
-        "dtype": [np.float64, np.float32],
-        "order": "C",
-        "ensure_all_finite": False,
-        "reset": reset,
-    }
-    if y is None:
-        X = validate_data(estimator, X, **options)
-    else:
-        X, y = validate_data(estimator, X, y, **options)
+    given = X
+    X = check_array(
+        X,
+        accept_sparse=False if estimator.kernel == "precomputed" else "csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name="X",
+    )
     check_finite(X)
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be counted.")
+    if y is _ABSENT:
+        validate_data(estimator, given, reset=reset, skip_check_array=True)
+        return canonical(X), None
+    validate_data(estimator, given, y, reset=reset, skip_check_array=True)
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
     return canonical(X), y
 
 
@@ -104,6 +123,8 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
         raise ValueError(
             f"ids must be {n} integers, one a row; got {array.dtype} of shape {array.shape}."
         )
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"ids must be 64-bit integers with a sign (int64), got {array.max()}.")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

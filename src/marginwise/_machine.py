@@ -67,9 +67,13 @@ def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
     """Choose the point that features are measured from; empty for none.
 
     The RBF kernel does not change when all features move together, and centred features lose
-    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped.
+    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped. The linear
+    kernel leads to the same model from any centre, for there is a bias; it takes one only where
+    the features are a small variation on a large offset.
     """
-    if kernel != "rbf" or sp.issparse(X):
+    if sp.issparse(X) or kernel not in ("rbf", "linear"):
+        return []
+    if kernel == "linear" and not is_offset(X):
         return []
     sample = X[:1] if first_row_only else X
     if np.count_nonzero(sample) <= 0.5 * sample.size:
@@ -78,16 +82,20 @@ def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
     return centre
 
 
+def is_offset(X: Any) -> bool:
+    """Tell whether dense features are a small variation on a large offset."""
+    sample = X[:1000].astype(np.float64)
+    squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
+    mean = sample.mean(axis=0)
+    spread = max(squares - float(mean @ mean), 0.0)
+    return len(sample) > 1 and squares > OFFSET_LIMIT * spread and squares > 0
+
+
 def needs_double(X: Any, kernel: str) -> bool:
     """Tell whether kernels of x.y would lose the data's variation in single precision."""
     if kernel == "callable":
         return True
-    if kernel in ("rbf", "cosine", "tanimoto") or sp.issparse(X) or X.shape[0] < 2:
-        return False
-    mean = X.mean(axis=0, dtype=np.float64)
-    squares = float(np.mean([np.vdot(x, x) for x in X[:1000].astype(np.float64)]))
-    spread = squares - float(mean @ mean)
-    return bool(squares > OFFSET_LIMIT * max(spread, 0.0)) and squares > 0
+    return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
 
 
 def check_range(plan: Blueprint, X: Any) -> None:
@@ -195,6 +203,8 @@ class Machine:
 
     def _to_double(self) -> None:
         """Go on in double precision: an example came that single precision cannot place."""
+        if self.plan.double:
+            raise ValueError("features are too large: |x|^2 overflows; scale them down.")
         state = self.state()
         self.plan.double = True
         self._restore(state)

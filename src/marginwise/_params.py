@@ -57,10 +57,24 @@ def none() -> Rule:
     return lambda v: v is None, "None"
 
 
+def threads() -> Rule:
+    return lambda v: is_integer(v) and v != 0, "an integer other than 0 (-1 for one per processor)"
+
+
+def weights() -> Rule:
+    def test(value: Any) -> bool:
+        if isinstance(value, str):
+            return value == "balanced"
+        return isinstance(value, Mapping) and all(is_real(w) and w > 0 for w in value.values())
+
+    return test, "'balanced' or a dict of class weights above 0"
+
+
 def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
     """Raise a ValueError that names the first parameter outside its rule."""
+    params = estimator.get_params(deep=False)
     for name, (test, expected) in rules.items():
-        value = getattr(estimator, name)
+        value = params[name]
         if not test(value):
             kind = type(estimator).__name__
             raise ValueError(f"{kind}: {name} must be {expected}, got {value!r}.")

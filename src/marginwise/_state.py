@@ -107,7 +107,6 @@ _FITTED = {
     "n_features_in_",
     "_balance",
     "_costs",
-    "_index",
     "_machine",
     "_seen",
     "_since_finish",
@@ -166,14 +165,10 @@ def _check_parameters(kind: Any, parameters: dict[str, Any]) -> None:
 def _check_attributes(state: State) -> None:
     _obey({"_seen": _count(), "_since_finish": _count()}, state, "")
     _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
-    every = state["finish_every"]
-    _require(every is None or state["_since_finish"] < every, "_since_finish is overdue")
     classes = state["classes_"]
     _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ must be a list")
     _require(len(classes) >= 2, "classes_ must be two or more")
     _require((classes[:-1] < classes[1:]).all(), "classes_ must be in order and different")
-    index = {label: k for k, label in enumerate(classes.tolist())}
-    _require(state["_index"] == index, "_index must number classes_")
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
         _require(_within(state[name], 0.0, np.inf), f"{name} must be finite and not negative")
@@ -223,8 +218,8 @@ def _check_plan(plan: Any, state: State) -> None:
     _require(len(plan["center"]) in (0, width), "center must have a value a feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
-    centred = plan["kernel"] == "rbf" and not plan["sparse"]
-    _require(centred or not plan["center"], "center belongs to dense features and rbf")
+    centred = plan["kernel"] in ("rbf", "linear") and not plan["sparse"]
+    _require(centred or not plan["center"], "center belongs to dense features and rbf or linear")
     if precomputed:
         _require(plan["double"] and not plan["sparse"], "precomputed rows are double and dense")
     _require(plan["sparse"] or width <= MOST_DENSE_FEATURES, "too many features to be dense")

@@ -128,6 +128,7 @@ class OnlineSVC(KernelClassifier):
         "pool_size": either(none(), integer(1)),
         "reprocess": either(integer(0), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
+        "finish": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
         "shuffle": boolean(),

@@ -32,7 +32,7 @@ def bias_and_delta(model: OnlineSVC) -> tuple[float, float]:
     return float(model._machine.bias[0]), model._machine.delta
 
 
-# -- two points ----------------------------------------------------------------------------------
+# -- two points -----------------------------------------------------------------------------------
 
 
 def test_two_points_linear() -> None:
@@ -56,7 +56,7 @@ def test_two_points_rbf() -> None:
     assert bias_and_delta(model) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
-def test_step_is_clipped_at_C() -> None:
+def test_step_is_clipped_at_its_bound() -> None:
     # lambda = min(1/2, C, C) = 1/4: w = 1/2, g = (1/2, -1/2). Both at their bound: now only the
     # negative may go up (g_max = -1/2) and only the positive down (g_min = 1/2).
     model = feed(learner(C=0.25), (1.0, +1), (-1.0, -1))
@@ -66,14 +66,14 @@ def test_step_is_clipped_at_C() -> None:
     assert model.dual_objective() == 0.5 - 0.25 / 2
 
 
-def test_step_is_clipped_at_C_rbf() -> None:
+def test_rbf_step_is_clipped_at_its_bound() -> None:
     # lambda = min(2, 3/2): g = 1 - 3/2 * 1/2 = 1/4.
     model = feed(learner(kernel="rbf", gamma=math.log(2), C=1.5), (0.0, +1), (1.0, -1))
     assert held(model) == {0: 1.5, 1: -1.5}
     assert held(model, "g") == pytest.approx({0: 0.25, 1: -0.25}, rel=1e-6)
 
 
-def test_weights_scale_C_for_each_example() -> None:
+def test_weights_scale_the_bound_of_each_example() -> None:
     # C = 10 times weight 1/40 bounds the negative, and with it the step, to 1/4.
     model = learner()
     model.partial_fit([[1.0], [-1.0]], [1, -1], classes=[-1, 1], sample_weight=[1.0, 0.025])
@@ -82,13 +82,13 @@ def test_weights_scale_C_for_each_example() -> None:
     assert bias_and_delta(model) == (0.5 / 2 + 0.5 / 2, 0.0)
 
 
-def test_class_weights_scale_C_for_each_class() -> None:
+def test_class_weights_scale_the_bound_of_each_class() -> None:
     model = feed(learner(class_weight={-1: 0.025, 1: 1.0}), (1.0, +1), (-1.0, -1))
     assert held(model) == {0: 0.25, 1: -0.25}
     assert core_state(model)["costs"].tolist() == [10.0, 0.25]
 
 
-# -- waiting while one class only has been seen --------------------------------------------------
+# -- waiting while one class only has been seen ---------------------------------------------------
 
 
 @pytest.mark.parametrize("y", [+1, -1])
@@ -118,7 +118,7 @@ def test_no_more_than_1024_examples_wait() -> None:
     assert held(model)[1100] < 0, "the other class must still be taken in"
 
 
-# -- PROCESS -------------------------------------------------------------------------------------
+# -- PROCESS --------------------------------------------------------------------------------------
 
 
 def test_example_beyond_the_margin_is_not_inserted() -> None:
@@ -154,7 +154,7 @@ def test_process_alone() -> None:
     assert model.stats_["reprocess"] == 0
 
 
-# -- REPROCESS and eviction ----------------------------------------------------------------------
+# -- REPROCESS and eviction -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sign", [+1, -1])
@@ -249,7 +249,7 @@ def test_extremes_are_never_evicted() -> None:
     assert bias_and_delta(model) == pytest.approx(((0.725 + 0.9725) / 2, 0.725 - 0.9725), rel=1e-6)
 
 
-# -- FINISH --------------------------------------------------------------------------------------
+# -- FINISH ---------------------------------------------------------------------------------------
 
 
 def test_finish_reaches_the_optimum() -> None:
@@ -313,7 +313,7 @@ def test_fit_opens_with_five_of_each_class() -> None:
     assert core_state(model)["ids"].tolist() == expected
 
 
-# -- several classes -----------------------------------------------------------------------------
+# -- several classes ------------------------------------------------------------------------------
 
 
 def test_three_classes_are_three_problems_over_one_stream() -> None:

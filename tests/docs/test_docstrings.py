@@ -164,4 +164,6 @@ def test_tests_draw_seeded_numbers_only() -> None:
             where = f"{path.relative_to(ROOT)}:{node.lineno}"
             if called.endswith(("default_rng", "RandomState")):
                 assert node.args or node.keywords, f"{where}: a generator without a seed"
-            assert called not in {f"np.random.{name}" for name in legacy}, f"{where}: global numbers"
+            assert called not in {f"np.random.{name}" for name in legacy}, (
+                f"{where}: global numbers"
+            )

@@ -63,7 +63,7 @@ def model(data: tuple[np.ndarray, np.ndarray]) -> OnlineSVC:
     return OnlineSVC(C=5.0, gamma=1.0, random_state=0).fit(*data)
 
 
-# -- parameters ----------------------------------------------------------------------------------------
+# -- parameters -----------------------------------------------------------------------------------
 
 
 def test_parameters_and_their_defaults() -> None:
@@ -117,9 +117,9 @@ def test_parameters_change_what_they_say(data: tuple[np.ndarray, np.ndarray]) ->
     ]  # fmt: skip
     for change in changes:
         changed = essence(OnlineSVC(**{**base, **change}).fit(*data))
-        assert any(
-            not np.array_equal(plain[name], changed[name]) for name in plain
-        ), f"{change} changed nothing"
+        assert any(not np.array_equal(plain[name], changed[name]) for name in plain), (
+            f"{change} changed nothing"
+        )
     poly = {"kernel": "poly", "C": 1.0, "gamma": 1.0, "random_state": 0}
     one = OnlineSVC(**poly, degree=2).fit(*data).decision_function(data[0])
     for other in ({"degree": 3}, {"degree": 2, "coef0": 1.0}):
@@ -127,10 +127,12 @@ def test_parameters_change_what_they_say(data: tuple[np.ndarray, np.ndarray]) ->
         assert not np.allclose(one, two), f"{other} changed nothing"
 
 
-# -- attributes ------------------------------------------------------------------------------------------
+# -- attributes -----------------------------------------------------------------------------------
 
 
-def test_attributes_of_a_binary_model(model: OnlineSVC, data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_attributes_of_a_binary_model(
+    model: OnlineSVC, data: tuple[np.ndarray, np.ndarray]
+) -> None:
     X, y = data
     n = len(model.support_)
     assert model.classes_.tolist() == [0, 1]
@@ -220,7 +222,7 @@ def test_a_model_of_nobody(data: tuple[np.ndarray, np.ndarray]) -> None:
     assert model.dual_objective() == 0.0
 
 
-# -- learning ----------------------------------------------------------------------------------------------
+# -- learning -------------------------------------------------------------------------------------
 
 
 def test_fit_starts_from_nothing(data: tuple[np.ndarray, np.ndarray]) -> None:
@@ -361,7 +363,7 @@ def test_a_class_that_never_comes(data: tuple[np.ndarray, np.ndarray]) -> None:
     assert model.n_support_[2] == 0
 
 
-# -- inputs ------------------------------------------------------------------------------------------------
+# -- inputs ---------------------------------------------------------------------------------------
 
 
 def forms_of(X: np.ndarray, folder: Path) -> dict[str, Any]:
@@ -375,7 +377,6 @@ def forms_of(X: np.ndarray, folder: Path) -> dict[str, Any]:
         (np.repeat(X.ravel() / 2, 2), np.repeat(np.tile(np.arange(d), n), 2),
          np.arange(n + 1) * 2 * d), shape=X.shape,
     )  # fmt: skip
-    stored_zero = csr.copy()
     read_only = X.copy()
     read_only.flags.writeable = False
     assert wide.indices.dtype == np.int64
@@ -394,9 +395,8 @@ def forms_of(X: np.ndarray, folder: Path) -> dict[str, Any]:
         "CSR with int64 indices": wide,
         "unsorted CSR": unsorted,
         "CSR with entries in two halves": halves,
-        "CSR copy": stored_zero,
         "CSC": sp.csc_array(X),
-        "COO": sp.coo_array(X),
+        "coordinates": sp.coo_array(X),
     }
 
 
@@ -501,13 +501,15 @@ def test_a_callable_is_given_blocks(data: tuple[np.ndarray, np.ndarray]) -> None
     values = model.decision_function(X)
     assert max(a[0] for a, _ in shapes) == 120, "a block of rows, never pairs"
     np.testing.assert_allclose(
-        values, X @ (model.support_vectors_.T @ model.dual_coef_[0]) + model.intercept_[0], atol=1e-4
+        values,
+        X @ (model.support_vectors_.T @ model.dual_coef_[0]) + model.intercept_[0],
+        atol=1e-4,
     )
     sparse = OnlineSVC(kernel=kernel, random_state=0).fit(sp.csr_array(X), y)
     assert_same_model(model, sparse, "CSR rows for a callable")
 
 
-# -- with the rest of scikit-learn ----------------------------------------------------------------------------
+# -- with the rest of scikit-learn ----------------------------------------------------------------
 
 
 def test_grid_search(data: tuple[np.ndarray, np.ndarray]) -> None:
@@ -538,7 +540,7 @@ def test_one_vs_one_and_parallel_folds(seed: int) -> None:
     assert np.array_equal(scores, alone), "models that learn in two threads disturb each other"
 
 
-# -- terminal, signals, exit -----------------------------------------------------------------------------------
+# -- terminal, signals, exit ----------------------------------------------------------------------
 
 
 def script(body: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:

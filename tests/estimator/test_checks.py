@@ -30,7 +30,7 @@ EXPECTED = {
 }
 # A precomputed kernel has a column for each row that may ever come: after fit none is left.
 EXPECTED_OF_PRECOMPUTED = {
-    "check_fit_score_takes_y": "calls partial_fit after fit, where every column has its row already",
+    "check_fit_score_takes_y": "calls partial_fit after fit: every column has its row already",
 }
 
 

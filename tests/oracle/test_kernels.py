@@ -31,9 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def learner(kernel: str, **params: Any) -> OnlineSVC:
     return OnlineSVC(
-        **{"kernel": kernel, "C": 1.0, "gamma": 1.0, "random_state": 0}
-        | OPTIONS[kernel]
-        | params
+        **{"kernel": kernel, "C": 1.0, "gamma": 1.0, "random_state": 0} | OPTIONS[kernel] | params
     )
 
 
@@ -57,7 +55,7 @@ def assert_values(model: OnlineSVC, X: np.ndarray, X_test: Any, why: str) -> Non
     np.testing.assert_allclose(values, expected, rtol=0, atol=3e-6 * scale, err_msg=why)
 
 
-# -- against the definition ------------------------------------------------------------------------
+# -- against the definition -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -82,7 +80,10 @@ def test_values_at_any_width_and_density(kernel: str, d: int, seed: int) -> None
         scale = np.abs(model.dual_coef_).sum() * max(1.0, np.abs(K).max())
         for form in (X_test, sp.csr_array(X_test), sp.csr_matrix(X_test.astype(np.float32))):
             np.testing.assert_allclose(
-                model.decision_function(form), expected, rtol=0, atol=3e-6 * scale,
+                model.decision_function(form),
+                expected,
+                rtol=0,
+                atol=3e-6 * scale,
                 err_msg=f"{kernel}, {d} features, density {density}, {type(form).__name__}",
             )
 
@@ -132,7 +133,7 @@ def test_rbf_far_away_is_exactly_zero() -> None:
     assert far.tolist() == [model.intercept_[0]] * 3
 
 
-# -- to the bit --------------------------------------------------------------------------------------
+# -- to the bit -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", OPTIONS)
@@ -191,7 +192,7 @@ def test_centred_and_plain_rbf_agree(seed: int) -> None:
     np.testing.assert_allclose(dense.decision_function(X), csr.decision_function(X), atol=2e-3)
 
 
-# -- every instruction set ---------------------------------------------------------------------------
+# -- every instruction set ------------------------------------------------------------------------
 
 SCRIPT = """
 import json, sys

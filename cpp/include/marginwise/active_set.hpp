@@ -68,7 +68,7 @@ class ActiveSet {
     // Drops the places that cannot move any more, if there are enough of them.
     void shrink() {
         const Keep keep = movable(P_);
-        if (10 * keep.size() > 9 * P_.size) return;
+        if (4 * keep.size() > 3 * P_.size) return;
         std::vector<std::uint8_t> stays(usize(P_.size), 0);
         for (const Index a : keep) stays[usize(a)] = 1;
         for (Index a = 0; a < P_.size; ++a)

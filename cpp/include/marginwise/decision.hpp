@@ -1,6 +1,8 @@
 // Decision values: blocks of rows against the members, all problems at once.
 #pragma once
 
+#include <numeric>
+
 #include "marginwise/dual.hpp"
 #include "marginwise/threads.hpp"
 

@@ -7,6 +7,8 @@
 // one problem, places are positions.
 #pragma once
 
+#include <numeric>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -205,6 +207,16 @@ class Dual {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
             kernel.values(rows, r, 1, members.tile(t), scratch_, row + t * kLanes, kLanes);
         stats.kernel_evaluations += size() - from;
+    }
+
+    // An id stands for one example: where row r came with the id of member s but is another, its
+    // kernel values are replaced by those of s.
+    void stand_for(Index s, const Rows<T>& rows, Index r, float* row) {
+        const bool same = rows.norms[usize(r)] == members.norm(s) &&
+                          static_cast<double>(row[s]) == diagonal[usize(s)];
+        if (same) return;
+        members.extract(s, extracted_);
+        fill(extracted_, 0, 0, row);
     }
 
     // Problem c by itself, with its members' features, arrays and rows, for long work on it: kernel

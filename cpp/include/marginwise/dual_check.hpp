@@ -10,6 +10,7 @@ void Dual<T>::check(double tolerance) {
     const auto require = [](bool holds, const char* what) {
         if (!holds) throw std::logic_error(std::string("invariant broken: ") + what);
     };
+    const Stats before = stats;  // looking does not count
     std::vector<Index> held_by(usize(size()), 0);
     for (Index c = 0; c < problems(); ++c) {
         Share& share = shares[usize(c)];
@@ -61,6 +62,7 @@ void Dual<T>::check(double tolerance) {
         dead_now += is_dead;
     }
     require(dead_now == dead, "dead counts the members that no problem holds");
+    stats = before;
 }
 
 }  // namespace marginwise

@@ -1,6 +1,8 @@
 // The floor: how long the kernel values of a run take by themselves, in blocks, on one thread.
 #pragma once
 
+#include <numeric>
+
 #include "marginwise/block.hpp"
 #include "marginwise/clock.hpp"
 

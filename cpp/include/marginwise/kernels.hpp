@@ -136,8 +136,9 @@ class KernelBlocks {
                     static_cast<double>(tile.dense[usize(feature * kLanes + lane)]);
         callable_(a.data(), rows, b.data(), lanes, d, k.data());
         for (Index r = 0; r < rows; ++r)
-            for (Index lane = 0; lane < lanes; ++lane)
-                out[r * stride + lane] = static_cast<float>(k[usize(r * lanes + lane)]);
+            for (Index lane = 0; lane < kLanes; ++lane)
+                out[r * stride + lane] =
+                    lane < lanes ? static_cast<float>(k[usize(r * lanes + lane)]) : 0.0f;
     }
 
     Kernel kernel_;

@@ -59,7 +59,9 @@ class Members {
     }
 
     // Example ids[s] may be appended anew; the member at s only waits to be compacted away.
-    void forget(Index s) { position_.erase(ids[usize(s)]); }
+    void forget(Index s) {
+        if (find(ids[usize(s)]) == s) position_.erase(ids[usize(s)]);
+    }
     void remember(Index s) { position_[ids[usize(s)]] = s; }
 
     // Appends row r as example `id`; returns its position.

@@ -2,8 +2,6 @@
 // where enough of the features are zero for skipping them to pay.
 #pragma once
 
-#include <numeric>
-
 #include "marginwise/dispatch.hpp"
 #include "marginwise/types.hpp"
 
@@ -131,6 +129,7 @@ struct Rows {
         std::uint32_t p = 0;
         for (Index r = 0; r < n && static_cast<Index>(p) <= limit; ++r) {
             const V* x = view.data + order[r] * d;
+            if (r + 1 < n) fetch_ahead(view.data + order[r + 1] * d, d * Index(sizeof(V)));
             for (Index k = 0; k < d;) {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
@@ -164,15 +163,19 @@ struct Rows {
         }
     }
 
+    // Asks for memory that will be read next: rows are taken in random order.
+    static void fetch_ahead(const void* begin, Index bytes) {
+        for (Index at = 0; at < bytes; at += 64)
+            __builtin_prefetch(static_cast<const char*>(begin) + at);
+    }
+
     void measure() {
         norms.resize(usize(n));
-        if (count(ascending) < d) {
-            ascending.resize(usize(d));
-            std::iota(ascending.begin(), ascending.end(), 0u);
-        }
         for (Index r = 0; r < n; ++r) {
             const T* x = lists ? value.data() + begin_of(r) : dense.data() + r * d;
             const Index entries = lists ? end_of(r) - begin_of(r) : d;
+            for (Index k = count(ascending); k < entries; ++k)
+                ascending.push_back(static_cast<std::uint32_t>(k));
             norms[usize(r)] = products<T>().dot_gather(ascending.data(), x, entries, x);
         }
     }

@@ -58,6 +58,7 @@ class Lasvm {
 
     // out[r * problems + c] = f_c(x_r), for all rows of X.
     void decision(const Matrix& X, double* out) const {
+        require_width(X);
         decide(D, origin_, D.kernel.is_callable() ? 1 : settings_.threads, X, out);
     }
 
@@ -65,6 +66,10 @@ class Lasvm {
     bool beyond() const { return beyond_; }
 
   private:
+    void require_width(const Matrix& X) const {
+        if (cols_of(X) != D.members.features())
+            throw std::invalid_argument("rows are not as wide as the members");
+    }
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool reprocess(Index c);
     void evict(Index c);
@@ -155,6 +160,7 @@ void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
         D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
         block.valid[usize(r)] = D.size();
     }
+    if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
     const bool gaps = settings_.reprocess == kByGap;
     for (Index c = 0; c < D.problems(); ++c) {
         const double target = gaps ? gap_target(D.problem(c)) : 0.0;
@@ -172,6 +178,7 @@ void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
 
 template <class T>
 Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    require_width(batch.X);
     const Stopwatch whole(D.stats.learn_seconds);
     const Deadline deadline(seconds);
     Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);

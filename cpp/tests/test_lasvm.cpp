@@ -1,0 +1,256 @@
+// LASVM on toy streams: whole after every example, and one model however the stream is cut.
+
+#include "check.hpp"
+#include "toy_stream.hpp"
+
+using namespace marginwise;
+using toy::Essence;
+using toy::Learner;
+using toy::Options;
+
+namespace {
+
+std::vector<Options> many_options() {
+    std::vector<Options> all;
+    for (const Index classes : {2, 3})
+        for (const bool sparse : {false, true})
+            for (const KernelKind kind :
+                 {KernelKind::rbf, KernelKind::linear, KernelKind::cosine}) {
+                Options options;
+                options.classes = classes;
+                options.sparse = options.csr = sparse;
+                options.kernel.kind = kind;
+                all.push_back(options);
+            }
+    Options gap;
+    gap.settings.reprocess = kByGap;
+    Options each;
+    each.settings.reprocess_each = true;
+    each.settings.delta_max = 0.2;
+    Options none;
+    none.settings.reprocess = 0;
+    Options tight;
+    tight.cache_bytes = 0;
+    tight.classes = 3;
+    Options bounded;
+    bounded.C = 0.05;
+    for (const Options& options : {gap, each, none, tight, bounded}) all.push_back(options);
+    return all;
+}
+
+template <class T>
+void whole_after_every_example() {
+    Index which = 0;
+    for (const Options& options : many_options()) {
+        constexpr Index n = 80;
+        Learner<T> learner(n, options);
+        std::vector<double> before(usize(learner.D().problems()), 0.0);
+        for (Index r = 0; r < n; ++r) {
+            CHECK(learner.learn(r, r + 1) == 1);
+            learner.D().check(1e-5);
+            for (Index c = 0; c < learner.D().problems(); ++c) {
+                const double now = learner.D().objective(c);
+                CHECK_SAY(now >= before[usize(c)] - 1e-9, toy::at("the dual fell, options", which));
+                before[usize(c)] = now;
+            }
+        }
+        CHECK(learner.lasvm->finish(1e-4, 1e9));
+        learner.D().check(1e-5);
+        for (Index c = 0; c < learner.D().problems(); ++c) {
+            CHECK(learner.P(c).extremes.delta() <= 1e-4);
+            CHECK(learner.D().objective(c) >= before[usize(c)] - 1e-9);
+        }
+        CHECK(learner.D().dead == 0);
+        ++which;
+    }
+}
+
+TEST(single_precision_is_whole_after_every_example) { whole_after_every_example<float>(); }
+TEST(double_precision_is_whole_after_every_example) { whole_after_every_example<double>(); }
+
+template <class T>
+Essence<T> cut_at(const Options& options, Index n, Index piece) {
+    Learner<T> learner(n, options);
+    for (Index r = 0; r < n; r += piece) learner.learn(r, std::min(n, r + piece));
+    return Essence<T>(learner.D());
+}
+
+TEST(how_a_stream_is_cut_does_not_matter) {
+    for (Options options : many_options()) {
+        constexpr Index n = 500;  // blocks of 256
+        const Essence<float> whole = cut_at<float>(options, n, n);
+        CHECK(whole == cut_at<float>(options, n, 1));
+        CHECK(whole == cut_at<float>(options, n, 37));
+        options.settings.threads = 3;
+        CHECK(whole == cut_at<float>(options, n, n));
+        options.cache_bytes = options.cache_bytes == 0 ? 1 << 20 : 0;
+        CHECK(whole == cut_at<float>(options, n, 300));
+    }
+}
+
+TEST(a_deadline_cuts_the_stream_and_nothing_else) {
+    Options options;
+    options.classes = 3;
+    constexpr Index n = 1000;
+    Learner<float> learner(n, options);
+    Index learned = 0, calls = 0;
+    while (learned < n) {
+        const Index step = learner.learn(learned, n, 0.0);
+        CHECK(step > 0);
+        if (step <= 0) return;
+        learned += step;
+        ++calls;
+    }
+    CHECK(learned == n && calls > 1);
+    CHECK(Essence<float>(learner.D()) == cut_at<float>(options, n, n));
+}
+
+TEST(finishing_may_be_cut_by_a_deadline) {
+    Options options;
+    options.C = 1e4;
+    options.settings.reprocess = 0;
+    for (const Index classes : {2, 3}) {
+        options.classes = classes;
+        Learner<float> cut(300, options), whole(300, options);
+        for (Learner<float>* learner : {&cut, &whole}) learner->learn(0, 300);
+        CHECK(whole.lasvm->finish(1e-3, 1e9));
+        Index calls = 1;
+        while (!cut.lasvm->finish(1e-3, 0.0)) ++calls;
+        CHECK(calls > 1);
+        CHECK(Essence<float>(cut.D()) == Essence<float>(whole.D()));
+        cut.D().check(0.05);
+    }
+}
+
+TEST(a_finishing_that_is_given_up_leaves_a_whole_state) {
+    Options options;
+    options.C = 1e4;
+    options.settings.reprocess = 0;
+    for (const Index classes : {2, 3}) {
+        options.classes = classes;
+        Learner<double> learner(300, options);
+        learner.learn(0, 200);
+        double before = 0;
+        for (Index c = 0; c < learner.D().problems(); ++c) before += learner.D().objective(c);
+        CHECK(!learner.lasvm->finish(1e-9, 0.0));
+        learner.lasvm->settle();
+        learner.D().check(1e-4);
+        double after = 0;
+        for (Index c = 0; c < learner.D().problems(); ++c) after += learner.D().objective(c);
+        CHECK(after >= before);
+        learner.learn(200, 300);
+        learner.D().check(1e-4);
+        learner.lasvm->settle();  // nothing to end
+    }
+}
+
+TEST(a_restored_state_goes_on_as_if_never_stopped) {
+    for (const Index classes : {2, 3})
+        for (const bool sparse : {false, true}) {
+            Options options;
+            options.classes = classes;
+            options.sparse = options.csr = sparse;
+            constexpr Index n = 400, stop = 230;
+            Learner<float> learner(n, options);
+            learner.learn(0, stop);
+            Dual<float>& D = learner.D();
+            const std::size_t members = usize(D.size()), problems = usize(D.problems());
+
+            toy::Data<float> features(D.size(), 3, 0.0, 1);
+            std::vector<Example> examples;
+            std::vector<double> alpha(problems * members, 0.0), g(problems * members, 0.0);
+            std::vector<std::int64_t> rank(problems * members, -1);
+            Rows<float> row;
+            for (std::size_t s = 0; s < members; ++s) {
+                D.members.extract(Index(s), row);
+                for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
+                    features.dense[s * 3 + row.index[usize(p)]] = row.value[usize(p)];
+                examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
+                for (std::size_t c = 0; c < problems; ++c) {
+                    const Share& share = D.shares[c];
+                    const Index k = share.place[s];
+                    if (k == kNone) continue;
+                    alpha[c * members + s] = share.P.alpha[usize(k)];
+                    g[c * members + s] = share.P.g[usize(k)];
+                    rank[c * members + s] = k;
+                }
+            }
+            Learner<float> other(n, options);
+            other.D().restore(features.view(), examples.data(), alpha.data(), g.data(),
+                              rank.data());
+            for (std::size_t c = 0; c < problems; ++c)
+                other.D().shares[c].waiting = D.shares[c].waiting;
+            other.D().check(1e-5);
+            CHECK(Essence<float>(other.D()) == Essence<float>(D));
+            learner.learn(stop, n);
+            other.learn(stop, n);
+            CHECK(Essence<float>(other.D()) == Essence<float>(learner.D()));
+            learner.lasvm->finish(1e-4, 1e9);
+            other.lasvm->finish(1e-4, 1e9);
+            CHECK(Essence<float>(other.D()) == Essence<float>(learner.D()));
+        }
+}
+
+TEST(a_row_beyond_the_limit_stops_the_stream_before_it) {
+    Options options;
+    options.settings.norm_limit = 4.0;
+    Learner<float> learner(300, options);
+    learner.stream.data.dense[3 * 270] = 50.0;
+    CHECK(learner.learn(0, 300) == 270);
+    CHECK(learner.lasvm->beyond());
+    CHECK(learner.learn(271, 300) == 29);
+    CHECK(!learner.lasvm->beyond());
+    learner.stream.data.dense[0] = 50.0;
+    CHECK(learner.learn(0, 1) == 0);
+    CHECK(learner.lasvm->beyond());
+    learner.D().check(1e-5);
+}
+
+TEST(an_empty_stream_changes_nothing) {
+    Learner<float> learner(10, {});
+    CHECK(learner.learn(0, 0) == 0);
+    CHECK(learner.lasvm->finish(1e-3, 1e9));
+    CHECK(learner.D().size() == 0 && learner.P().bias() == 0.0);
+    learner.D().check(1e-9);
+}
+
+TEST(one_class_waits_and_nobody_leaves) {
+    Learner<float> learner(1100, {});
+    std::fill(learner.stream.label.begin(), learner.stream.label.end(), 1);
+    learner.learn(0, 1100);
+    CHECK(learner.D().size() == Lasvm<float>::kMostWaiting);
+    CHECK(learner.P().bias() == 1.0);
+    CHECK(learner.lasvm->finish(1e-3, 1e9));
+    CHECK(learner.D().size() == Lasvm<float>::kMostWaiting);
+}
+
+TEST(a_value_does_not_depend_on_the_rows_beside_it) {
+    for (const Index classes : {2, 3}) {
+        Options options;
+        options.classes = classes;
+        Learner<float> learner(400, options);
+        learner.learn(0, 400);
+        const Index problems = learner.D().problems();
+        std::vector<double> together(usize(400 * problems)), alone(usize(problems));
+        learner.lasvm->decision(learner.stream.data.view(), together.data());
+        for (Index r = 0; r < 400; r += 13) {
+            const toy::Data<double>& data = learner.stream.data;
+            Matrix row = data.view();
+            std::get<DenseView<double>>(row) = {data.row(r), 1, data.cols};
+            learner.lasvm->decision(row, alone.data());
+            for (Index c = 0; c < problems; ++c)
+                CHECK(alone[usize(c)] == together[usize(r * problems + c)]);
+        }
+        // f(x) = y - g + b for members
+        Share& share = learner.D().shares[0];
+        for (Index k = 0; k < share.P.size; ++k) {
+            if (!share.P.open[usize(k)]) continue;
+            const std::int64_t id = learner.D().members.ids[usize(Index(share.member[usize(k)]))];
+            const double y = share.P.hi[usize(k)] > 0 ? 1 : -1;
+            CHECK(std::abs(together[usize(id * problems)] -
+                           (y - share.P.g[usize(k)] + share.P.bias())) < 1e-5);
+        }
+    }
+}
+
+}  // namespace

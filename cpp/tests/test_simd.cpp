@@ -1,0 +1,465 @@
+// Every function of every table that this processor can run, against plain loops.
+
+#include <algorithm>
+#include <cstring>
+
+#include "check.hpp"
+#include "marginwise/dispatch.hpp"
+#include "marginwise/rows.hpp"
+#include "toy.hpp"
+
+using namespace marginwise;
+using simd::Best;
+using simd::Extremes;
+using simd::Table;
+
+namespace {
+
+std::vector<Table> tables() {
+    std::vector<Table> found;
+    for (const std::string& name : cpu_choices()) found.push_back(table_named(name));
+    return found;
+}
+
+template <class T>
+const simd::ProductTable<T>& products_of(const Table& table) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return table.f32;
+    else
+        return table.f64;
+}
+
+template <class T>
+constexpr double kEpsilon = sizeof(T) == sizeof(float) ? 0x1p-23 : 0x1p-52;
+
+bool same_bits(const void* a, const void* b, std::size_t bytes) {
+    return std::memcmp(a, b, bytes) == 0;
+}
+
+// A feature-major tile of kLanes members from as many rows.
+template <class T>
+Array<T> tile_of(const toy::Data<T>& members) {
+    Array<T> tile(usize(members.cols * kLanes), T(0));
+    for (Index lane = 0; lane < members.rows; ++lane)
+        for (Index k = 0; k < members.cols; ++k)
+            tile[usize(k * kLanes + lane)] = members.row(lane)[k];
+    return tile;
+}
+
+double exact_dot(const double* a, const double* b, Index n) {
+    double sum = 0;
+    for (Index k = 0; k < n; ++k) sum += a[k] * b[k];
+    return sum;
+}
+double exact_dot(const float* a, const float* b, Index n) {
+    double sum = 0;
+    for (Index k = 0; k < n; ++k) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    return sum;
+}
+
+// --- dot products -------------------------------------------------------------------------------
+
+template <class T>
+void dots(const Table& table, Index rows, Index d, double density) {
+    const std::string where = std::string(table.name) + ", rows " + std::to_string(rows) +
+                              ", features " + std::to_string(d);
+    const auto& products = products_of<T>(table);
+    const toy::Data<T> x(rows, d, density, 1), members(kLanes, d, density, 2);
+    const Array<T> tile = tile_of(members);
+    Array<T> dense(usize(rows * kLanes)), lists(usize(rows * kLanes)), alone(usize(kLanes));
+    products.dots_dense(x.dense.data(), rows, d, tile.data(), dense.data());
+
+    double worst = 0;
+    for (Index r = 0; r < rows; ++r)
+        for (Index lane = 0; lane < kLanes; ++lane)
+            worst = std::max(worst, std::abs(static_cast<double>(dense[usize(r * kLanes + lane)]) -
+                                             exact_dot(x.row(r), members.row(lane), d)));
+    CHECK_SAY(worst <= kEpsilon<T> * static_cast<double>(d), "dots_dense is off: " + where);
+
+    // Whatever the shape: one row at a time gives the same bits.
+    for (Index r = 0; r < rows; ++r) {
+        products.dots_dense(x.row(r), 1, d, tile.data(), alone.data());
+        CHECK_SAY(same_bits(alone.data(), dense.data() + r * kLanes, usize(kLanes) * sizeof(T)),
+                  "a row alone gives other bits: " + where);
+    }
+
+    // The zero-skipping product, with features in one chunk and in several.
+    for (const Index chunk : {d, Index(5), Index(1)}) {
+        std::vector<std::uint32_t> index, cut;
+        std::vector<T> value;
+        const Index chunks = std::max<Index>(1, (d + chunk - 1) / std::max<Index>(chunk, 1));
+        for (Index r = 0; r < rows; ++r) {
+            for (Index c = 0; c < chunks; ++c) {
+                cut.push_back(static_cast<std::uint32_t>(value.size()));
+                for (Index k = c * chunk; k < std::min(d, (c + 1) * chunk); ++k) {
+                    if (x.row(r)[k] == T(0)) continue;
+                    index.push_back(static_cast<std::uint32_t>(k));
+                    value.push_back(x.row(r)[k]);
+                }
+            }
+            cut.push_back(static_cast<std::uint32_t>(value.size()));
+        }
+        const simd::Lists<T> all{index.data(), value.data(), cut.data(), chunks + 1, chunks};
+        std::fill(lists.begin(), lists.end(), T(77));
+        products.dots_lists(all, rows, tile.data(), lists.data());
+        CHECK_SAY(same_bits(lists.data(), dense.data(), dense.size() * sizeof(T)),
+                  "dots_lists and dots_dense differ: " + where);
+    }
+
+    // A list against a scattered row.
+    std::vector<T> scattered(usize(d));
+    for (Index r = 0; r < rows; ++r) {
+        std::copy(x.row(r), x.row(r) + d, scattered.begin());
+        for (Index lane = 0; lane < kLanes; ++lane) {
+            std::vector<std::uint32_t> index;
+            std::vector<T> value;
+            for (Index k = 0; k < d; ++k)
+                if (members.row(lane)[k] != T(0)) {
+                    index.push_back(static_cast<std::uint32_t>(k));
+                    value.push_back(members.row(lane)[k]);
+                }
+            const T found =
+                products.dot_gather(index.data(), value.data(), count(value), scattered.data());
+            CHECK_SAY(same_bits(&found, &dense[usize(r * kLanes + lane)], sizeof(T)),
+                      "dot_gather differs: " + where);
+        }
+    }
+}
+
+TEST(dot_products_agree_in_every_form) {
+    for (const Table& table : tables())
+        for (const Index rows : {1, 2, 3, 4, 7, 64})
+            for (const Index d : {0, 1, 3, 8, 31, 200}) {
+                dots<float>(table, rows, d, d % 2 == 0 ? 0.2 : 0.9);
+                dots<double>(table, rows, d, d % 2 == 0 ? 0.9 : 0.2);
+            }
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+double kernel_of(const Kernel& kernel, double xy, double xx, double yy) {
+    switch (kernel.kind) {
+        case KernelKind::rbf:
+            return std::exp(-kernel.gamma * std::max(0.0, xx + yy - 2 * xy));
+        case KernelKind::poly:
+            return std::pow(kernel.gamma * xy + kernel.coef0, kernel.degree);
+        case KernelKind::sigmoid:
+            return std::tanh(kernel.gamma * xy + kernel.coef0);
+        case KernelKind::cosine:
+            return xx * yy > 0 ? xy / std::sqrt(xx * yy) : 0.0;
+        case KernelKind::tanimoto:
+            return xx + yy - xy > 0 ? xy / (xx + yy - xy) : 1.0;
+        default:
+            return xy;
+    }
+}
+
+const std::vector<Kernel> kKernels{
+    {KernelKind::linear, 1.0, 0.0, 3},   {KernelKind::rbf, 0.7, 0.0, 3},
+    {KernelKind::rbf, 300.0, 0.0, 3},    {KernelKind::poly, 0.5, 1.0, 4},
+    {KernelKind::poly, 0.5, 0.0, 1},     {KernelKind::sigmoid, 0.4, -0.2, 3},
+    {KernelKind::sigmoid, 50.0, 0.0, 3}, {KernelKind::cosine, 1.0, 0.0, 3},
+    {KernelKind::tanimoto, 1.0, 0.0, 3},
+};
+
+template <class T>
+void transforms(const Table& table, const Kernel& kernel) {
+    constexpr Index rows = 5, stride = 2 * kLanes;
+    const auto& products = products_of<T>(table);
+    toy::Random random(3);
+    Array<T> dots(usize(rows * kLanes)), row_norms(usize(rows)), lane_norms(usize(kLanes));
+    for (T& norm : row_norms) norm = static_cast<T>(random.uniform() * 2);
+    for (T& norm : lane_norms) norm = static_cast<T>(random.uniform() * 2);
+    row_norms[1] = lane_norms[3] = T(0);  // rows of zeros
+    for (Index r = 0; r < rows; ++r)
+        for (Index lane = 0; lane < kLanes; ++lane) {
+            const double most = std::sqrt(static_cast<double>(row_norms[usize(r)]) *
+                                          static_cast<double>(lane_norms[usize(lane)]));
+            dots[usize(r * kLanes + lane)] = static_cast<T>(most * random.around_zero());
+        }
+    Array<float> out(usize(rows * stride), 7.0f), alone(usize(kLanes));
+    products.transform(kernel, dots.data(), row_norms.data(), rows, lane_norms.data(), out.data(),
+                       stride);
+    double worst = 0;
+    for (Index r = 0; r < rows; ++r) {
+        for (Index lane = 0; lane < kLanes; ++lane) {
+            const double expected =
+                kernel_of(kernel, static_cast<double>(dots[usize(r * kLanes + lane)]),
+                          static_cast<double>(row_norms[usize(r)]),
+                          static_cast<double>(lane_norms[usize(lane)]));
+            worst = std::max(
+                worst, std::abs(static_cast<double>(out[usize(r * stride + lane)]) - expected) /
+                           (1 + std::abs(expected)));
+            CHECK(out[usize(r * stride + kLanes + lane)] == 7.0f);  // nothing between the rows
+        }
+        products.transform(kernel, dots.data() + r * kLanes, row_norms.data() + r, 1,
+                           lane_norms.data(), alone.data(), kLanes);
+        CHECK_SAY(same_bits(alone.data(), out.data() + r * stride, usize(kLanes) * sizeof(float)),
+                  std::string("a row alone is transformed to other bits: ") + table.name);
+    }
+    // A large gamma multiplies the rounding of the squared distance.
+    const double amplified = std::max(1.0, kernel.gamma * 2);
+    const double limit = sizeof(T) == sizeof(float) ? 1e-6 * amplified : 1e-7;
+    CHECK_SAY(worst <= limit, std::string("kernel values are off by ") + std::to_string(worst) +
+                                  " on " + table.name + ", kernel " +
+                                  std::to_string(static_cast<int>(kernel.kind)));
+}
+
+TEST(kernels_agree_with_their_definition) {
+    for (const Table& table : tables())
+        for (const Kernel& kernel : kKernels) {
+            transforms<float>(table, kernel);
+            transforms<double>(table, kernel);
+        }
+}
+
+template <class T>
+void rbf_ends(const Table& table) {
+    const auto& products = products_of<T>(table);
+    Array<T> dots(usize(kLanes), T(0)), lane_norms(usize(kLanes), T(0));
+    Array<float> out(usize(kLanes));
+    const T row_norm = T(0);
+    for (Index lane = 0; lane < kLanes; ++lane)
+        lane_norms[usize(lane)] = static_cast<T>(lane < 32 ? lane : 80 * (lane - 31));
+    dots[1] = T(3);  // |x - y|^2 < 0 by rounding
+    products.transform({KernelKind::rbf, 1.0, 0.0, 3}, dots.data(), &row_norm, 1, lane_norms.data(),
+                       out.data(), kLanes);
+    CHECK(out[0] == 1.0f);
+    CHECK(out[1] == 1.0f);
+    for (Index lane = 2; lane < kLanes; ++lane) {
+        const double exact = std::exp(-static_cast<double>(lane_norms[usize(lane)]));
+        const double found = static_cast<double>(out[usize(lane)]);
+        CHECK_SAY(
+            exact > 1e-36 ? std::abs(found - exact) <= 2e-6 * exact : found >= 0 && found <= 1e-36,
+            toy::at("exp is off in lane", lane) + " on " + table.name);
+    }
+}
+
+TEST(rbf_is_one_at_distance_zero_and_zero_far_away) {
+    for (const Table& table : tables()) {
+        rbf_ends<float>(table);
+        rbf_ends<double>(table);
+    }
+}
+
+// --- passes over the members ---------------------------------------------------------------------
+
+struct Members {
+    Array<double> g, up, down, diagonal;
+    Array<float> k_i, k_j;
+
+    // Some may go up, some down, some both, some neither; the last of `n` padded are closed.
+    Members(Index n, std::uint64_t seed, bool ties) {
+        toy::Random random(seed);
+        const double infinite = Extremes::kInfinite;
+        const double may_move = n == 0 ? 0 : 0.6;
+        for (Index s = 0; s < padded(n); ++s) {
+            const bool closed = s >= n;
+            g.push_back(ties ? static_cast<double>(random.below(3)) : random.around_zero());
+            up.push_back(!closed && random.uniform() < may_move ? 0.0 : -infinite);
+            down.push_back(!closed && random.uniform() < may_move ? 0.0 : infinite);
+            diagonal.push_back(closed ? 0.0 : 1.0 + (ties ? 0.0 : random.uniform()));
+            k_i.push_back(closed ? 0.0f : static_cast<float>(ties ? 0.5 : random.around_zero()));
+            k_j.push_back(closed ? 0.0f : static_cast<float>(ties ? 0.5 : random.around_zero()));
+        }
+    }
+};
+
+Extremes extremes_by_hand(const Members& m) {
+    Extremes e;
+    for (Index s = 0; s < count(m.g); ++s) {
+        const std::size_t k = usize(s);
+        if (m.up[k] == 0 && (e.i == kNone || m.g[k] > e.g_max)) e.i = s, e.g_max = m.g[k];
+        if (m.down[k] == 0 && (e.j == kNone || m.g[k] < e.g_min)) e.j = s, e.g_min = m.g[k];
+    }
+    return e;
+}
+
+bool same(const Extremes& a, const Extremes& b) {
+    return a.i == b.i && a.j == b.j && (a.i == kNone || a.g_max == b.g_max) &&
+           (a.j == kNone || a.g_min == b.g_min) && a.both() == b.both() && a.delta() == b.delta();
+}
+
+const std::vector<Index> kSizes{1, 2, 63, 64, 65, 511, 512, 513, 1300};
+
+TEST(extremes_are_found_and_the_first_of_equals_wins) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes)
+            for (const bool ties : {false, true}) {
+                const Members m(n, static_cast<std::uint64_t>(n), ties);
+                const Extremes found =
+                    table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+                CHECK_SAY(same(found, extremes_by_hand(m)), toy::at(table.name, n));
+            }
+}
+
+TEST(no_extremes_where_nobody_may_move) {
+    for (const Table& table : tables()) {
+        Members m(100, 1, false);
+        std::fill(m.up.begin(), m.up.end(), -Extremes::kInfinite);
+        Extremes e = table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+        CHECK(e.i == kNone && e.j != kNone && !e.both() && e.delta() == 0.0);
+        std::fill(m.down.begin(), m.down.end(), Extremes::kInfinite);
+        e = table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+        CHECK(e.i == kNone && e.j == kNone && e.delta() == 0.0);
+        e = table.extremes(m.g.data(), m.up.data(), m.down.data(), 0);
+        CHECK(e.i == kNone && e.j == kNone);
+    }
+}
+
+TEST(a_step_is_an_update_and_a_search) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes)
+            for (const double lambda : {0.0, 0.37, -2.0}) {
+                Members m(n, static_cast<std::uint64_t>(n) + 7, false);
+                const Array<double> before = m.g;
+                const Extremes found = table.step(m.g.data(), m.k_i.data(), m.k_j.data(), lambda,
+                                                  m.up.data(), m.down.data(), count(m.g));
+                double worst = 0;
+                for (std::size_t s = 0; s < m.g.size(); ++s) {
+                    const double difference =
+                        static_cast<double>(m.k_i[s]) - static_cast<double>(m.k_j[s]);
+                    worst = std::max(worst, std::abs(m.g[s] - (before[s] - lambda * difference)));
+                }
+                CHECK_SAY(worst <= 1e-15 * 8, toy::at("the update is off:", n) + table.name);
+                CHECK_SAY(same(found, extremes_by_hand(m)), toy::at("extremes after a step:", n));
+            }
+}
+
+TEST(second_order_choice_takes_the_largest_gain) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes)
+            for (const bool ties : {false, true}) {
+                const Members m(n, static_cast<std::uint64_t>(n) + 3, ties);
+                for (const double g_i : {-3.0, 0.4, 3.0}) {
+                    Best best;
+                    for (std::size_t s = 0; s < m.g.size(); ++s) {
+                        const double slope = g_i - m.g[s];
+                        if (m.down[s] != 0 || slope <= 0) continue;
+                        const double curvature = std::max(
+                            1.5 + m.diagonal[s] - 2 * static_cast<double>(m.k_i[s]), 1e-12);
+                        if (slope * slope / curvature > best.gain)
+                            best = {static_cast<Index>(s), slope * slope / curvature};
+                    }
+                    const Best found =
+                        table.second_order(m.g.data(), m.k_i.data(), m.diagonal.data(),
+                                           m.down.data(), g_i, 1.5, count(m.g));
+                    CHECK_SAY(found.s == best.s, toy::at(table.name, n));
+                    CHECK(std::abs(found.gain - best.gain) <= 1e-12 * best.gain);
+                }
+            }
+}
+
+TEST(second_order_choice_survives_flat_and_negative_curvature) {
+    for (const Table& table : tables()) {
+        Members m(70, 5, true);
+        std::fill(m.down.begin(), m.down.begin() + 70, 0.0);
+        std::fill(m.diagonal.begin(), m.diagonal.end(), 1.0);
+        m.k_i[40] = 1.0f;  // curvature 0 with K_ii = 1
+        m.k_i[41] = 9.0f;  // below 0
+        m.g[40] = m.g[41] = 0.0;
+        const Best best = table.second_order(m.g.data(), m.k_i.data(), m.diagonal.data(),
+                                             m.down.data(), 5.0, 1.0, count(m.g));
+        CHECK(best.s == 40);
+        CHECK(std::isfinite(best.gain) && best.gain > 0);
+    }
+}
+
+TEST(sums_and_updates) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes) {
+            Members m(n, 11, false);
+            double expected = 0, size = 0;
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                expected += m.g[s] * static_cast<double>(m.k_i[s]);
+                size += std::abs(m.g[s] * static_cast<double>(m.k_i[s]));
+            }
+            CHECK(std::abs(table.dot(m.g.data(), m.k_i.data(), count(m.g)) - expected) <=
+                  1e-14 * (1 + size));
+            const Array<double> before = m.g;
+            table.add(m.g.data(), m.k_i.data(), -0.75, count(m.g));
+            double worst = 0;
+            for (std::size_t s = 0; s < m.g.size(); ++s)
+                worst = std::max(
+                    worst, std::abs(m.g[s] - (before[s] - 0.75 * static_cast<double>(m.k_i[s]))));
+            CHECK(worst <= 1e-15);
+            std::vector<std::int32_t> at;
+            for (Index k = 0; k < n; k += 2) at.push_back(static_cast<std::int32_t>(n - 1 - k));
+            std::vector<float> collected(at.size());
+            table.collect(collected.data(), m.k_j.data(), at.data(), count(at));
+            for (std::size_t k = 0; k < at.size(); ++k)
+                CHECK(collected[k] == m.k_j[usize(Index(at[k]))]);
+        }
+}
+
+// --- choice of the table -------------------------------------------------------------------------
+
+TEST(tables_are_chosen_by_name) {
+    CHECK(cpu_choices().front() == "baseline");
+    for (const std::string& name : cpu_choices()) CHECK(table_named(name).name == name);
+    CHECK_THROWS("MARGINWISE_CPU is 'z80'", table_named("z80"));
+    CHECK_THROWS("baseline", table_named(""));
+    bool known = false;
+    for (const std::string& name : cpu_choices()) known = known || name == table().name;
+    CHECK(known);
+}
+
+// --- blocks of examples --------------------------------------------------------------------------
+
+template <class T, class V>
+void blocks(Index n, Index d, double density) {
+    const toy::Data<V> data(n, d, density, 9);
+    std::vector<std::int64_t> order;
+    for (Index r = n - 1; r >= 0; r -= 2) order.push_back(r);
+    Rows<T> dense, csr;
+    dense.read(data.view(), order.data(), count(order), {});
+    csr.read(data.csr(), order.data(), count(order), {});
+    CHECK(dense.n == count(order) && csr.n == count(order) && dense.d == d && csr.d == d);
+    CHECK(csr.lists);
+    CHECK(same_bits(dense.norms.data(), csr.norms.data(), order.size() * sizeof(T)));
+    for (Index r = 0; r < count(order); ++r) {
+        const V* x = data.row(order[usize(r)]);
+        std::vector<T> from_csr(usize(d), T(0)), from_dense(usize(d), T(0));
+        for (Index p = csr.begin_of(r); p < csr.end_of(r); ++p)
+            from_csr[csr.index[usize(p)]] = csr.value[usize(p)];
+        for (Index p = dense.lists ? dense.begin_of(r) : 0; dense.lists && p < dense.end_of(r); ++p)
+            from_dense[dense.index[usize(p)]] = dense.value[usize(p)];
+        if (!dense.lists)
+            std::copy(dense.dense.begin() + r * d, dense.dense.begin() + (r + 1) * d,
+                      from_dense.begin());
+        bool equal = true;
+        for (Index k = 0; k < d; ++k)
+            equal = equal && from_csr[usize(k)] == static_cast<T>(x[k]) &&
+                    from_dense[usize(k)] == static_cast<T>(x[k]);
+        CHECK_SAY(equal, toy::at("row is not what was given:", r));
+        // Each row's entries are cut into chunks of ascending features.
+        for (Index p = csr.begin_of(r) + 1; p < csr.end_of(r); ++p)
+            CHECK(csr.index[usize(p - 1)] < csr.index[usize(p)]);
+        for (Index c = 0; c < csr.chunks(); ++c)
+            CHECK(csr.cut[usize(r * csr.stride + c)] <= csr.cut[usize(r * csr.stride + c + 1)]);
+    }
+}
+
+TEST(blocks_hold_the_rows_that_were_given) {
+    for (const double density : {0.0, 0.05, 0.5, 1.0})
+        for (const Index d : {1, 7, 150, 400, 3000}) {
+            blocks<float, float>(9, d, density);
+            blocks<float, double>(9, d, density);
+            blocks<double, float>(9, d, density);
+            blocks<double, double>(9, d, density);
+        }
+}
+
+TEST(features_are_measured_from_the_origin) {
+    const toy::Data<double> data(6, 4, 1.0, 4);
+    const auto order = toy::ascending(6);
+    Rows<float> rows;
+    rows.read(data.view(), order.data(), 6, {{0.5, -1.0, 0.0, 1e6}, 2.0});
+    for (Index r = 0; r < 6; ++r) {
+        CHECK(rows.dense[usize(r * 4)] == static_cast<float>((data.row(r)[0] - 0.5) * 2));
+        CHECK(rows.dense[usize(r * 4 + 1)] == static_cast<float>((data.row(r)[1] + 1) * 2));
+        CHECK(rows.dense[usize(r * 4 + 3)] == static_cast<float>((data.row(r)[3] - 1e6) * 2));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+// The crew of threads: every task once, many rounds, exceptions, and nothing left behind.
+
+#include <numeric>
+
+#include "check.hpp"
+#include "marginwise/threads.hpp"
+#include "toy.hpp"
+
+using namespace marginwise;
+
+namespace {
+
+TEST(every_task_runs_once) {
+    for (const Index threads : {1, 2, 5}) {
+        Crew crew(threads);
+        CHECK(crew.threads() == threads);
+        for (const Index tasks : {0, 1, 3, 1000}) {
+            std::vector<std::atomic<int>> runs(usize(tasks));
+            std::atomic<bool> known_worker{true};
+            crew.run(tasks, [&](Index k, Index worker) {
+                ++runs[usize(k)];
+                if (worker < 0 || worker >= threads) known_worker = false;
+            });
+            for (const auto& n : runs) CHECK(n == 1);
+            CHECK(known_worker);
+        }
+    }
+}
+
+TEST(many_rounds_use_the_same_crew) {
+    Crew crew(3);
+    long total = 0;
+    for (Index round = 0; round < 2000; ++round) {
+        std::atomic<long> sum{0};
+        crew.run(7, [&](Index k, Index) { sum += k; });
+        total += sum;
+    }
+    CHECK(total == 2000 * 21);
+}
+
+TEST(the_caller_goes_on_between_start_and_finish) {
+    Crew crew(2);
+    for (Index round = 0; round < 200; ++round) {
+        std::vector<long> squares(100, 0);
+        crew.start(100, [&](Index k, Index) { squares[usize(k)] = k * k; });
+        long own = 0;
+        for (long k = 0; k < 100; ++k) own += k;
+        crew.finish();
+        CHECK(own == 4950);
+        CHECK(std::accumulate(squares.begin(), squares.end(), 0L) == 328350);
+    }
+    crew.finish();  // nothing was started: nothing to do
+}
+
+TEST(what_a_task_throws_comes_out_of_finish) {
+    for (const Index threads : {1, 2, 4}) {
+        Crew crew(threads);
+        for (Index round = 0; round < 50; ++round) {
+            CHECK_THROWS("task 3", crew.run(20, [](Index k, Index) {
+                if (k == 3) throw std::runtime_error("task 3");
+            }));
+            std::atomic<int> runs{0};
+            crew.run(20, [&](Index, Index) { ++runs; });  // and the crew works on
+            CHECK(runs == 20);
+        }
+    }
+}
+
+TEST(all_tasks_may_throw) {
+    Crew crew(4);
+    for (Index round = 0; round < 100; ++round)
+        CHECK_THROWS("each",
+                     crew.run(50, [](Index, Index) -> void { throw std::runtime_error("each"); }));
+}
+
+TEST(a_crew_may_go_while_tasks_are_under_way) {
+    for (Index round = 0; round < 100; ++round) {
+        std::atomic<int> started{0}, ended{0};
+        {
+            Crew crew(3);
+            crew.start(30, [&](Index, Index) {
+                ++started;
+                ++ended;
+            });
+        }
+        CHECK(started == ended);  // none was cut short, none runs on
+    }
+}
+
+TEST(an_exception_of_the_caller_leaves_no_task_behind) {
+    for (Index round = 0; round < 100; ++round) {
+        std::vector<int> results(64, 0);
+        try {
+            Crew crew(2);
+            crew.start(64, [&](Index k, Index) { results[usize(k)] = 1; });
+            throw std::runtime_error("the caller's own");
+        } catch (const std::runtime_error&) {
+        }
+        results.assign(64, 2);  // would be a race if a task were still under way
+        CHECK(results[63] == 2);
+    }
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+// A learner and the stream it learns from, for the tests of the dual and of LASVM.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "marginwise/algo/lasvm.hpp"
+#include "toy.hpp"
+
+namespace toy {
+
+using namespace marginwise;
+
+struct Options {
+    Index classes = 2;
+    Kernel kernel{KernelKind::rbf, 1.0, 0.5, 2};
+    bool sparse = false;
+    bool csr = false;
+    double C = 2.0;
+    double size = 1.0;  // of the features
+    Index cache_bytes = 1 << 20;
+    LasvmSettings settings{};
+};
+
+// Labelled rows around the origin: class by the signs of the first two features, one in ten wrong.
+struct Stream {
+    Data<double> data;
+    std::vector<std::int32_t> label;
+    std::vector<double> cost;
+    std::vector<std::int64_t> ids;
+
+    Stream(Index n, const Options& options, std::uint64_t seed = 1)
+        : data(n, 3, options.csr ? 0.5 : 1.0, seed), cost(usize(n), options.C), ids(ascending(n)) {
+        Random random(seed + 1);
+        for (double& x : data.dense) x *= options.size;
+        for (double& x : data.values) x *= options.size;
+        for (Index r = 0; r < n; ++r) {
+            const double* x = data.row(r);
+            const Index known = x[0] > 0 ? (options.classes > 2 && x[1] > 0 ? 2 : 1) : 0;
+            const Index any = random.below(options.classes);
+            label.push_back(static_cast<std::int32_t>(random.uniform() < 0.1 ? any : known));
+        }
+    }
+    Batch batch(bool csr) const {
+        return {csr ? data.csr() : data.view(), label.data(), cost.data(), ids.data()};
+    }
+};
+
+template <class T>
+struct Learner {
+    Options options;
+    Stream stream;
+    std::unique_ptr<Lasvm<T>> lasvm;
+
+    Learner(Index n, const Options& options_) : options(options_), stream(n, options_) {
+        lasvm = fresh();
+    }
+
+    std::unique_ptr<Lasvm<T>> fresh() const {
+        return std::make_unique<Lasvm<T>>(
+            Dual<T>(Members<T>(3, options.sparse), KernelBlocks<T>(options.kernel),
+                    options.classes == 2 ? 1 : options.classes, options.cache_bytes),
+            options.settings, Origin{});
+    }
+
+    // Learns rows [begin, end) in one call.
+    Index learn(Index begin, Index end, double seconds = 1e9) {
+        const std::vector<std::int64_t> order = ascending(end);
+        return lasvm->learn(stream.batch(options.csr), order.data() + begin, end - begin, seconds);
+    }
+
+    Dual<T>& D() { return lasvm->D; }
+    Problem& P(Index c = 0) { return lasvm->D.problem(c); }
+};
+
+// What a model is: by problem and member, alpha and g, in the order of positions.
+template <class T>
+struct Essence {
+    std::vector<std::int64_t> ids;
+    std::vector<double> numbers;
+
+    explicit Essence(const Dual<T>& D) {
+        for (const Share& share : D.shares) {
+            for (std::size_t k = 0; k < usize(share.P.size); ++k) {
+                if (!share.P.open[k]) continue;
+                ids.push_back(D.members.ids[usize(Index(share.member[k]))]);
+                numbers.push_back(share.P.alpha[k]);
+                numbers.push_back(share.P.g[k]);
+            }
+            numbers.push_back(share.P.bias());
+        }
+    }
+    bool operator==(const Essence& other) const {
+        return ids == other.ids && numbers == other.numbers;
+    }
+};
+
+}  // namespace toy
