@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
-PEER_CACHE = 2000  # megabytes for kernel rows of the peers; OnlineSVC keeps its default
+CACHE = 2000  # megabytes for kernel rows, of every contestant
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -29,14 +29,14 @@ def has_intelex() -> bool:
 def online(params: dict[str, Any], threads: int, seed: int) -> Any:
     from marginwise import OnlineSVC
 
-    return OnlineSVC(**params, n_jobs=threads, random_state=seed)
+    return OnlineSVC(**{"cache_size": CACHE, **params}, n_jobs=threads, random_state=seed)
 
 
 def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
     """SVC has no threads and no use for the seed."""
     from sklearn.svm import SVC
 
-    return SVC(**{"cache_size": PEER_CACHE, **params})
+    return SVC(**{"cache_size": CACHE, **params})
 
 
 def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
@@ -46,7 +46,7 @@ def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
     daal4py.daalinit(threads)
     from sklearnex.svm import SVC
 
-    return SVC(**{"cache_size": PEER_CACHE, **params})
+    return SVC(**{"cache_size": CACHE, **params})
 
 
 CONTESTANTS = {"OnlineSVC": online, "SVC": svc, "intelex": intelex}

@@ -175,7 +175,7 @@ def test_dense_and_csr_input_give_the_same_bits(kernel: str, density: float, see
             )
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", "cosine", "tanimoto"])
+@pytest.mark.parametrize("kernel", ["poly", "sigmoid", "cosine", "tanimoto"])
 def test_full_rows_too_give_the_same_bits_where_nothing_is_centred(kernel: str, seed: int) -> None:
     X, y = sparse_data(120, 12, 0.95, seed)
     dense = learner(kernel, gamma=0.05).fit(X, y)
@@ -183,13 +183,16 @@ def test_full_rows_too_give_the_same_bits_where_nothing_is_centred(kernel: str, 
     assert_same_model(dense, csr, "CSR against dense input")
 
 
-def test_centred_and_plain_rbf_agree(seed: int) -> None:
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_centred_and_plain_rows_agree(kernel: str, seed: int) -> None:
+    """Dense rows may be centred where that changes nothing but rounding; CSR rows are not."""
     X, y = sparse_data(200, 12, 0.95, seed)
-    dense = learner("rbf", tol=1e-5, epochs=8).fit(X, y)
-    csr = learner("rbf", tol=1e-5, epochs=8).fit(sp.csr_array(X), y)
-    assert dense.stats_["centred"]
+    dense = learner(kernel, tol=1e-5, epochs=8).fit(X, y)
+    csr = learner(kernel, tol=1e-5, epochs=8).fit(sp.csr_array(X), y)
+    assert kernel == "linear" or dense.stats_["centred"]
     assert not csr.stats_["centred"]
     np.testing.assert_allclose(dense.decision_function(X), csr.decision_function(X), atol=2e-3)
+    np.testing.assert_allclose(dense.intercept_, csr.intercept_, atol=2e-3)
 
 
 # -- every instruction set ------------------------------------------------------------------------

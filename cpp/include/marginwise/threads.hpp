@@ -22,7 +22,8 @@ class Crew {
             helpers_.emplace_back([this, worker] { serve(worker); });
     }
     ~Crew() {
-        work_is_over();
+        next_ = tasks_.load();  // leaves no task under way when an exception unwinds the caller
+        wait_until(done_, [this] { return busy_ == 0; });
         {
             std::lock_guard<std::mutex> hold(mutex_);
             closing_ = true;
@@ -38,24 +39,25 @@ class Crew {
     // Begins task(0..tasks), each called once as task(k, worker) on some thread. The helpers start
     // at once; the caller goes on and joins in with finish(), which throws what a task threw.
     void start(Index tasks, std::function<void(Index, Index)> task) {
+        task_ = std::move(task);
+        tasks_ = tasks;
+        next_ = 0;
+        busy_ = count(helpers_);
+        running_ = true;
+        bool asleep;
         {
             std::lock_guard<std::mutex> hold(mutex_);
-            task_ = std::move(task);
-            tasks_ = tasks;
-            next_ = 0;
-            busy_ = count(helpers_);
             ++round_;
+            asleep = sleeping_ > 0;
         }
-        running_ = true;
-        wake_.notify_all();
+        if (asleep) wake_.notify_all();
     }
 
     // Does what is left of the tasks started, and returns when all are done.
     void finish() {
         if (!running_) return;
         work(0);
-        std::unique_lock<std::mutex> hold(mutex_);
-        done_.wait(hold, [this] { return busy_ == 0; });
+        wait_until(done_, [this] { return busy_ == 0; });
         running_ = false;
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
@@ -66,49 +68,53 @@ class Crew {
     }
 
   private:
-    // Leaves no task under way when an exception unwinds the caller.
-    void work_is_over() {
-        if (!running_) return;
-        next_ = tasks_;
-        std::unique_lock<std::mutex> hold(mutex_);
-        done_.wait(hold, [this] { return busy_ == 0; });
-    }
-
     void work(Index worker) {
         try {
             for (Index k; (k = next_.fetch_add(1)) < tasks_;) task_(k, worker);
         } catch (...) {
             std::lock_guard<std::mutex> hold(mutex_);
             if (!error_) error_ = std::current_exception();
-            next_ = tasks_;
+            next_ = tasks_.load();
         }
     }
 
     void serve(Index worker) {
-        Index seen = 0;
-        std::unique_lock<std::mutex> hold(mutex_);
-        for (;;) {
-            wake_.wait(hold, [&] { return closing_ || round_ != seen; });
+        for (Index seen = 0;;) {
+            wait_until(wake_, [&] { return closing_ || round_ != seen; });
             if (closing_) return;
             seen = round_;
-            hold.unlock();
             work(worker);
-            hold.lock();
-            if (--busy_ == 0) done_.notify_all();
+            if (--busy_ == 0) {
+                std::lock_guard<std::mutex> hold(mutex_);
+                done_.notify_all();
+            }
         }
+    }
+
+    // Looks again and again for a few milliseconds, the time between two blocks, before it sleeps:
+    // a thread that is woken may be put on the processor of the one that woke it, and stop that.
+    template <class Condition>
+    void wait_until(std::condition_variable& signal, Condition condition) {
+        constexpr int kLooks = 4000;
+        for (int look = 0; look < kLooks; ++look) {
+            if (condition()) return;
+            std::this_thread::yield();
+        }
+        std::unique_lock<std::mutex> hold(mutex_);
+        ++sleeping_;
+        signal.wait(hold, condition);
+        --sleeping_;
     }
 
     std::vector<std::thread> helpers_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::function<void(Index, Index)> task_;
-    std::atomic<Index> next_{0};
-    Index tasks_ = 0;
-    Index busy_ = 0;
-    Index round_ = 0;
+    std::atomic<Index> next_{0}, tasks_{0}, busy_{0}, round_{0};
+    std::atomic<bool> closing_{false};
+    Index sleeping_ = 0;  // guarded by mutex_
     std::exception_ptr error_;
     bool running_ = false;
-    bool closing_ = false;
 };
 
 }  // namespace marginwise
