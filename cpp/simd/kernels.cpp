@@ -88,13 +88,28 @@ void dots_dense(const T* x, Index rows, Index d, const T* tile, T* dots) {
             dense_block<T, 1, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
 }
 
+// The part of a chunk that row r of `rows` asks for ahead of its use. A few rows would not use
+// enough of it.
+inline void fetch_share(const char* chunk, Index bytes, Index r, Index rows) {
+    constexpr Index kLine = 64, kFewRows = 32;
+    if (!chunk || rows < kFewRows) return;
+    const Index share = (bytes / rows / kLine + 1) * kLine;
+    for (Index at = r * share; at < std::min((r + 1) * share, bytes); at += kLine)
+        __builtin_prefetch(chunk + at);
+}
+
 // Chunks of features keep the part of the tile in use within the first-level cache.
 template <class T>
-void dots_lists(const Lists<T>& lists, Index rows, const T* tile, T* dots) {
+void dots_lists(const Lists<T>& lists, Index rows, const T* tile, const T* ahead, T* dots) {
     constexpr int V = static_cast<int>(std::min<Index>(8, kVecs<T>));
     constexpr Index strip = V * kWidth<T>;
+    const Index floats = lists.width * kLanes;
     for (Index chunk = 0; chunk < lists.chunks; ++chunk) {
+        const bool last = chunk + 1 == lists.chunks;
+        const auto* next =
+            reinterpret_cast<const char*>(last ? ahead : tile + (chunk + 1) * floats);
         for (Index r = 0; r < rows; ++r) {
+            fetch_share(next, floats * static_cast<Index>(sizeof(T)), r, rows);
             const std::uint32_t begin = lists.cut[r * lists.stride + chunk];
             const std::uint32_t end = lists.cut[r * lists.stride + chunk + 1];
             if (begin == end && chunk > 0) continue;

@@ -99,9 +99,9 @@ void dots(const Table& table, Index rows, Index d, double density) {
             }
             cut.push_back(static_cast<std::uint32_t>(value.size()));
         }
-        const simd::Lists<T> all{index.data(), value.data(), cut.data(), chunks + 1, chunks};
+        const simd::Lists<T> all{index.data(), value.data(), cut.data(), chunks + 1, chunks, chunk};
         std::fill(lists.begin(), lists.end(), T(77));
-        products.dots_lists(all, rows, tile.data(), lists.data());
+        products.dots_lists(all, rows, tile.data(), tile.data(), lists.data());
         CHECK_SAY(same_bits(lists.data(), dense.data(), dense.size() * sizeof(T)),
                   "dots_lists and dots_dense differ: " + where);
     }

@@ -94,9 +94,10 @@ class BlockProduct {
         D_.stats.kernel_evaluations += block.size() * (promised_ - block.valid[0]);
         under_way_ = &block;
         crew_.start(count(members_), [this, &block, first](Index k, Index worker) {
+            const Tile<T>* ahead = k + 1 < count(members_) ? members_[usize(k + 1)] : nullptr;
             D_.kernel.values(block.rows, 0, block.size(), *members_[usize(k)],
                              scratch_[usize(worker)], block.row(0) + (first + k) * kLanes,
-                             block.stride);
+                             block.stride, ahead);
         });
     }
 

@@ -26,7 +26,8 @@ void decide(const Dual<T>& D, const Origin& origin, Index threads, const Matrix&
             for (Index c = 0; c < problems; ++c)
                 out[(first + r) * problems + c] = D.shares[usize(c)].P.bias();
         for (Index t = 0; t < tiles_for(D.size()); ++t) {
-            D.kernel.values(block, 0, rows, D.members.tile(t), scratch, k.data(), kLanes);
+            D.kernel.values(block, 0, rows, D.members.tile(t), scratch, k.data(), kLanes,
+                            D.members.tile_after(t));
             for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
                     out[(first + r) * problems + c] +=

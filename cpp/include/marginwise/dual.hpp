@@ -352,7 +352,8 @@ class Dual {
         members.extract(at.data(), n, extracted_);
         collected_.resize(usize(n * kLanes));
         for (Index t = 0; t < tiles_for(size()); ++t) {
-            kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes);
+            kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
+                          members.tile_after(t));
             for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
                 const Index l = share.place[usize(t * kLanes + lane)];
                 if (l == kNone) continue;

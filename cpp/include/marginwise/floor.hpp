@@ -32,7 +32,8 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
         block.read(X, order.data() + first, n, {}, skip ? Form::lists : Form::dense);
         const Stopwatch watch(seconds);
         for (Index t = 0; t < tiles_for(members.size()); ++t)
-            kernel.values(block, 0, n, members.tile(t), scratch, out.data() + t * kLanes, stride);
+            kernel.values(block, 0, n, members.tile(t), scratch, out.data() + t * kLanes, stride,
+                          members.tile_after(t));
     }
     return seconds;
 }

@@ -28,16 +28,19 @@ class KernelBlocks {
     bool is_callable() const { return kernel_.kind == KernelKind::callable; }
 
     // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends
-    // on its two examples alone. Cost: rows * kLanes kernel values.
+    // on its two examples alone. `ahead` is the tile that comes next, if that is known. Cost: rows
+    // * kLanes kernel values.
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
-                Scratch<T>& scratch, float* out, Index stride) const {
+                Scratch<T>& scratch, float* out, Index stride,
+                const Tile<T>* ahead = nullptr) const {
         if (is_callable()) return call(block, first, rows, tile, out, stride);
         scratch.dots.resize(usize(rows * kLanes));
         if (tile.sparse())
             dots_sparse(block, first, rows, tile, scratch);
         else if (block.lists)
             products<T>().dots_lists(lists_of(block, first, block.index.data()), rows,
-                                     tile.dense.data(), scratch.dots.data());
+                                     tile.dense.data(), ahead ? ahead->dense.data() : nullptr,
+                                     scratch.dots.data());
         else
             products<T>().dots_dense(block.dense.data() + first * block.d, rows, block.d,
                                      tile.dense.data(), scratch.dots.data());
@@ -62,8 +65,8 @@ class KernelBlocks {
 
   private:
     static simd::Lists<T> lists_of(const Rows<T>& block, Index first, const std::uint32_t* index) {
-        return {index, block.value.data(), block.cut.data() + first * block.stride, block.stride,
-                block.chunks()};
+        return {index,        block.value.data(), block.cut.data() + first * block.stride,
+                block.stride, block.chunks(),     block.chunk_size()};
     }
 
     void dots_sparse(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
@@ -74,7 +77,7 @@ class KernelBlocks {
         for (Index p = block.begin_of(first); p < block.end_of(first + rows - 1); ++p)
             scratch.slots[usize(p)] = scratch.slot[block.index[usize(p)]];
         products<T>().dots_lists(lists_of(block, first, scratch.slots.data()), rows,
-                                 scratch.packed.data(), scratch.dots.data());
+                                 scratch.packed.data(), nullptr, scratch.dots.data());
         for (const std::uint32_t feature : tile.index) scratch.slot[feature] = 0;
     }
 

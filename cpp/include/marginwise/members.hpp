@@ -50,6 +50,9 @@ class Members {
     Index features() const { return d_; }
     bool sparse() const { return sparse_; }
     const Tile<T>& tile(Index t) const { return *tiles_[usize(t)]; }
+    const Tile<T>* tile_after(Index t) const {
+        return t + 1 < count(tiles_) ? tiles_[usize(t + 1)].get() : nullptr;
+    }
     T norm(Index s) const { return tile(s / kLanes).norms[usize(s % kLanes)]; }
 
     // Position of example `id`, or kNone.

@@ -42,6 +42,7 @@ struct Rows {
     static constexpr double kSkipBelow = 0.35;
 
     Index chunks() const { return stride - 1; }
+    Index chunk_size() const { return chunks() == 1 ? std::max<Index>(d, 1) : kChunk; }
     Index begin_of(Index r) const { return cut[usize(r * stride)]; }
     Index end_of(Index r) const { return cut[usize(r * stride + stride - 1)]; }
     double density() const {
@@ -86,8 +87,6 @@ struct Rows {
         value.clear();
         cut.clear();
     }
-
-    Index chunk_size() const { return chunks() == 1 ? std::max<Index>(d, 1) : kChunk; }
 
     void start_row() { cut.push_back(static_cast<std::uint32_t>(value.size())); }
     void push(std::uint32_t feature, T x) {

@@ -39,6 +39,7 @@ struct Lists {
     const std::uint32_t* cut;
     Index stride;
     Index chunks;
+    Index width;  // features in a chunk
 };
 
 template <class T>
@@ -46,8 +47,9 @@ struct ProductTable {
     // dots[r * kLanes + lane] = x_r . tile_lane for `rows` dense rows of length d. The tile is
     // feature-major: feature k of lane l at tile[k * kLanes + l].
     void (*dots_dense)(const T* x, Index rows, Index d, const T* tile, T* dots);
-    // The same from lists of nonzeros.
-    void (*dots_lists)(const Lists<T>& lists, Index rows, const T* tile, T* dots);
+    // The same from lists of nonzeros. `ahead`, where not null, is the tile that will be wanted
+    // next: it is asked for from memory meanwhile, as is each chunk before its turn.
+    void (*dots_lists)(const Lists<T>& lists, Index rows, const T* tile, const T* ahead, T* dots);
     // out[r * stride + lane] = K(x_r, tile_lane) from dots and squared norms.
     void (*transform)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
                       const T* lane_norms, float* out, Index stride);
