@@ -55,7 +55,7 @@ def check_finite(X: Any) -> None:
     """Raise a ValueError that names the first row and column that is NaN or infinite."""
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values, dtype=np.float64)):
+        if np.isfinite(np.sum(values)):  # one pass; a sum that overflows is looked into below
             return
     bad = np.flatnonzero(~np.isfinite(values.ravel()))
     if bad.size == 0:

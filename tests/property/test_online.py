@@ -531,8 +531,8 @@ def test_a_linear_kernel_sees_small_variation_on_a_large_offset(seed: int) -> No
     X = 1e4 + rng.normal(size=(400, 2)) * 0.3 + y[:, None]
     model = OnlineSVC(kernel="linear", C=1.0, tol=1e-4, epochs=5, random_state=0).fit(X, y)
     assert model.stats_["centred"], "the linear kernel with a bias does not mind where it starts"
-    svc = SVC(kernel="linear", C=1.0).fit(X, y)
-    assert model.score(X, y) >= svc.score(X, y) - 0.01
+    plain = X - X.mean(axis=0)  # SVC itself does not come to an end on the offset rows
+    assert model.score(X, y) >= SVC(kernel="linear", C=1.0).fit(plain, y).score(plain, y) - 0.01
 
 
 # -- streams that start with one class ------------------------------------------------------------

@@ -11,6 +11,9 @@
 
 namespace marginwise {
 
+// Steps between two looks at the clock, and between two shrinkings.
+constexpr Index kLook = 256, kShrink = 1024;
+
 template <class T>
 class ActiveSet {
   public:
@@ -26,7 +29,6 @@ class ActiveSet {
     // Moves pairs by second-order choice until delta <= tau, or the deadline; tells which. May be
     // called again to go on.
     bool solve(double tau, const Deadline& deadline) {
-        constexpr Index kLook = 256, kShrink = 1024;  // steps between two of a kind
         while (P_.extremes.both() && P_.extremes.delta() > tau) {
             if (steps_ % kShrink == kShrink - 1) shrink();
             const Mover i{P_.extremes.i, row(P_.extremes.i)};
@@ -52,7 +54,6 @@ class ActiveSet {
         whole_.find_extremes();
     }
 
-  private:
     // Places that are free, or whose gradient may draw them off the side they are at.
     static Keep movable(const Problem& P) {
         Keep found;
@@ -65,6 +66,7 @@ class ActiveSet {
         return found;
     }
 
+  private:
     // Drops the places that cannot move any more, if there are enough of them.
     void shrink() {
         const Keep keep = movable(P_);
@@ -144,11 +146,13 @@ class Finishing {
         const Index c = alone_ ? 0 : c_;
         const simd::Extremes& e = D.problem(c).extremes;
         while (active_ || (e.both() && e.delta() > tau)) {
-            if (!active_) active_ = std::make_unique<ActiveSet<T>>(D, c);
-            if (!active_->solve(tau, deadline)) return kNone;
+            if (!active_ && !solve_whole(D, c, tau, deadline)) return kNone;
+            if (!active_ && e.delta() > tau) active_ = std::make_unique<ActiveSet<T>>(D, c);
+            if (active_ && !active_->solve(tau, deadline)) return kNone;
             settle_active();
         }
         settle();
+        steps_ = 0;
         return c_++;
     }
 
@@ -160,6 +164,19 @@ class Finishing {
     }
 
   private:
+    // Moves pairs over all places while most of them may move, or until the deadline; tells which.
+    bool solve_whole(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
+        Problem& P = D.problem(c);
+        while (P.extremes.both() && P.extremes.delta() > tau) {
+            if (steps_ % kShrink == 0 && 4 * ActiveSet<T>::movable(P).size() < 3 * P.size) break;
+            const Index i = P.extremes.i;
+            move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}));
+            ++D.stats.reprocess;
+            if (++steps_ % kLook == 0 && deadline.passed()) return false;
+        }
+        return true;
+    }
+
     void settle_active() {
         if (active_) active_->apply();
         active_.reset();
@@ -167,6 +184,7 @@ class Finishing {
 
     Dual<T>& D_;
     Index c_ = 0;
+    Index steps_ = 0;
     std::unique_ptr<Dual<T>> alone_;  // problem c by itself, where there are several
     std::unique_ptr<ActiveSet<T>> active_;
 };

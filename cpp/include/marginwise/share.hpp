@@ -99,16 +99,19 @@ struct Share {
     // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
     void tend_group(Index begin, Index end, const std::vector<const float*>& fresh) {
         RowCache::Row* held[16];
+        float* to[16];
         Index lacking = 0, at[16];
         for (Index k = begin; k < end; ++k) {
             RowCache::Row* row = rows.peek(k);
             if (!row || row->length < tended || P.bounded(k)) continue;
+            to[lacking] = row->values + tended;
             at[lacking] = k;
             held[lacking++] = row;
         }
-        for (Index f = 0; f < count(fresh); ++f)
-            for (Index r = 0; r < lacking; ++r)
-                held[r]->values[tended + f] = fresh[usize(f)] ? fresh[usize(f)][at[r]] : 0.0f;
+        for (Index f = 0; f < count(fresh); ++f) {
+            const float* from = fresh[usize(f)];
+            for (Index r = 0; r < lacking; ++r) to[r][f] = from ? from[at[r]] : 0.0f;
+        }
         for (Index r = 0; r < lacking; ++r) complete(*held[r], P.size);
     }
 };
