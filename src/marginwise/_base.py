@@ -131,9 +131,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rng = check_random_state(self.random_state)
             orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
             costs = weights * self._costs[labels]
-            self._stream(
-                X, labels, costs, kept, orders, epochs=self.epochs, finish=self._finishes
-            )
+            self._stream(X, labels, costs, kept, orders, epochs=self.epochs, finish=self._finishes)
         return self
 
     def _check_fit(
