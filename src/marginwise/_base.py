@@ -54,13 +54,15 @@ Labels = NDArray[np.int32]
 class _Undo:
     """Put an estimator back as it was if checking its input, or a user's kernel, fails.
 
-    What the native kernels learn cannot fail; where the kernel is a function, the model is copied
-    beforehand. Ctrl-C is no failure: what was learned until then stays.
+    What the native kernels learn cannot fail, and Ctrl-C leaves what was learned until then. A
+    kernel that is a function may stop half-way, Ctrl-C or not: there the model is copied
+    beforehand.
     """
 
     def __init__(self, estimator: Any) -> None:
         self._attributes = estimator.__dict__
         self._before = dict(estimator.__dict__)
+        self._by_function = callable(estimator.kernel)
         machine = self._before.get("_machine")
         if machine is not None and machine.function is not None:
             self._before["_machine"] = machine.copy()
@@ -69,7 +71,7 @@ class _Undo:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and issubclass(kind, Exception):
+        if kind is not None and (self._by_function or issubclass(kind, Exception)):
             self._attributes.clear()
             self._attributes.update(self._before)
 

@@ -25,9 +25,10 @@ inline void move_pair(Problem& P, Mover i, Mover j) {
     const double room_i = P.hi[a] - P.alpha[a], room_j = P.alpha[b] - P.lo[b];
     const double lambda = std::min({(P.g[a] - P.g[b]) / curvature, room_i, room_j});
 
-    // Perform update; a side of the box is reached exactly
-    P.alpha[a] = lambda == room_i ? P.hi[a] : P.alpha[a] + lambda;
-    P.alpha[b] = lambda == room_j ? P.lo[b] : P.alpha[b] - lambda;
+    // Perform update; a side of the box that is reached but for rounding is reached exactly
+    const double tiny = 1e-12 * (P.hi[a] - P.lo[a] + P.hi[b] - P.lo[b]);
+    P.alpha[a] = lambda >= room_i - tiny ? P.hi[a] : P.alpha[a] + lambda;
+    P.alpha[b] = lambda >= room_j - tiny ? P.lo[b] : P.alpha[b] - lambda;
     P.refresh(i.k);
     P.refresh(j.k);
     P.extremes =
