@@ -48,7 +48,7 @@ class Dual {
     }
 
     // Rows that are kept however small the cache is meant to be.
-    static constexpr Index kWorkingBytes = 32 << 20;
+    static constexpr Index kWorkingBytes = 52 << 20;
 
     Members<T> members;
     KernelBlocks<T> kernel;
