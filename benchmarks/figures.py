@@ -130,6 +130,10 @@ def source(report: dict[str, Any]) -> str:
     if intelex:
         peers += f", scikit-learn-intelex {intelex} (the better of its dense float32 and CSR input)"
     commit = f"{report['commit'] or 'unknown':.10}" + (" with changes" if report["dirty"] else "")
+    earlier = [
+        f"{row} {at:.10}" for row, at in report.get("commits", {}).items() if at != report["commit"]
+    ]
+    commit += f" (earlier: {', '.join(earlier)})" if earlier else ""
     return (
         "Seconds are of `fit` on one thread: the median wall time of some rounds in which the "
         "contestants took turns, each in a process of its own. Errors are means over the rounds. "
