@@ -19,6 +19,7 @@ template <class V>
 using Array1 = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class V>
 using Array2 = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A new NumPy array that owns a copy of `data`.
 template <class V>
@@ -50,6 +51,16 @@ KernelKind kind_named(const std::string& name) {
     };
     const auto found = kinds.find(name);
     require(found != kinds.end(), "unknown kernel");
+    return found->second;
+}
+
+Selection rule_named(const std::string& name) {
+    static const std::map<std::string, Selection> rules{{"random", Selection::random},
+                                                        {"gradient", Selection::gradient},
+                                                        {"active", Selection::active},
+                                                        {"autoactive", Selection::autoactive}};
+    const auto found = rules.find(name);
+    require(found != rules.end(), "unknown selection");
     return found->second;
 }
 
@@ -126,6 +137,26 @@ State export_features(const Members<T>& members) {
     return out;
 }
 
+// Ids, classes and, problem by problem, coefficients of the support vectors.
+template <class T>
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Lasvm<T>& L) {
+    const Dual<T>& D = L.D;
+    std::vector<std::int64_t> ids;
+    std::vector<std::int32_t> labels;
+    std::vector<std::vector<double>> alpha(D.shares.size());
+    for (std::size_t s = 0; s < usize(D.size()); ++s) {
+        const auto weighs = [s](const Share& share) { return share.weight[s] != 0.0; };
+        if (std::none_of(D.shares.begin(), D.shares.end(), weighs)) continue;
+        ids.push_back(D.members.ids[s]);
+        labels.push_back(D.label[s]);
+        for (std::size_t c = 0; c < alpha.size(); ++c) alpha[c].push_back(D.shares[c].weight[s]);
+    }
+    std::vector<double> rows;
+    for (const std::vector<double>& row : alpha) rows.insert(rows.end(), row.begin(), row.end());
+    return nb::make_tuple(numpy(ids), numpy(labels),
+                          numpy(rows.data(), {alpha.size(), ids.size()}));
+}
+
 template <class T>
 State export_state(const Lasvm<T>& L) {
     const Dual<T>& D = L.D;
@@ -151,9 +182,9 @@ State export_state(const Lasvm<T>& L) {
     out["rank"] = numpy(rank.data(), {problems, n});
     out["waiting"] = numpy(waiting);
     const Stats& s = D.stats;
-    out["counters"] =
-        numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess, s.inserted,
-                                        s.removed, s.cache_hits, s.cache_misses});
+    out["counters"] = numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess,
+                                                      s.inserted, s.removed, s.cache_hits,
+                                                      s.cache_misses, s.sampled, s.chosen});
     out["seconds"] =
         numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
     return out;
@@ -167,7 +198,7 @@ void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<
     for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), rank.shape_ptr()})
         require(length(usize(shape[0])) == length(problems) && usize(shape[1]) == n,
                 "alpha, g and rank must be problems x members");
-    require(waiting.shape(0) == problems && counters.shape(0) == 7 && seconds.shape(0) == 3,
+    require(waiting.shape(0) == problems && counters.shape(0) == 9 && seconds.shape(0) == 3,
             "counters do not fit");
     std::vector<Example> examples;
     for (std::size_t s = 0; s < n; ++s)
@@ -176,7 +207,7 @@ void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<
     for (std::size_t c = 0; c < problems; ++c) L.D.shares[c].waiting = waiting.data()[c];
     const std::int64_t* k = counters.data();
     const double* t = seconds.data();
-    L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], t[0], t[1], t[2]};
+    L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8], t[0], t[1], t[2]};
 }
 
 template <class T>
@@ -204,6 +235,22 @@ void bind_lasvm(nb::module_& m, const char* name) {
             },
             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
         .def(
+            "begin_pass",
+            [](L& self, const std::string& rule, Index pool_size, Flags seen) {
+                require(length(seen.shape(0)) == self.D.problems(), "one row of flags a problem");
+                self.begin_pass({rule_named(rule), pool_size}, seen.data(), length(seen.shape(1)));
+            },
+            nb::arg("rule"), nb::arg("pool_size"), nb::arg("seen").noconvert(),
+            nb::keep_alive<1, 4>())
+        .def(
+            "select",
+            [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
+                nb::gil_scoped_release released;
+                return self.select(batch.batch, order.data(), length(order.shape(0)), seconds);
+            },
+            nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
+        .def("end_pass", [](L& self) { self.end_pass(); })
+        .def(
             "finish",
             [](L& self, double tol, double seconds) {
                 nb::gil_scoped_release released;
@@ -224,6 +271,24 @@ void bind_lasvm(nb::module_& m, const char* name) {
             },
             nb::arg("batch"))
         .def(
+            "expansion",
+            [](const L& self, const BoundBatch& centres, Array2<double> coefficients,
+               const BoundBatch& batch) {
+                const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
+                require(coefficients.shape(0) == p &&
+                            length(coefficients.shape(1)) == rows_of(centres.batch.X),
+                        "coefficients must be problems x centres");
+                std::vector<double> out(n * p, 0.0);
+                {
+                    nb::gil_scoped_release released;
+                    self.add_expansion(centres.batch.X, coefficients.data(), batch.batch.X,
+                                       out.data());
+                }
+                return numpy(out.data(), {n, p});
+            },
+            nb::arg("centres"), nb::arg("coefficients").noconvert(), nb::arg("batch"))
+        .def("coefficients", &export_coefficients<T>)
+        .def(
             "check", [](L& self, double tolerance) { self.D.check(tolerance); },
             nb::arg("tolerance"))
         .def("regrade", [](L& self) { self.D.regrade(); })
@@ -240,6 +305,12 @@ void bind_lasvm(nb::module_& m, const char* name) {
              [](const L& self) {
                  std::vector<double> out;
                  for (const Share& share : self.D.shares) out.push_back(share.P.extremes.delta());
+                 return numpy(out);
+             })
+        .def("paired",
+             [](const L& self) {
+                 std::vector<std::uint8_t> out;
+                 for (const Share& share : self.D.shares) out.push_back(share.P.extremes.both());
                  return numpy(out);
              })
         .def("objective",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._feed import ArrayFeed, FullSearch, Passes, Source, SourceFeed
 from marginwise._input import (
     Float,
     Ints,
@@ -44,9 +45,11 @@ from marginwise._params import (
     threads,
     weights,
 )
+from marginwise._scores import Scores
 from marginwise.progress import Progress
 
 MOST_THREADS = 256
+SAMPLE = 2000  # rows of a source that settle gamma and precision
 SEEDS_PER_CLASS = 5  # examples of each class that open a fit
 Labels = NDArray[np.int32]
 
@@ -131,10 +134,69 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._seen = int(kept[-1]) + 1
             self._since_finish = 0
             rng = check_random_state(self.random_state)
-            orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
-            costs = weights * self._costs[labels]
-            self._stream(X, labels, costs, kept, orders, epochs=self.epochs, finish=self._finishes)
+            feed = ArrayFeed(self._labelled(X, labels, weights * self._costs[labels], kept), kept)
+            if self._selection == "random":
+                orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+                self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+            elif self.pool_size is None:
+                self._search(feed, X, labels)
+            else:
+                self._choose(feed, rng)
         return self
+
+    def learn_from(self, source: Source, classes: ArrayLike | None = None) -> Self:
+        """Learn from a source of examples, which is read a chunk at a time.
+
+        A new model learns as `fit` does; a model that exists goes on, and counts the rows as new
+        ones unless it was this method that it learned from before.
+
+        Parameters
+        ----------
+        source
+            ``len(source)`` rows; ``source.read(ids)`` returns features and labels of some of them.
+        classes
+            All labels that may come; by default ``source.classes``. A model that exists knows.
+        """
+        with _Undo(self):
+            check_params(self, self._rules)
+            if self._selection != "random" and self.pool_size is None:
+                raise ValueError(
+                    "pool_size=None searches all rows for each one that is learned, which needs "
+                    "them in memory: use fit, or a pool_size."
+                )
+            n = len(source)
+            if n == 0:
+                raise ValueError("the source is empty.")
+            rng = check_random_state(self.random_state)
+            if not hasattr(self, "_machine"):
+                named = getattr(source, "classes", None) if classes is None else classes
+                sample = np.sort(rng.permutation(n)[:SAMPLE]).astype(np.int64)
+                self._start(source.read(sample)[0], named)
+            else:
+                self._check_classes(classes, first=False)
+            self._seen = max(self._seen, n)
+            feed = SourceFeed(source, self._read_batch)
+            if self._selection == "random":
+                orders = (self._plain_order(n, rng) for _ in range(self.epochs))
+                self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+            else:
+                self._choose(feed, rng)
+        return self
+
+    def _read_batch(self, X: Any, y: Any, ids: Ints) -> Any:
+        """Check what a source returned for these ids."""
+        X, y = check_features(self, X, y, reset=False)
+        if X.shape[0] != len(ids):
+            raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
+        labels = self._encode(np.asarray(y))
+        return self._labelled(X, labels, self._costs[labels], ids)
+
+    def _start(self, X: Any, classes: ArrayLike | None) -> None:
+        """Settle classes, gamma and precision from unlabelled rows, before anything is learned."""
+        check_params(self, self._rules)
+        X, _ = check_features(self, X, reset=True)
+        self._check_classes(classes, first=True)
+        self._machine = self._make_machine(X, np.ones(X.shape[0]), streaming=False)
 
     def _check_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -194,8 +256,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if first:
                 self._machine = self._make_machine(X, weights[kept], streaming=True)
             self._seen += len(weights)
-            costs = weights[kept] * self._costs[labels]
-            self._stream(X, labels, costs, names, [np.arange(len(names), dtype=np.int64)])
+            self._learn_rows(X, labels, weights[kept] * self._costs[labels], names)
         return self
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
@@ -229,7 +290,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self
         with _Undo(self):
             self._seen = seen + n
-            self._stream(rows, labels, self._costs[labels], names, [names - seen])
+            self._learn_rows(rows, labels, self._costs[labels], names)
         return self
 
     def _finish_now(self) -> Self:
@@ -238,6 +299,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with Progress(0, self.verbose) as progress:
             self._finish(progress)
         return self
+
+    def _teach(self, X: Any, y: NDArray[Any], names: Ints | None) -> None:
+        """Learn rows that were checked before, with a model that exists."""
+        with _Undo(self):
+            if names is None:
+                names = np.arange(self._seen, self._seen + len(y), dtype=np.int64)
+            self._seen = max(self._seen, int(names.max()) + 1)
+            labels = np.array([self._index[label] for label in y.tolist()], dtype=np.int32)
+            self._learn_rows(X, labels, self._costs[labels], names)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -248,8 +318,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X, _ = check_features(self, X, reset=False)
-        scores = self._machine.decision(self._augmented(X, None))
+        scores = self._score(X)
         return scores[:, 0].copy() if scores.shape[1] == 1 else scores
+
+    def _score(self, X: Any) -> Float:
+        """Return f(x) of rows that were checked before, a column for each binary problem."""
+        return self._machine.decision(self._augmented(X, None))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row."""
@@ -298,9 +372,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def n_support_(self) -> NDArray[np.int32]:
         """Support vectors of each class."""
-        state, held = self._support()
-        counts = np.bincount(state["labels"][held], minlength=len(self.classes_))
-        return counts.astype(np.int32)
+        check_is_fitted(self)
+        _, labels, _ = self._machine.coefficients
+        return np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
 
     @property
     def stats_(self) -> dict[str, Any]:
@@ -361,6 +435,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _finishes(self) -> bool:
         """Whether `fit` ends with finishing."""
         return True
+
+    @property
+    def _selection(self) -> str:
+        """How `fit` chooses the rows to learn."""
+        return "random"
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -457,34 +536,86 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seeds[np.flatnonzero(labels[order] == label)[:SEEDS_PER_CLASS]] = True
         return np.concatenate([order[seeds], order[~seeds]]).astype(np.int64)
 
+    def _plain_order(self, n: int, rng: np.random.RandomState) -> Ints:
+        order = rng.permutation(n) if self.shuffle else np.arange(n)
+        return order.astype(np.int64)
+
+    def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
+        """Return rows as a batch of the core."""
+        check_range(self._machine.plan, X)
+        batch = self._machine.batch(self._augmented(X, names))
+        batch.label(labels, np.ascontiguousarray(costs), names)
+        return batch
+
+    def _learn_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
+        """Learn all rows in the order given."""
+        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
+        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
+
     def _stream(
         self,
-        X: Any,
-        labels: Labels,
-        costs: Float,
-        names: Ints,
+        feed: ArrayFeed | SourceFeed,
         orders: Iterable[Ints],
         *,
         epochs: int = 1,
         finish: bool = False,
     ) -> None:
         """Learn rows in the given orders, finishing after each where asked."""
-        machine = self._machine
-        check_range(machine.plan, X)
-        batch = machine.batch(self._augmented(X, names))
-        batch.label(labels, np.ascontiguousarray(costs), names)
-        with Progress(len(names) * epochs, self.verbose) as progress:
+        with Progress(len(feed.ids) * epochs, self.verbose) as progress:
             for order in orders:
-                self._run(batch, order, progress)
+                self._run(self._machine.learn, feed, order, progress)
                 if finish:
                     self._finish(progress)
 
-    def _run(self, batch: Any, order: Ints, progress: Progress) -> None:
+    def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
+        """Make passes over the rows, learning those that selection chooses."""
+        machine = self._machine
+        passes = Passes(feed.ids, machine.plan.problems, self.epochs)
+        with Progress(len(feed.ids) * self.epochs, self.verbose) as progress:
+            done = False
+            while not done:
+                left = passes.left()
+                order = left[self._plain_order(len(left), rng)].astype(np.int64)
+                machine.begin_pass(self._selection, self.pool_size, passes.seen)
+                self._run(machine.select, feed, order, progress)
+                machine.end_pass()
+                if self._finishes:
+                    self._finish(progress)
+                stats = machine.stats
+                done = passes.done(stats["chosen"], stats["process"])
+
+    def _search(self, feed: ArrayFeed, X: Any, labels: Labels) -> None:
+        """Learn, again and again, the best of all rows, until none is left that would matter."""
+        machine = self._machine
+        rows = self._augmented(X, feed.ids)
+
+        def find(ids: Ints) -> Any:
+            return None if machine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
+
+        scores = Scores(machine, rows, find)
+        search = FullSearch(self._selection, machine.signs(labels))
+        seen = np.zeros((machine.plan.problems, self._seen), dtype=np.uint8)
+        machine.begin_pass("active", 1, seen)  # pools of the one row that was found
+        with Progress(len(feed.ids), self.verbose) as progress:
+            for row in search.rows(scores.values, lambda: machine.deltas):
+                self._run(machine.select, feed, np.array([row], dtype=np.int64), progress)
+            machine.end_pass()
+            if self._finishes:
+                self._finish(progress)
+
+    def _run(
+        self,
+        learn: Callable[[Any, Ints], Iterator[int]],
+        feed: ArrayFeed | SourceFeed,
+        order: Ints,
+        progress: Progress,
+    ) -> None:
         """Learn rows in one order, finishing after every `finish_every` of them."""
         machine = self._machine
         for part in self._parts(order):
-            for learned in machine.learn(batch, part):
-                progress.learned(learned, machine.size, machine.delta)
+            for batch, rows in feed.cuts(part):
+                for learned in learn(batch, rows):
+                    progress.learned(learned, machine.size, machine.delta)
             self._since_finish += len(part)
             if self.finish_every is not None and self._since_finish >= self.finish_every:
                 self._finish(progress)

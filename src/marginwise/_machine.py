@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from marginwise._core import Batch, Kernel, Lasvm32, Lasvm64, LasvmSettings, cpu
 from marginwise._input import Float, Ints, batch_of
@@ -30,7 +31,10 @@ COUNTERS = (
     "removed",
     "cache_hits",
     "cache_misses",
+    "sampled",
+    "chosen",
 )
+EARLY_COUNTERS = 7  # states of 0.1.0 and before end there
 PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
 
 
@@ -141,6 +145,7 @@ class Machine:
         self.function = function
         self.threads = threads
         self._core = self._build()
+        self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
     def _build(self) -> Lasvm32 | Lasvm64:
         plan = self.plan
@@ -183,6 +188,26 @@ class Machine:
             done += step
             yield step
 
+    def begin_pass(self, rule: str, pool_size: int, seen: NDArray[np.uint8]) -> None:
+        """Start a pass of `select`; ``seen[c, id]`` tells what problem c has learned."""
+        self._pass = rule, pool_size, seen
+        self._core.begin_pass(*self._pass)
+
+    def end_pass(self) -> None:
+        """Learn the best of pools that the pass left incomplete."""
+        self._core.end_pass()
+        self._pass = None
+
+    def select(self, batch: Batch, order: Ints) -> Iterator[int]:
+        """Look at rows of a labelled batch in order, learning those chosen; yield as `learn`."""
+        done = 0
+        while done < len(order):
+            step = self._core.select(batch, order[done:], SLICE_SECONDS)
+            if self._core.beyond:
+                self._to_double()
+            done += step
+            yield step
+
     def learn_now(self, batch: Batch, rows: int) -> None:
         """Learn all rows of a labelled batch in their order."""
         done = 0
@@ -209,9 +234,24 @@ class Machine:
         self.plan.double = True
         self._restore(state)
         self._core.regrade()
+        if self._pass is not None:
+            self._core.begin_pass(*self._pass)
 
     def decision(self, X: Any) -> Float:
-        return self._core.decision(self.batch(X))
+        return self.decide(self.batch(X))
+
+    def decide(self, batch: Batch) -> Float:
+        return self._core.decision(batch)
+
+    def expansion(self, centres: Any, coefficients: Float, batch: Batch) -> Float:
+        """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
+        return self._core.expansion(self.batch(centres), coefficients, batch)
+
+    @property
+    def coefficients(self) -> tuple[Ints, NDArray[np.int32], Float]:
+        """Ids, classes and coefficients (problem by problem) of the support vectors."""
+        ids, labels, alpha = self._core.coefficients()
+        return ids, labels, alpha
 
     def state(self) -> dict[str, Any]:
         """Return the blueprint and all arrays: enough to go on as if never stopped."""
@@ -234,9 +274,11 @@ class Machine:
         else:
             batch = Batch(values)
         batch.label(state["labels"], state["costs"], state["ids"])
-        names = ("alpha", "g", "rank", "waiting", "counters", "seconds")
+        counters = np.zeros(len(COUNTERS), dtype=np.int64)
+        counters[: len(state["counters"])] = state["counters"]
+        alpha, g, rank = (state[name] for name in ("alpha", "g", "rank"))
         core = self._build()
-        core.restore(batch, *(state[name] for name in names))
+        core.restore(batch, alpha, g, rank, state["waiting"], counters, state["seconds"])
         self._core = core
 
     def copy(self) -> Machine:
@@ -253,6 +295,17 @@ class Machine:
     @property
     def delta(self) -> float:
         return float(np.max(self._core.delta()))
+
+    @property
+    def deltas(self) -> Float:
+        """δ of each problem; minus infinity where it holds no pair of examples to move."""
+        return np.where(self._core.paired(), self._core.delta(), -np.inf)
+
+    def signs(self, labels: NDArray[np.int32]) -> Float:
+        """Return labels as +1 and -1, a column for each problem."""
+        problems = self.plan.problems
+        positive = np.ones(1) if problems == 1 else np.arange(problems)
+        return np.where(labels[:, None] == positive, 1.0, -1.0)
 
     @property
     def bias(self) -> Float:

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._kernel import NATIVE
-from marginwise._machine import COUNTERS, PHASES, SINGLE_LIMIT, Blueprint, check_range
+from marginwise._machine import (
+    COUNTERS,
+    EARLY_COUNTERS,
+    PHASES,
+    SINGLE_LIMIT,
+    Blueprint,
+    check_range,
+)
 from marginwise._params import (
     Rule,
     boolean,
@@ -228,13 +235,15 @@ def _check_plan(plan: Any, state: State) -> None:
 def _sizes(machine: State, plan: State) -> dict[str, Any]:
     """Return how many there are of everything that arrays may have along a side."""
     members = machine["ids"].shape[0]
+    counters = machine["counters"]
+    early = isinstance(counters, np.ndarray) and counters.shape == (EARLY_COUNTERS,)
     return {
         "members": members,
         "members + 1": members + 1,
         "problems": plan["problems"],
         "features": plan["features"],
         "entries": machine["data"].shape[0] if plan["sparse"] else 0,
-        "counters": len(COUNTERS),
+        "counters": EARLY_COUNTERS if early else len(COUNTERS),
         "phases": len(PHASES),
         "real": "float64" if plan["double"] else "float32",
     }

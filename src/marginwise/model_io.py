@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     path
         Where to; the usual suffix is ``.mwz``.
     """
-    members = _describe(model)
+    replace_file(path, _describe(model))
+
+
+def replace_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:
+    """Write an archive beside a file and put it in its place only when it is complete."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{secrets.token_hex(8)}.mwz.tmp")
     try:
@@ -89,9 +93,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         If there is no such file, or it cannot be read.
     """
+    return guarded(path, _restore)
+
+
+def guarded(path: str | os.PathLike[str], restore: Callable[[bytes], Any]) -> Any:
+    """Return what is made of a file's content; whatever goes wrong is a ModelFileError."""
     data = Path(path).read_bytes()
     try:
-        return _restore(data)
+        return restore(data)
     except Exception as error:
         reason = str(error).rstrip(".")
         if type(error) is not ValueError:
@@ -110,10 +119,19 @@ def _describe(model: Any) -> dict[str, list[Part]]:
             "code. Use kernel='precomputed', or pickle the model."
         )
     state = model.__getstate__()
+    members = pack(name, state)
+    try:
+        ESTIMATORS[name][1](type(model), state)
+    except ValueError as error:
+        raise ValueError(f"this {name} cannot be saved: {error}.") from error
+    return members
+
+
+def pack(name: str, state: Mapping[str, Any]) -> dict[str, list[Part]]:
+    """Return the members of a file that holds the state of a `name`."""
     arrays: dict[str, Any] = {}
     try:
         encoded = {key: encode(value, key, arrays) for key, value in state.items()}
-        ESTIMATORS[name][1](type(model), state)
     except ValueError as error:
         raise ValueError(f"this {name} cannot be saved: {error}.") from error
     members = {f"{key}.npy": write_npy(array) for key, array in arrays.items()}
@@ -132,8 +150,18 @@ def _describe(model: Any) -> dict[str, list[Part]]:
 
 def _restore(data: bytes) -> Any:
     """Return the model in a file's content; raise ValueError, or anything, if there is none."""
+    name, state = unpack(data, ESTIMATORS)
+    kind = _class_named(name)
+    ESTIMATORS[name][1](kind, state)
+    model = kind.__new__(kind)
+    model.__setstate__(state)
+    return model
+
+
+def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    """Return what `pack` was given, if it is one of the known names; its values are unchecked."""
     members = read_members(data)
-    document = _read_document(members)
+    document = _read_document(members, tuple(known))
     parts = {name: [content] for name, content in members.items()}
     if _digest(document, parts) != document["sha256"]:
         raise ValueError("its content does not have the checksum that it was saved with")
@@ -141,14 +169,10 @@ def _restore(data: bytes) -> Any:
     state = {key: decode(value, arrays) for key, value in document["state"].items()}
     if arrays:
         raise ValueError(f"unexpected member {min(arrays)}.npy")
-    kind = _class_named(document["class"])
-    ESTIMATORS[document["class"]][1](kind, state)
-    model = kind.__new__(kind)
-    model.__setstate__(state)
-    return model
+    return document["class"], state
 
 
-def _read_document(members: dict[str, memoryview]) -> dict[str, Any]:
+def _read_document(members: dict[str, memoryview], known: Sequence[str]) -> dict[str, Any]:
     """Take the JSON out of the members, and check its outline and version."""
     if DOCUMENT not in members:
         raise ValueError(f"there is no {DOCUMENT} in it")
@@ -161,9 +185,9 @@ def _read_document(members: dict[str, memoryview]) -> dict[str, Any]:
     _check_format(document["format"], document.get("marginwise"))
     if document.keys() != KEYS or not isinstance(document["state"], dict):
         raise ValueError(f"{DOCUMENT} does not have the keys {', '.join(sorted(KEYS))}")
-    if not isinstance(document["class"], str) or document["class"] not in ESTIMATORS:
-        known = ", ".join(ESTIMATORS)
-        raise ValueError(f"it holds a {document['class']!r:.40}, not one of {known}")
+    if not isinstance(document["class"], str) or document["class"] not in known:
+        listed = ", ".join(known)
+        raise ValueError(f"it holds a {document['class']!r:.40}, not one of {listed}")
     return document
 
 
@@ -186,6 +210,13 @@ def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) 
         for part in members[name]:
             digest.update(part)
     return digest.hexdigest()
+
+
+def estimator_class(name: str) -> Any:
+    """Return the class of an estimator that has files."""
+    if name not in ESTIMATORS:
+        raise ValueError(f"it holds a {name!r:.40}, not one of {', '.join(ESTIMATORS)}")
+    return _class_named(name)
 
 
 def _class_named(name: str) -> Any:

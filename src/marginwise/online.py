@@ -73,9 +73,15 @@ class OnlineSVC(KernelClassifier):
     epochs
         Passes of `fit` over the rows. One is nearly as accurate as many.
     selection
-        How `fit` picks the next row: "random" takes them all, in random order.
+        Which rows `fit` learns. "random" learns them all, in random order. The others sample a few
+        that are unseen and learn the best of them: "gradient" the most misclassified, "active" the
+        nearest to the boundary, "autoactive" the nearest too, of as many as bring five within the
+        margin, 100 at most. The last two look at no label before they have chosen; they give
+        smaller models, and are not misled by wrong labels far from the boundary. A pass looks at
+        each row once, and a model learns 1,000 rows at least while any are left in its margin.
     pool_size
-        Rows that a selection other than "random" chooses among.
+        Rows that "gradient" and "active" choose among; None looks at all rows each time, until
+        none is left in the margin.
     reprocess
         Optimisation steps after a row is taken in: a number, or "gap" for as many as bring the
         duality gap over the examples held within its target [ertekin2011]. More make each row
@@ -124,7 +130,7 @@ class OnlineSVC(KernelClassifier):
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelClassifier._rules,
         "epochs": integer(1),
-        "selection": one_of("random"),
+        "selection": one_of("random", "gradient", "active", "autoactive"),
         "pool_size": either(none(), integer(1)),
         "reprocess": either(integer(0), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
@@ -146,7 +152,7 @@ class OnlineSVC(KernelClassifier):
         coef0: float = 0.0,
         tol: float = 1e-3,
         epochs: int = 1,
-        selection: Literal["random"] = "random",
+        selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
         reprocess: int | Literal["gap"] = 1,
         reprocess_when: Literal["processed", "each"] = "processed",
@@ -184,6 +190,10 @@ class OnlineSVC(KernelClassifier):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
         return {**super().get_params(deep), "finish": self.__dict__["finish"]}
+
+    @property
+    def _selection(self) -> str:
+        return str(self.selection)
 
     @property
     def _finishes(self) -> bool:

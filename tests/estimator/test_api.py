@@ -565,6 +565,7 @@ def run(body: str, *arguments: str) -> tuple[str, str]:
 
 
 INTERRUPTED = """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     X = rng.normal(size=(3000, 20))
     y = (rng.random(3000) < 0.5).astype(int)
     model = OnlineSVC(C=1e4, gamma=0.01, n_jobs={n_jobs}, random_state=0)

@@ -12,6 +12,8 @@ struct Batch {
     const std::int32_t* label = nullptr;
     const double* cost = nullptr;
     const std::int64_t* ids = nullptr;
+
+    Example example(std::int64_t row) const { return {ids[row], label[row], cost[row]}; }
 };
 
 template <class T>
@@ -25,6 +27,7 @@ struct Block {
 
     Index size() const { return rows.n; }
     float* row(Index r) { return values.data() + r * stride; }
+    const float* row(Index r) const { return values.data() + r * stride; }
 
     // How many examples to look ahead: enough for the tiles to be reused, few enough for the
     // values to stay small. The model does not depend on it.
@@ -33,15 +36,21 @@ struct Block {
         return std::clamp<Index>(kBytes / (4 * std::max<Index>(members, 1)), 64, 256);
     }
 
+    // Takes rows order[0..n) of the batch; `room` is for the members that may be met, those that
+    // will be inserted meanwhile included.
     void read(const Batch& batch, const std::int64_t* order, Index n, const Origin& origin,
-              Index members) {
+              Index room) {
         source.assign(order, order + n);
         rows.read(batch.X, order, n, origin);
-        // Room for all that may be inserted while this block and the one before it are learned;
-        // an odd number of cache lines, so that rows do not fall on each other in the cache.
-        stride = padded(members + 2 * rows_for(members) + kLanes) + 16;
-        if (count(values) < n * stride) values.resize(usize(n * stride), 0.0f);
         valid.assign(usize(n), 0);
+        set_room(room);
+    }
+
+    // Makes room for that many members; values of all rows but the first are lost.
+    void set_room(Index room) {
+        // An odd number of cache lines, so that rows do not fall on each other in the cache.
+        stride = padded(room + kLanes) + 16;
+        if (count(values) < size() * stride) values.resize(usize(size() * stride), 0.0f);
     }
 
     // How many rows come before the first with |x|^2 > limit.

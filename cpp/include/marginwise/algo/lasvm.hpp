@@ -17,6 +17,7 @@
 #include "marginwise/block.hpp"
 #include "marginwise/decision.hpp"
 #include "marginwise/gap.hpp"
+#include "marginwise/select.hpp"
 
 namespace marginwise {
 
@@ -48,6 +49,17 @@ class Lasvm {
     // sequence of examples alone, not on how it is cut into calls.
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds);
 
+    // Starts a pass in which the best of each pool is learned and the others are left alone.
+    // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
+    // set for those learned now, and must outlive the pass.
+    void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples);
+
+    // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
+    Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds);
+
+    // Learns the best of pools that are not complete.
+    void end_pass();
+
     // Repeats REPROCESS until delta <= tau, or until `seconds` have passed; tells whether it is
     // done. Then the members that no problem needs are removed. Unless it is done, the state is not
     // to be looked at before finish() is called again or settle().
@@ -59,13 +71,19 @@ class Lasvm {
     // out[r * problems + c] = f_c(x_r), for all rows of X.
     void decision(const Matrix& X, double* out) const {
         require_width(X);
-        decide(D, origin_, D.kernel.is_callable() ? 1 : settings_.threads, X, out);
+        decide(D, origin_, threads(), X, out);
     }
+
+    // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for all rows
+    // of X: how decision values change with the coefficients of some examples.
+    void add_expansion(const Matrix& centres, const double* coefficients, const Matrix& X,
+                       double* out) const;
 
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }
 
   private:
+    Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
     void require_width(const Matrix& X) const {
         if (cols_of(X) != D.members.features())
             throw std::invalid_argument("rows are not as wide as the members");
@@ -74,13 +92,26 @@ class Lasvm {
     bool reprocess(Index c);
     void evict(Index c);
     void by_gap(Index c, double target);
-    void learn_example(const Example& k, Block<T>& block, Index r);
+    void complete(Block<T>& block, Index r);
+    void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s);
+    void learn_example(const Example& example, Block<T>& block, Index r);
+    void look_at(const Batch& batch, Block<T>& block, Index r);
+    void learn_best(Index c);
+    void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
+    Keep compact();
+    Index room(Index rows) const;
+    template <class Use>
+    Index walk(const Batch& batch, const std::int64_t* order, Index n, double seconds, Use use);
 
     LasvmSettings settings_;
     Origin origin_;
     Block<T> blocks_[2];
     bool beyond_ = false;
     std::unique_ptr<Finishing<T>> finishing_;
+    Choice choice_;
+    std::vector<Pool<T>> pools_;  // one a problem, during a pass
+    std::uint8_t* seen_ = nullptr;
+    Index examples_ = 0;
 };
 
 // LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
@@ -153,46 +184,142 @@ void Lasvm<T>::by_gap(Index c, double target) {
     }
 }
 
+// Brings the kernel values of row r up to the members taken in since they were computed.
+template <class T>
+void Lasvm<T>::complete(Block<T>& block, Index r) {
+    if (block.valid[usize(r)] >= D.size()) return;
+    D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+    block.valid[usize(r)] = D.size();
+}
+
+// PROCESS and what follows it, in one problem. `s` as in process().
+template <class T>
+void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
+    const bool gaps = settings_.reprocess == kByGap;
+    const double target = gaps ? gap_target(D.problem(c)) : 0.0;
+    const bool processed = process(c, example, block, r, s);
+    if (!processed && !settings_.reprocess_each) return;
+    if (gaps) by_gap(c, std::max(example.cost, target));
+    for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {
+    }
+    if (settings_.delta_max >= 0)
+        while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {
+        }
+    D.tidy(c);
+}
+
 template <class T>
 void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
     Index s = D.members.find(example.id);
-    if (block.valid[usize(r)] < D.size()) {
-        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
-        block.valid[usize(r)] = D.size();
-    }
+    complete(block, r);
     if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
-    const bool gaps = settings_.reprocess == kByGap;
+    for (Index c = 0; c < D.problems(); ++c) learn_in(c, example, block, r, s);
+}
+
+// An example is offered to the pool of each problem that has not learned it. A problem that cannot
+// judge examples yet, because no pair exists in it, learns them as they come.
+template <class T>
+void Lasvm<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
+    const Example example = batch.example(block.source[usize(r)]);
+    complete(block, r);
+    ++D.stats.sampled;
     for (Index c = 0; c < D.problems(); ++c) {
-        const double target = gaps ? gap_target(D.problem(c)) : 0.0;
-        const bool processed = process(c, example, block, r, s);
-        if (!processed && !settings_.reprocess_each) continue;
-        if (gaps) by_gap(c, std::max(example.cost, target));
-        for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {
+        if (seen_[c * examples_ + example.id]) continue;
+        const Share& S = D.shares[usize(c)];
+        if (!S.P.extremes.both()) {
+            Index s = D.members.find(example.id);
+            complete(block, r);
+            learn_in(c, example, block, r, s);
+            mark_seen(c, example.id);
+            ++D.stats.chosen;
+            continue;
         }
-        if (settings_.delta_max >= 0)
-            while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {
-            }
-        D.tidy(c);
+        const double f = table().dot(S.weight.data(), block.row(r), count(S.weight)) + S.P.bias();
+        const bool inside = std::abs(f) < 1 + S.P.extremes.delta() / 2;
+        Pool<T>& pool = pools_[usize(c)];
+        if (pool.sample(choice_.score(D.sign(c, example.label), f), inside))
+            pool.keep(batch, block, r, origin_);
+        if (pool.complete(choice_)) learn_best(c);
     }
 }
 
 template <class T>
+void Lasvm<T>::learn_best(Index c) {
+    Pool<T>& pool = pools_[usize(c)];
+    pool.clear();
+    Index s = D.members.find(pool.example.id);
+    pool.best.set_room(D.size());
+    complete(pool.best, 0);
+    learn_in(c, pool.example, pool.best, 0, s);
+    mark_seen(c, pool.example.id);
+    ++D.stats.chosen;
+}
+
+template <class T>
+void Lasvm<T>::begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) {
+    choice_ = choice;
+    seen_ = seen;
+    examples_ = examples;
+    pools_ = std::vector<Pool<T>>(usize(D.problems()));
+}
+
+template <class T>
+void Lasvm<T>::end_pass() {
+    for (Index c = 0; c < count(pools_); ++c)
+        if (!pools_[usize(c)].empty()) learn_best(c);
+    pools_.clear();
+    seen_ = nullptr;
+}
+
+template <class T>
 Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    return walk(batch, order, n, seconds, [&](Block<T>& block, Index r) {
+        learn_example(batch.example(block.source[usize(r)]), block, r);
+    });
+}
+
+template <class T>
+Index Lasvm<T>::select(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    return walk(batch, order, n, seconds,
+                [&](Block<T>& block, Index r) { look_at(batch, block, r); });
+}
+
+template <class T>
+Keep Lasvm<T>::compact() {
+    const Keep keep = D.compact();
+    for (Pool<T>& pool : pools_) pool.best.compact(keep, 0);
+    return keep;
+}
+
+// How many members there may be after `rows` more examples. A problem takes in one for each pool it
+// completes, and the first of these may have begun before.
+template <class T>
+Index Lasvm<T>::room(Index rows) const {
+    const Index picks = pools_.empty() ? 0 : D.problems() * (1 + rows / choice_.least());
+    return D.size() + rows + picks;
+}
+
+// Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead.
+template <class T>
+template <class Use>
+Index Lasvm<T>::walk(const Batch& batch, const std::int64_t* order, Index n, double seconds,
+                     Use use) {
     require_width(batch.X);
     const Stopwatch whole(D.stats.learn_seconds);
     const Deadline deadline(seconds);
-    Crew crew(D.kernel.is_callable() ? 1 : settings_.threads);
+    Crew crew(threads());
     BlockProduct<T> product(D, crew);
     Index read = 0, learned = 0;
     beyond_ = false;
     const auto read_next = [&](Block<T>& block) {
         const Index rows = std::min(n - read, Block<T>::rows_for(D.size()));
-        block.read(batch, order + read, rows, origin_, D.size());
+        const Index most = room(2 * Block<T>::rows_for(D.size()));  // the block under way, and this
+        block.read(batch, order + read, rows, origin_, most);
         const Index within = block.rows_within(settings_.norm_limit);
         if (within < rows) {
             beyond_ = true;
             n = read + within;
-            block.read(batch, order + read, within, origin_, D.size());
+            block.read(batch, order + read, within, origin_, most);
         }
         read += within;
     };
@@ -210,12 +337,11 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
             product.start(*next);
         }
         for (Index r = 0; r < now->size(); ++r) {
-            const std::int64_t row = now->source[usize(r)];
-            learn_example({batch.ids[row], batch.label[row], batch.cost[row]}, *now, r);
+            use(*now, r);
             ++learned;
             if (!D.wants_compaction()) continue;
             product.wait();
-            const Keep keep = D.compact();
+            const Keep keep = compact();
             now->compact(keep, r + 1);
             if (more) next->compact(keep, 0);
         }
@@ -223,6 +349,28 @@ Index Lasvm<T>::learn(const Batch& batch, const std::int64_t* order, Index n, do
         for (Share& share : D.shares) share.tend_rows();
         std::swap(now, next);
     }
+}
+
+template <class T>
+void Lasvm<T>::add_expansion(const Matrix& centres, const double* coefficients, const Matrix& X,
+                             double* out) const {
+    require_width(centres);
+    require_width(X);
+    const Index n = rows_of(centres);
+    Members<T> members(D.members.features(), D.members.sparse());
+    Rows<T> row;
+    for (std::int64_t m = 0; m < n; ++m) {
+        row.read(centres, &m, 1, origin_);
+        members.append(row, 0, m);
+    }
+    std::vector<Array<double>> weights;
+    for (Index c = 0; c < D.problems(); ++c) {
+        weights.emplace_back(coefficients + c * n, coefficients + (c + 1) * n);
+        weights.back().resize(usize(padded(n)), 0.0);
+    }
+    std::vector<const double*> weight;
+    for (const Array<double>& w : weights) weight.push_back(w.data());
+    expand(D.kernel, members, weight, origin_, threads(), X, out);
 }
 
 template <class T>
@@ -236,7 +384,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
         if (D.problems() > 1) D.shares[usize(c)].compact();
     }
     finishing_.reset();
-    if (D.dead > 0) D.compact();
+    if (D.dead > 0) compact();
     return true;
 }
 

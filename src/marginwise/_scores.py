@@ -1,0 +1,73 @@
+"""Decision values of many rows, kept up to date while a model learns.
+
+After one example few coefficients have changed. The values of a pool are then corrected by the
+kernel values of those few with all rows, instead of being computed anew from all support vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from marginwise._input import Float, Ints
+from marginwise._machine import Machine
+
+TILE = 64  # members that the core multiplies at a time, however few are given
+
+
+class Scores:
+    """Decision values of the rows of a pool under a model that goes on learning.
+
+    Parameters
+    ----------
+    machine
+        The model.
+    X
+        The rows, checked.
+    find
+        Returns the features of members by their ids, or None where it does not know one of them.
+    """
+
+    def __init__(self, machine: Machine, X: Any, find: Callable[[Ints], Any | None]) -> None:
+        self._machine = machine
+        self._batch = machine.batch(X)
+        self._find = find
+        self._ids: Ints = np.empty(0, dtype=np.int64)
+        self._alpha: Float = np.empty((machine.plan.problems, 0))
+        self._sums: Float | None = None
+        self.recomputed = 0  # how often all was computed anew
+
+    def values(self) -> Float:
+        """Return f(x) of all rows, a column for each binary problem."""
+        machine = self._machine
+        ids, _, alpha = machine.coefficients
+        changed, change = self._difference(ids, alpha)
+        limit = max(TILE, len(ids) // 2)
+        centres = self._find(changed) if 0 < len(changed) <= limit else None
+        if self._sums is None or (len(changed) and centres is None):
+            self._sums = machine.decide(self._batch) - machine.bias
+            self.recomputed += 1
+        elif centres is not None:
+            self._sums += machine.expansion(centres, change, self._batch)
+        self._ids, self._alpha = ids, alpha
+        return self._sums + machine.bias
+
+    def _difference(self, ids: Ints, alpha: Float) -> tuple[Ints, Float]:
+        """Return the ids whose coefficients differ from those of the last call, and by what."""
+        every = np.union1d(self._ids, ids)
+        change = np.zeros((alpha.shape[0], len(every)))
+        change[:, np.searchsorted(every, ids)] = alpha
+        change[:, np.searchsorted(every, self._ids)] -= self._alpha
+        moved = change.any(axis=0)
+        return every[moved], np.ascontiguousarray(change[:, moved])
+
+    def state(self) -> dict[str, Any] | None:
+        """Return what a copy needs to give the same values to the last bit."""
+        if self._sums is None:
+            return None
+        return {"ids": self._ids, "alpha": self._alpha, "sums": self._sums}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._ids, self._alpha, self._sums = state["ids"], state["alpha"], state["sums"].copy()
