@@ -1,0 +1,29 @@
+"""Active learning: ask for the labels that matter, and know when to stop."""
+
+from marginwise.active.learner import STRATEGIES, ActiveLearner, Verdict
+from marginwise.active.scores import closeness, pool_size_for
+from marginwise.active.stopping import (
+    AllOf,
+    AnyOf,
+    MarginExhausted,
+    MaxLabels,
+    StoppingRule,
+    SupportVectorPlateau,
+)
+from marginwise.active.stream import BudgetRule, MarginRule
+
+__all__ = [
+    "STRATEGIES",
+    "ActiveLearner",
+    "AllOf",
+    "AnyOf",
+    "BudgetRule",
+    "MarginExhausted",
+    "MarginRule",
+    "MaxLabels",
+    "StoppingRule",
+    "SupportVectorPlateau",
+    "Verdict",
+    "closeness",
+    "pool_size_for",
+]

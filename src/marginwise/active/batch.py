@@ -1,0 +1,63 @@
+"""Several questions at once, none of them a near-duplicate of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from marginwise._input import Float, Ints
+
+NEAR = 0.1  # of the median distance between candidates; two rows nearer than that are as one
+
+
+def different_rows(X: Any, n: int) -> Ints:
+    """Return the first n rows of X of which no two are near-duplicates; fewer if there are fewer.
+
+    Parameters
+    ----------
+    X
+        Candidates, the best first.
+    n
+        How many are wanted.
+    """
+    chosen: list[int] = []
+    squares = _squares(X)
+    limit = _limit(X, squares)
+    nearest = np.full(X.shape[0], np.inf)
+    for row in range(X.shape[0]):
+        if len(chosen) == n:
+            break
+        if nearest[row] <= limit:
+            continue
+        chosen.append(row)
+        nearest = np.minimum(nearest, _distances(X, row, squares))
+    return np.array(chosen, dtype=np.int64)
+
+
+def _squares(X: Any) -> Float:
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares, dtype=np.float64).ravel()
+
+
+def _distances(X: Any, row: int, squares: Float) -> Float:
+    """Return squared distances of all rows to one of them."""
+    if not sp.issparse(X):
+        away = X - X[row]
+        found: Float = np.einsum("ij,ij->i", away, away, dtype=np.float64)
+        return found
+    products = np.asarray((X @ X[[row]].T).todense(), dtype=np.float64).ravel()
+    distances: NDArray[np.float64] = np.maximum(squares + squares[row] - 2 * products, 0.0)
+    # What rounding leaves of equal rows is no distance.
+    return np.where(distances <= 1e-12 * (squares + squares[row]), 0.0, distances)
+
+
+def _limit(X: Any, squares: Float) -> float:
+    """Return the squared distance up to which two rows are near-duplicates."""
+    n = X.shape[0]
+    probes = np.unique(np.linspace(0, n - 1, min(n, 16)).astype(int))
+    distances = np.concatenate([_distances(X, row, squares) for row in probes.tolist()])
+    distances = distances[distances > 0]
+    return float(NEAR**2 * np.median(distances)) if len(distances) else 0.0

@@ -1,0 +1,213 @@
+"""Files of active learners: the log of answers and what else cannot be had from it.
+
+A learner is loaded by going through its log again, which gives the same model. The scores of the
+whole pool are kept besides: they are sums whose last bits depend on when they were asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from marginwise._params import check_params
+from marginwise.active.learner import STRATEGIES, ActiveLearner, Event
+from marginwise.active.models import OwnModel, is_fitted
+from marginwise.active.stopping import RULES, StoppingRule
+from marginwise.model_io import (
+    ESTIMATORS,
+    estimator_class,
+    guarded,
+    pack,
+    replace_file,
+    unpack,
+)
+
+NAME = "ActiveLearner"
+KINDS = ("teach", "skip", "finish")
+KEYS = {
+    "estimator",
+    "parameters",
+    "pool",
+    "strategy",
+    "pool_size",
+    "stop",
+    "classes",
+    "noted",
+    "seed",
+    "verbose",
+    "log",
+    "asked",
+    "seconds",
+    "scores",
+}
+
+
+def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
+    """Write a learner to a file."""
+    given = learner._model.given
+    named = type(given).__name__ in ESTIMATORS and not is_fitted(given)
+    if named and callable(given.kernel):
+        named = False
+    model = learner._model
+    state = {
+        "estimator": type(given).__name__ if named else None,
+        "parameters": given.get_params(deep=False) if named else None,
+        "pool": learner._pool.fingerprint(),
+        "strategy": None if callable(learner.strategy) else learner.strategy,
+        "pool_size": learner.pool_size,
+        "stop": _rule_as_dict(learner.stop),
+        "classes": learner._given,
+        "noted": None if learner._noted is None else learner._noted.tolist(),
+        "seed": learner._seed,
+        "verbose": learner.verbose,
+        "log": _log_as_dict(learner._log),
+        "asked": _asked_as_dict(learner._scores_asked),
+        "seconds": np.array([step["seconds"] for step in learner.history_], dtype=np.float64),
+        "scores": model.kept_state if isinstance(model, OwnModel) else None,
+    }
+    replace_file(path, pack(NAME, state))
+
+
+def load_learner(
+    kind: type[ActiveLearner], path: Any, X_pool: Any, estimator: Any, strategy: Any
+) -> ActiveLearner:
+    """Read a learner from a file."""
+    learner: ActiveLearner = guarded(
+        path, lambda data: _restored(kind, data, X_pool, estimator, strategy)
+    )
+    return learner
+
+
+def _restored(
+    kind: type[ActiveLearner], data: bytes, X_pool: Any, estimator: Any, strategy: Any
+) -> ActiveLearner:
+    _, state = unpack(data, [NAME])
+    if state.keys() != KEYS:
+        odd = min(set(state) ^ KEYS)
+        raise ValueError(f"its parts are not those expected: {odd!r:.40}")
+    if strategy is None and state["strategy"] not in STRATEGIES:
+        raise ValueError("its strategy is a function, which files do not hold: give it by strategy")
+    learner = kind(
+        _estimator(state, estimator),
+        X_pool,
+        strategy=state["strategy"] if strategy is None else strategy,
+        pool_size=state["pool_size"],
+        stop=_rule_from_dict(state["stop"]),
+        classes=state["classes"],
+        y_pool=state["noted"],
+        verbose=state["verbose"],
+    )
+    if learner._pool.fingerprint() != state["pool"]:
+        raise ValueError("it belongs to another pool of rows than the one given")
+    _go_through(learner, state)
+    return learner
+
+
+def _estimator(state: dict[str, Any], given: Any) -> Any:
+    if state["estimator"] is None or given is not None:
+        if given is None:
+            raise ValueError(
+                "its estimator is not an unfitted one of marginwise, and files hold no foreign "
+                "code: give it by estimator"
+            )
+        return given
+    found = estimator_class(state["estimator"])(**state["parameters"])
+    check_params(found, found._rules)
+    return found
+
+
+def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
+    """Do all that the log says, and put back what does not follow from it."""
+    learner._seed = _natural(state["seed"])
+    learner._scores_asked = _asked_from_dict(state["asked"])
+    for event in _log_from_dict(state["log"]):
+        if event.kind == "teach":
+            learner.teach(event.rows, event.labels)
+        elif event.kind == "skip":
+            learner.skip(event.rows)
+        else:
+            learner._do(event)
+    for step, seconds in zip(learner.history_, state["seconds"].tolist(), strict=True):
+        step["seconds"] = seconds
+    if state["scores"] is not None:
+        model = learner._model
+        if not isinstance(model, OwnModel) or not model.ready:
+            raise ValueError("it has scores of the pool, but no model")
+        model.restore_kept(state["scores"])
+
+
+def _natural(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r:.40} is not a natural number")
+    return value
+
+
+# -- rules and logs as plain values ----------------------------------------------------------------
+
+
+def _rule_as_dict(rule: StoppingRule | None) -> Any:
+    if rule is None:
+        return None
+    name = type(rule).__name__
+    if RULES.get(name) is not type(rule):
+        raise ValueError(f"a learner with the stopping rule {rule!r} cannot be saved.")
+    values = rule.values()
+    if "rules" in values:
+        values["rules"] = [_rule_as_dict(part) for part in values["rules"]]
+    return {"rule": name, **values}
+
+
+def _rule_from_dict(said: Any) -> StoppingRule | None:
+    if said is None:
+        return None
+    values = dict(said)
+    name = values.pop("rule")
+    if name not in RULES:
+        raise ValueError(f"it has an unknown stopping rule {name!r:.40}")
+    if "rules" in values:
+        values["rules"] = tuple(_rule_from_dict(part) for part in values["rules"])
+    return RULES[name](**values)
+
+
+def _log_as_dict(log: list[Event]) -> dict[str, Any]:
+    labels = [label for event in log for label in event.labels]
+    return {
+        "kinds": np.array([KINDS.index(event.kind) for event in log], dtype=np.uint8),
+        "counts": np.array([len(event.rows) for event in log], dtype=np.int64),
+        "rows": np.array([row for event in log for row in event.rows], dtype=np.int64),
+        "labels": np.array(labels) if labels else None,
+    }
+
+
+def _log_from_dict(said: dict[str, Any]) -> list[Event]:
+    kinds, counts = said["kinds"].tolist(), said["counts"].tolist()
+    rows = iter(said["rows"].tolist())
+    labels = iter([] if said["labels"] is None else said["labels"].tolist())
+    log = []
+    for kind, count in zip(kinds, counts, strict=True):
+        name = KINDS[kind]
+        taken = [next(rows) for _ in range(_natural(count))]
+        log.append(Event(name, taken, [next(labels) for _ in taken] if name == "teach" else []))
+    if next(rows, None) is not None or next(labels, None) is not None:
+        raise ValueError("its log has more rows or labels than events")
+    return log
+
+
+def _asked_as_dict(asked: dict[int, Any]) -> dict[str, Any]:
+    width = max((np.size(score) for score in asked.values() if score is not None), default=1)
+    scores = np.full((len(asked), width), np.nan)
+    for k, score in enumerate(asked.values()):
+        if score is not None:
+            scores[k, : np.size(score)] = score
+    return {"rows": np.array(list(asked), dtype=np.int64), "scores": scores}
+
+
+def _asked_from_dict(said: dict[str, Any]) -> dict[int, Any]:
+    def value(score: Any) -> Any:
+        known = score[~np.isnan(score)]
+        return None if not len(known) else float(known[0]) if len(known) == 1 else known.tolist()
+
+    scores = said["scores"]
+    return {row: value(scores[k]) for k, row in enumerate(said["rows"].tolist())}

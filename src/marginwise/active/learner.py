@@ -1,0 +1,597 @@
+"""ActiveLearner: ask for the labels that matter, learn them at once, know when to stop.
+
+The log of answers is the truth. The model, the state of the pool and the history follow from it,
+so that answers can be taken back, and a learner that is loaded is the one that was saved. What is
+asked next is a function of the log, the pool and the seed: asking twice gives the same question.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from marginwise._input import Float, Ints
+from marginwise.active.batch import different_rows
+from marginwise.active.models import Model, model_for
+from marginwise.active.pool import SKIPPED, TAUGHT, UNSEEN, Pool
+from marginwise.active.scores import (
+    MOST_SAMPLED,
+    autoactive_size,
+    by_function,
+    closeness,
+    disagreement,
+    least_positive,
+)
+from marginwise.active.stopping import StoppingRule
+from marginwise.progress import Progress
+
+STRATEGIES = ("random", "gradient", "active", "autoactive", "near_boundary", "largest_positive")
+WHOLE_POOL = ("near_boundary", "largest_positive")
+
+
+class Verdict(NamedTuple):
+    """Whether to stop, which is what it is worth as a condition, and why."""
+
+    stop: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.stop
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass
+class Event:
+    """A line of the log: "teach", "skip" or "finish", the rows, and the labels of "teach"."""
+
+    kind: str
+    rows: list[int]
+    labels: list[Any]
+
+
+class _Draw(NamedTuple):
+    """Rows that may be asked next, in the order in which they were drawn, and their scores."""
+
+    rows: Ints
+    scores: Float | None
+
+
+class ActiveLearner:
+    """Learn from a pool of unlabelled rows by asking for the labels that matter most.
+
+    Parameters
+    ----------
+    estimator
+        An estimator of this package, or any scikit-learn classifier with `partial_fit` and
+        `decision_function`. It is copied; a fitted one is gone on with.
+    X_pool
+        The rows: array, CSR matrix, memory map, data frame, or a source of rows (an object with
+        ``__len__`` and ``read(rows)``).
+    strategy
+        "active" asks for the row nearest to the boundary among `pool_size` sampled ones,
+        "autoactive" among as many as bring five within the margin, 100 at most
+        [bordes2005, section 4]. "near_boundary" and "largest_positive" search the whole pool for
+        the row nearest to the boundary, or the surest positive [laskov2006, 6.2]. "gradient" asks
+        for the row whose noted label (`y_pool`) the model contradicts most; where no label is
+        noted the worst case over both labels counts, which is "active". "random" asks for any row.
+        A function is given decision values, ``(n,)`` or ``(n, n_classes)``, and returns a number
+        for each; the row with the largest is asked.
+    pool_size
+        Rows sampled for a question; see `pool_size_for`. None searches the whole pool.
+    stop
+        When `should_stop` says so: a rule, or several combined by ``|`` and ``&``.
+    classes
+        All labels that may come. Without it they are learned as they come, and the model is built
+        anew when a class is met for the first time.
+    y_pool
+        Labels that are noted already and may be wrong, None or NaN where there is none; only
+        "gradient" looks at them.
+    random_state
+        Seed of the sampling.
+    verbose
+        1 shows a progress bar during `run`, on a terminal.
+
+    Attributes
+    ----------
+    estimator_
+        The model, which has learned every answer.
+    history_
+        One dict a label: "row", "label", whether it was "asked", the decision "score" it had then
+        (a list for several classes), and "support_vectors" and "seconds" after it was learned.
+    counts_
+        How many rows were "taught", "skipped" and, of those taught, never "asked".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import ActiveLearner, MarginExhausted
+    >>> X, y = make_moons(2000, noise=0.1, random_state=0)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=MarginExhausted(),
+    ...                         random_state=0)
+    >>> learner.run(lambda row: y[row], max_labels=100).estimator_.score(X, y)
+    0.99...
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X_pool: Any,
+        *,
+        strategy: str | Callable[[Float], Any] = "active",
+        pool_size: int | None = 59,
+        stop: StoppingRule | None = None,
+        classes: ArrayLike | None = None,
+        y_pool: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        if not callable(strategy) and strategy not in STRATEGIES:
+            listed = ", ".join(repr(name) for name in STRATEGIES)
+            raise ValueError(f"strategy must be {listed} or a function, got {strategy!r}.")
+        whole = isinstance(pool_size, int | np.integer) and pool_size >= 1
+        if pool_size is not None and (isinstance(pool_size, bool) or not whole):
+            raise ValueError(f"pool_size must be an integer from 1 on, or None, got {pool_size!r}.")
+        if stop is not None and not isinstance(stop, StoppingRule):
+            raise TypeError(f"stop must be a stopping rule, got {stop!r}.")
+        self.strategy = strategy
+        self.pool_size = None if pool_size is None else int(pool_size)
+        self.stop = stop
+        self.verbose = verbose
+        self._pool = Pool(X_pool)
+        self._model: Model = model_for(estimator, self._pool)
+        self._given = None if classes is None else _checked_classes(classes)
+        self._seed = int(check_random_state(random_state).randint(2**31))
+        self._noted = _noted_labels(y_pool, self._pool.n)
+        self._log: list[Event] = []
+        self._scores_asked: dict[int, Any] = {}
+        self._drawn: tuple[int, _Draw] | None = None
+        self._begin()
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None) -> int | Ints:
+        """Return the row to label next, or n of them, of which no two are near-duplicates.
+
+        Asking again gives the same rows until something is taught, skipped or taken back. An
+        exhausted pool gives an empty array, a pool with too few different rows fewer than n.
+
+        Parameters
+        ----------
+        n
+            How many rows; without it one, as an integer.
+        """
+        wanted = 1 if n is None else _positive(n, "n")
+        draw = self._draw(wanted)
+        order = self._order(draw)
+        if wanted > 1 and len(order) > 1:
+            best = order[: max(16 * wanted, 256)]
+            order = best[different_rows(self._pool.take(draw.rows[best]), wanted)]
+        places = order[:wanted]
+        for place in places.tolist():
+            score = None if draw.scores is None else draw.scores[place].tolist()
+            self._scores_asked[int(draw.rows[place])] = score
+        rows = draw.rows[places]
+        return int(rows[0]) if n is None and len(rows) else rows
+
+    def _order(self, draw: _Draw) -> Ints:
+        """Return the places of drawn rows, the best to ask about first."""
+        if draw.scores is None or self.strategy == "random":
+            return np.arange(len(draw.rows), dtype=np.int64)
+        if callable(self.strategy):
+            values = by_function(self.strategy)(draw.scores)
+        elif self.strategy == "largest_positive":
+            values = least_positive(draw.scores)
+        elif self.strategy == "gradient" and self._noted is not None:
+            noted = self._noted[draw.rows]
+            values = disagreement(draw.scores, _places_of(noted, self.classes_))
+        else:
+            values = closeness(draw.scores)
+        return np.argsort(values, kind="stable").astype(np.int64)
+
+    def _draw(self, n: int) -> _Draw:
+        """Draw the rows of which the next n are asked; kept until the log changes."""
+        if self._drawn is None or self._drawn[0] != n:
+            self._drawn = n, self._fresh_draw(n)
+        return self._drawn[1]
+
+    def _fresh_draw(self, n: int) -> _Draw:
+        pool, rng = self._pool, self._rng(0)
+        if not self.has_model_ or self.strategy == "random":
+            return _Draw(pool.sample(n if n == 1 else 16 * n, rng), None)
+        if self.strategy in WHOLE_POOL or self.pool_size is None:
+            rows = pool.unseen()
+            return _Draw(rows, self.decision_values(rows))
+        each = MOST_SAMPLED if self.strategy == "autoactive" else self.pool_size
+        rows = pool.sample(n * each, rng)
+        scores = self.decision_values(rows)
+        if self.strategy == "autoactive" and n == 1:
+            size = autoactive_size(scores, self._model.delta)
+            rows, scores = rows[:size], scores[:size]
+        return _Draw(rows, scores)
+
+    def _rng(self, purpose: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, len(self._log), purpose))
+
+    # -- answering -------------------------------------------------------------------------------
+
+    def teach(self, rows: int | ArrayLike, labels: Any) -> ActiveLearner:
+        """Learn the label of a row, or of several, before it returns.
+
+        Parameters
+        ----------
+        rows
+            Row number, or several. They need not have been asked about.
+        labels
+            The label, or one for each row.
+        """
+        numbers = self._row_numbers(rows)
+        answers = _answers(labels, numbers)
+        taught = numbers[self._pool.status[numbers] == TAUGHT]
+        if len(taught):
+            raise ValueError(
+                f"row {taught[0]} was taught before, as {self._label_of(int(taught[0]))!r}; to "
+                "change an answer take it back by undo()."
+            )
+        self._check_labels(answers)
+        self._do(Event("teach", numbers.tolist(), answers))
+        return self
+
+    def skip(self, rows: int | ArrayLike) -> ActiveLearner:
+        """Pass over a row, or several: they are not asked about again, but may be taught.
+
+        Parameters
+        ----------
+        rows
+            Row number, or several.
+        """
+        numbers = self._row_numbers(rows)
+        gone = numbers[self._pool.status[numbers] != UNSEEN]
+        if len(gone):
+            raise ValueError(f"row {gone[0]} was taught or skipped before; it cannot be skipped.")
+        self._do(Event("skip", numbers.tolist(), []))
+        return self
+
+    def undo(self) -> list[int]:
+        """Take back the last `teach` or `skip`; return its rows, an empty list if there is none.
+
+        The model is as if they had never been taught, and `ask` asks what it asked then.
+        """
+        while self._log and self._log[-1].kind == "finish":
+            self._log.pop()
+        if not self._log:
+            return []
+        event = self._log.pop()
+        self._replay()
+        return list(event.rows)
+
+    def run(
+        self,
+        oracle: Callable[[int], Any],
+        max_labels: int | None = None,
+        *,
+        batch: int = 1,
+    ) -> ActiveLearner:
+        """Ask an oracle until the stopping rule is met, the pool is exhausted or labels run out.
+
+        What was taught stays taught whatever the oracle raises. At the end the model is finished,
+        where it can be.
+
+        Parameters
+        ----------
+        oracle
+            Function that is given a row number and returns the label, or None to skip the row.
+        max_labels
+            Most labels to ask for in this call.
+        batch
+            Rows to choose at a time.
+        """
+        _positive(batch, "batch")
+        left = self._pool.n_unseen if max_labels is None else _positive(max_labels, "max_labels")
+        before = len(self.history_)
+        with Progress(left, self.verbose) as progress:
+            while (given := len(self.history_) - before) < left and not self.should_stop():
+                rows = np.atleast_1d(self.ask(min(batch, left - given) if batch > 1 else None))
+                for row in rows.tolist():
+                    label = oracle(row)
+                    self.skip(row) if label is None else self.teach(row, label)
+                progress.learned(len(self.history_) - before - given, self._size(), 0.0)
+        if self.has_model_ and len(self.history_) > before:
+            self._do(Event("finish", [], []))
+        return self
+
+    # -- knowing when to stop --------------------------------------------------------------------
+
+    def should_stop(self) -> Verdict:
+        """Return whether to stop, true or false as a condition, with the `reason` in a sentence."""
+        if self._pool.n_unseen == 0:
+            return Verdict(True, f"all {self._pool.n:,} rows of the pool were taught or skipped.")
+        if self.stop is None:
+            return Verdict(False, f"{self._pool.n_unseen:,} rows are unseen and no rule was given.")
+        stop = self.stop.check(self)
+        return Verdict(stop, self.stop.reason)
+
+    # -- looking inside --------------------------------------------------------------------------
+
+    @property
+    def estimator_(self) -> Any:
+        """The model."""
+        return self._model.estimator
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels known so far, sorted."""
+        return self._classes
+
+    @property
+    def has_model_(self) -> bool:
+        """Whether the estimator can score rows: two classes were met, or it was fitted before."""
+        return self._model.ready
+
+    @property
+    def n_unseen_(self) -> int:
+        """Rows that were neither taught nor skipped."""
+        return self._pool.n_unseen
+
+    @property
+    def counts_(self) -> dict[str, int]:
+        """How many rows were taught, skipped, and taught without having been asked about."""
+        return {
+            "taught": len(self.history_),
+            "skipped": int(np.count_nonzero(self._pool.status == SKIPPED)),
+            "unasked": sum(not step["asked"] for step in self.history_),
+        }
+
+    def decision_values(self, rows: ArrayLike | None = None) -> Float:
+        """Return the decision values of rows of the pool, all of them by default.
+
+        Parameters
+        ----------
+        rows
+            Row numbers.
+        """
+        if not self.has_model_:
+            raise ValueError("there is no model yet: labels of two classes must be taught first.")
+        numbers = None if rows is None else np.asarray(rows, dtype=np.int64)
+        most = self._pool.n if numbers is None else len(numbers)
+        if self._pool.in_memory and 2 * most > self._pool.n:
+            scores = self._model.all_scores()
+            return scores if numbers is None else scores[numbers]
+        if numbers is None:
+            return self._model.all_scores()
+        return self._model.scores(numbers)
+
+    def candidate_values(self) -> Float:
+        """Return the decision values of the rows among which the next question is chosen."""
+        draw = self._draw(1)
+        return np.empty(0) if draw.scores is None else draw.scores
+
+    def sample_unseen(self, size: int) -> Ints:
+        """Return unseen rows, drawn at random but the same until the log changes.
+
+        Parameters
+        ----------
+        size
+            How many; all of them where there are no more.
+        """
+        return self._pool.sample(size, self._rng(1))
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner, but for its pool, to a file that `load` reads back.
+
+        Parameters
+        ----------
+        path
+            Where to; the usual suffix is ``.mwz``.
+        """
+        from marginwise.active.files import save_learner
+
+        save_learner(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        X_pool: Any,
+        *,
+        estimator: Any = None,
+        strategy: Callable[[Float], Any] | None = None,
+    ) -> ActiveLearner:
+        """Read a learner that `save` wrote; it goes on as if it had never been stopped.
+
+        Parameters
+        ----------
+        path
+            The file.
+        X_pool
+            The same pool; another one is refused.
+        estimator
+            What the learner was made with, where that is not an unfitted estimator of this
+            package: files hold no foreign code.
+        strategy
+            The strategy, where that is a function.
+        """
+        from marginwise.active.files import load_learner
+
+        learner = load_learner(cls, path, X_pool, estimator, strategy)
+        assert isinstance(learner, cls)
+        return learner
+
+    # -- the log ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Be as before the first answer."""
+        self.history_: list[dict[str, Any]] = []
+        self._pool.status[:] = UNSEEN
+        self._pool.n_unseen = self._pool.n
+        self._drawn = None
+        self._classes = np.empty(0) if self._given is None else self._given
+        self._started = time.perf_counter()
+        self._start_model()
+
+    def _start_model(self) -> None:
+        warm = self._model.ready and not len(self._classes)
+        if warm:
+            self._classes = self._model.estimator.classes_
+        if len(self._classes) >= 2:
+            self._model.start(self._classes)
+
+    def _do(self, event: Event) -> None:
+        """Carry out an event, and log it once it has succeeded."""
+        if event.kind == "teach":
+            self._learn(event)
+        elif event.kind == "skip":
+            self._pool.mark(np.array(event.rows), SKIPPED)
+        else:
+            self._model.finish()
+        self._log.append(event)
+        self._drawn = None
+
+    def _learn(self, event: Event) -> None:
+        rows = np.array(event.rows, dtype=np.int64)
+        known = self._classes
+        new = [label for label in event.labels if not _contains(known, label)]
+        if new:
+            self._grow_classes(new, event)
+        elif len(known) >= 2:
+            self._model.learn(rows, np.array(event.labels, dtype=known.dtype))
+        self._pool.mark(rows, TAUGHT)
+        self._record(event)
+
+    def _grow_classes(self, new: list[Any], event: Event) -> None:
+        """Build the model anew with more classes from all answers, these included."""
+        before = self._classes
+        classes = np.unique(np.array([*before.tolist(), *new]))
+        if len(classes) >= 2:
+            answers = [past for past in self._log if past.kind == "teach"] + [event]
+            rows = np.array([row for past in answers for row in past.rows], dtype=np.int64)
+            labels = np.array([y for past in answers for y in past.labels], dtype=classes.dtype)
+            self._model.start(classes)
+            self._model.learn(rows, labels)
+        self._classes = classes
+
+    def _record(self, event: Event) -> None:
+        counts = self._model.support_counts() if self.has_model_ else np.zeros(1)
+        support = None if counts is None else int(counts.sum())
+        for row, label in zip(event.rows, event.labels, strict=True):
+            self.history_.append(
+                {
+                    "row": row,
+                    "label": label,
+                    "asked": row in self._scores_asked,
+                    "score": self._scores_asked.get(row),
+                    "support_vectors": support,
+                    "seconds": time.perf_counter() - self._started,
+                }
+            )
+
+    def _replay(self) -> None:
+        """Be what the log says."""
+        log, self._log = self._log, []
+        times = [step["seconds"] for step in self.history_]
+        self._begin()
+        for event in log:
+            self._do(event)
+        for step, seconds in zip(self.history_, times, strict=False):
+            step["seconds"] = seconds
+
+    def _label_of(self, row: int) -> Any:
+        return next(step["label"] for step in self.history_ if step["row"] == row)
+
+    def _size(self) -> int:
+        return self.history_[-1]["support_vectors"] or 0 if self.history_ else 0
+
+    # -- checks ----------------------------------------------------------------------------------
+
+    def _row_numbers(self, rows: Any) -> Ints:
+        numbers = np.atleast_1d(np.asarray(rows))
+        if numbers.size == 0:
+            raise ValueError("rows is empty; name one row or more.")
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise TypeError(f"rows must be row numbers of the pool, got {rows!r:.60}.")
+        outside = numbers[(numbers < 0) | (numbers >= self._pool.n)]
+        if len(outside):
+            raise IndexError(
+                f"row {outside[0]} is outside the pool, whose rows are 0 to {self._pool.n - 1}."
+            )
+        values, counts = np.unique(numbers, return_counts=True)
+        if len(values) < len(numbers):
+            raise ValueError(f"row {values[counts > 1][0]} stands twice among the rows.")
+        return numbers.astype(np.int64)
+
+    def _check_labels(self, labels: Sequence[Any]) -> None:
+        for label in labels:
+            if self._given is not None and not _contains(self._given, label):
+                raise ValueError(
+                    f"label {label!r} is not one of the classes {self._given.tolist()}."
+                )
+        known = self._classes if len(self._classes) else np.array(labels[:1])
+        kinds = {_kind(known[0])} | {_kind(label) for label in labels}
+        if len(kinds) > 1:
+            raise TypeError(
+                f"labels must be all strings or all numbers, and {known[0]!r} and {labels[0]!r} "
+                "are not."
+            )
+
+
+def _kind(label: Any) -> str:
+    return "string" if isinstance(label, str) else "number"
+
+
+def _contains(classes: NDArray[Any], label: Any) -> bool:
+    return label in classes.tolist()
+
+
+def _positive(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be an integer from 1 on, got {value!r}.")
+    return int(value)
+
+
+def _checked_classes(classes: ArrayLike) -> NDArray[Any]:
+    found = np.unique(np.asarray(classes))
+    if len(found) < 2:
+        raise ValueError(f"classes must name two classes or more, got {found.tolist()}.")
+    return found
+
+
+def _answers(labels: Any, rows: Ints) -> list[Any]:
+    """Return one label a row, as plain Python values."""
+    several = np.ndim(labels) > 0 and not isinstance(labels, str)
+    found = np.asarray(labels).tolist() if several else [getattr(labels, "item", lambda: labels)()]
+    if len(found) != len(rows):
+        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows.")
+    for row, label in zip(rows.tolist(), found, strict=True):
+        missing = label is None or (isinstance(label, float) and not np.isfinite(label))
+        if missing or not isinstance(label, str | int | float):
+            raise ValueError(
+                f"the label of row {row} is {label!r}; it must be a string or a finite number. Use "
+                "skip() for a row that has none."
+            )
+    return found
+
+
+def _noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
+    if y_pool is None:
+        return None
+    noted = np.asarray(y_pool, dtype=object)
+    if noted.shape != (n,):
+        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {noted.shape}.")
+    return noted
+
+
+def _places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each label among the classes, -1 where there is none."""
+    places: dict[Hashable, int] = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)

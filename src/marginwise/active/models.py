@@ -1,0 +1,180 @@
+"""What the learner needs of an estimator: ours through its own doors, any other through the common.
+
+A model is built anew from the log of answers whenever that is simpler than changing it: when a
+class is met for the first time, and when answers are taken back.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._base import SAMPLE, KernelClassifier
+from marginwise._input import Float, Ints
+from marginwise._scores import Scores
+from marginwise.active.pool import Pool
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Tell whether an estimator has learned anything."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def model_for(estimator: Any, pool: Pool) -> Model:
+    """Return the model that drives a copy of an estimator, which stays as it is."""
+    if isinstance(estimator, KernelClassifier):
+        return OwnModel(estimator, pool)
+    for method in ("partial_fit", "decision_function"):
+        if not hasattr(estimator, method):
+            raise TypeError(
+                f"{type(estimator).__name__} has no {method}; an active learner needs an estimator "
+                "of marginwise, or a classifier with partial_fit and decision_function."
+            )
+    return Model(estimator, pool)
+
+
+class Model:
+    """Any classifier with `partial_fit` and `decision_function`.
+
+    Parameters
+    ----------
+    estimator
+        The classifier; a fitted one is gone on with.
+    pool
+        The rows.
+    """
+
+    def __init__(self, estimator: Any, pool: Pool) -> None:
+        self.given = estimator
+        self.pool = pool
+        self.warm = is_fitted(estimator)
+        self.estimator = copy.deepcopy(estimator)
+        self.ready = self.warm  # it can score
+        self._classes: NDArray[Any] = np.empty(0)
+
+    def start(self, classes: NDArray[Any]) -> None:
+        """Begin anew with these classes and no example of the pool."""
+        self.estimator = copy.deepcopy(self.given)
+        self._classes = classes
+        self.ready = self.warm
+        if self.warm and not np.isin(classes, self.estimator.classes_).all():
+            unknown = classes[~np.isin(classes, self.estimator.classes_)].tolist()
+            raise ValueError(
+                f"the estimator was fitted to {self.estimator.classes_.tolist()} and cannot learn "
+                f"the new labels {unknown}."
+            )
+
+    def learn(self, rows: Ints, y: NDArray[Any]) -> None:
+        """Learn rows of the pool."""
+        classes = None if self.warm else self._classes
+        self.estimator.partial_fit(self.pool.take(rows), y, classes=classes)
+        self.ready = True
+
+    def finish(self) -> None:
+        """Settle what was learned, where the estimator can."""
+
+    def scores(self, rows: Ints) -> Float:
+        """Return the decision values of rows of the pool."""
+        found: Float = self.estimator.decision_function(self.pool.take(rows))
+        return found
+
+    def all_scores(self) -> Float:
+        """Return the decision values of the whole pool."""
+        if self.pool.in_memory:
+            found: Float = self.estimator.decision_function(self.pool.rows)
+            return found
+        return np.concatenate([self.scores(part) for part in _parts(self.pool.n)])
+
+    @property
+    def delta(self) -> float:
+        """The violation that learning has left, which widens the margin."""
+        return 0.0
+
+    def support_counts(self) -> NDArray[np.int32] | None:
+        """Return the support vectors of each class, None where they are not counted."""
+        return getattr(self.estimator, "n_support_", None)
+
+
+class OwnModel(Model):
+    """An estimator of this package: rows are checked once, and scores of the pool are kept."""
+
+    _kept: Scores | None = None
+
+    def start(self, classes: NDArray[Any]) -> None:
+        """Begin anew; gamma and precision are settled by rows spread over the pool."""
+        super().start(classes)
+        self._kept = None
+        if self.warm:
+            return
+        pool = self.pool
+        rows = np.unique(np.linspace(0, pool.n - 1, min(SAMPLE, pool.n)).astype(np.int64))
+        self.estimator._start(pool.take(rows), classes)
+        self.estimator._seen = pool.n
+
+    def learn(self, rows: Ints, y: NDArray[Any]) -> None:
+        """Learn rows of the pool, which were checked when it was made."""
+        # A model that was there before keeps its ids to itself: rows of the pool get new ones.
+        self.estimator._teach(self.pool.take(rows), y, None if self.warm else rows)
+        self.ready = True
+
+    def finish(self) -> None:
+        """Settle the examples held."""
+        if callable(getattr(self.estimator, "finish", None)) and self.ready:
+            self.estimator.finish()
+
+    def scores(self, rows: Ints) -> Float:
+        """Return the decision values of rows of the pool."""
+        return self._shaped(self.estimator._score(self.pool.take(rows)))
+
+    def all_scores(self) -> Float:
+        """Return the decision values of the whole pool, brought up to date."""
+        if not self.pool.in_memory:
+            return super().all_scores()
+        if self._kept is None:
+            rows = self.estimator._augmented(self.pool.rows, None)
+            self._kept = Scores(self.estimator._machine, rows, self._find)
+        return self._shaped(self._kept.values())
+
+    def restore_kept(self, state: dict[str, Any]) -> None:
+        """Put back scores that were kept."""
+        self.all_scores()
+        assert self._kept is not None
+        self._kept.restore(state)
+
+    @property
+    def kept_state(self) -> dict[str, Any] | None:
+        """State of the scores that are kept, if any are."""
+        return None if self._kept is None else self._kept.state()
+
+    def _find(self, ids: Ints) -> Any | None:
+        """Return the features of members that are rows of the pool."""
+        if self.warm or self.estimator._machine.function is not None:
+            return None
+        return self.pool.take(ids)
+
+    @staticmethod
+    def _shaped(scores: Float) -> Float:
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @property
+    def delta(self) -> float:
+        """The violation that learning has left, which widens the margin."""
+        return float(self.estimator._machine.delta)
+
+    def support_counts(self) -> NDArray[np.int32] | None:
+        """Return the support vectors of each class."""
+        counts: NDArray[np.int32] = self.estimator.n_support_
+        return counts
+
+
+def _parts(n: int, size: int = 4096) -> list[Ints]:
+    return [np.arange(k, min(k + size, n), dtype=np.int64) for k in range(0, n, size)]

@@ -1,0 +1,122 @@
+"""The rows that may be asked about: in memory, on disk or from a source; and which are left."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from marginwise._input import Ints, canonical, check_finite
+
+UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
+LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
+PRINTS = 64  # rows that tell one pool from another
+
+
+class Pool:
+    """Unlabelled rows by number, and what has become of each.
+
+    Parameters
+    ----------
+    X
+        An array, CSR matrix, memory map, data frame or list of rows; or a source: an object with
+        ``__len__`` and ``read(rows)``, of which only the features are used.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._source = X if hasattr(X, "read") and hasattr(X, "__len__") else None
+        self.given = X
+        self._rows: Any = None
+        self._checked = True
+        if self._source is None:
+            self._rows = self._accept(X)
+        self.n = len(X) if self._source is not None else self._rows.shape[0]
+        if self.n == 0:
+            raise ValueError("the pool is empty; it must have one row or more.")
+        self.status: NDArray[np.uint8] = np.zeros(self.n, dtype=np.uint8)
+        self.n_unseen = self.n
+        self.features = int(self.take(np.zeros(1, dtype=np.int64)).shape[1])
+
+    def _accept(self, X: Any) -> Any:
+        """Check rows that are at hand; those of a large array only when they are taken."""
+        large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.char in "fd"
+        if large and X.nbytes > LARGE:
+            self._checked = False
+            return X
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            input_name="X_pool",
+        )
+        check_finite(X)
+        return canonical(X)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all rows can be scored in one go."""
+        return self._rows is not None
+
+    @property
+    def rows(self) -> Any:
+        """All rows, checked."""
+        if not self._checked:
+            check_finite(self._rows)
+            self._checked = True
+        return self._rows if sp.issparse(self._rows) else np.ascontiguousarray(self._rows)
+
+    def take(self, rows: Ints) -> Any:
+        """Return the features of some rows."""
+        if self._source is None:
+            X = self._rows[rows]
+            if not self._checked:
+                check_finite(X)
+            return X
+        X = self._source.read(np.ascontiguousarray(rows))
+        X = X[0] if isinstance(X, tuple) else X
+        X = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+        check_finite(X)
+        if X.shape[0] != len(rows):
+            raise ValueError(f"the source returned {X.shape[0]} rows, {len(rows)} were read.")
+        return canonical(X)
+
+    def mark(self, rows: Ints, status: int) -> None:
+        """Set what has become of rows."""
+        self.n_unseen += int(np.count_nonzero(self.status[rows] != UNSEEN) * (status == UNSEEN))
+        self.n_unseen -= int(np.count_nonzero(self.status[rows] == UNSEEN) * (status != UNSEEN))
+        self.status[rows] = status
+
+    def unseen(self) -> Ints:
+        """Return all rows that were neither taught nor skipped."""
+        return np.flatnonzero(self.status == UNSEEN).astype(np.int64)
+
+    def sample(self, size: int, rng: np.random.Generator) -> Ints:
+        """Return unseen rows, drawn without replacement; all of them where there are no more."""
+        if size >= self.n_unseen:
+            return rng.permutation(self.unseen())
+        if 16 * max(size, 1) > self.n_unseen or 16 * self.n_unseen < self.n:
+            return rng.choice(self.unseen(), size, replace=False)
+        found: Ints = np.empty(0, dtype=np.int64)
+        while len(found) < size:  # cheaper than listing a million rows to draw a few
+            drawn = rng.integers(self.n, size=2 * size)
+            both = np.concatenate([found, drawn[self.status[drawn] == UNSEEN]])
+            _, first = np.unique(both, return_index=True)
+            found = both[np.sort(first)][:size]
+        return found
+
+    def fingerprint(self) -> str:
+        """Return a digest of the shape and of some rows spread over the pool."""
+        rows = np.unique(np.linspace(0, self.n - 1, min(PRINTS, self.n)).astype(np.int64))
+        X = self.take(rows)
+        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+        digest = hashlib.sha256(f"{self.n} {self.features}".encode())
+        digest.update(np.ascontiguousarray(dense, dtype=np.float64).tobytes())
+        return digest.hexdigest()
