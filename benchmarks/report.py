@@ -61,7 +61,13 @@ def commit(repository: Path) -> dict[str, Any]:
         return done.stdout.strip()
 
     changed = git(
-        "status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results"
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ".",
+        ":!benchmarks/results",
+        ":!reproduce/results",
     )
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if changed is None else bool(changed)}
 

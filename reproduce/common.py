@@ -1,0 +1,94 @@
+"""What the reproductions share: the data folder, and reports that a later run can take up.
+
+Facts about the machine, tables and the reading of files are those of the benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+# Behind the folder of the script, before the installed packages.
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+import report
+from datasets import sha256
+from report import table
+from speed import data_folder, progress
+
+__all__ = [
+    "Report",
+    "add_options",
+    "check_files",
+    "data_folder",
+    "digest",
+    "out_path",
+    "progress",
+    "table",
+]
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RESULTS = REPOSITORY / "reproduce" / "results"
+
+digest = cache(sha256)
+
+
+def add_options(parser: argparse.ArgumentParser, script: str) -> None:
+    """Add the options of every reproduction."""
+    add = parser.add_argument
+    add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
+    add(
+        "--out",
+        type=Path,
+        help=f"where JSON is written (default: results/{Path(script).stem}.json)",
+    )
+    add("--resume", action="store_true", help="skip what is in the JSON with the same settings")
+    add("--quick", action="store_true", help="a smoke test on small parts of the data")
+
+
+def out_path(options: argparse.Namespace, script: str) -> Path:
+    """Return where the report goes; that of a smoke test never replaces a real one."""
+    name = Path(script).stem + ("-quick" if options.quick else "")
+    return Path(options.out or RESULTS / f"{name}.json")
+
+
+def check_files(folder: Path, files: Iterable[str]) -> None:
+    """Leave, and name the files that the data folder lacks."""
+    missing = sorted({file for file in files if not (folder / file).is_file()})
+    if missing:
+        sys.exit(f"The data folder lacks {', '.join(missing)}; --only SET runs sets without them.")
+
+
+class Report:
+    """Measurements by data set, each with its settings and how it was made.
+
+    The file is written after each set. Sets that it held before stay until they are measured anew.
+    """
+
+    def __init__(self, path: Path, *packages: str) -> None:
+        self.path = path
+        self.made = {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "machine": report.machine(),
+            "versions": report.versions() | {name: version(name) for name in packages},
+            **report.commit(REPOSITORY),
+        }
+        self.sets: dict[str, dict[str, Any]] = {}
+        if path.is_file():
+            self.sets = json.loads(path.read_text(encoding="utf-8"))["sets"]
+
+    def holds(self, name: str, settings: dict[str, Any]) -> bool:
+        """Tell whether a set was measured with these settings, at whatever commit."""
+        return name in self.sets and self.sets[name]["settings"] == settings
+
+    def add(self, name: str, settings: dict[str, Any], measurements: Any) -> None:
+        """Take the measurements of a set in, and write the file."""
+        self.sets[name] = {"settings": settings, "made": self.made, "measurements": measurements}
+        report.write(self.path, {"sets": self.sets})
