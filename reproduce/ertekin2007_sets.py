@@ -141,9 +141,6 @@ SETS = {
         "raw",
         10,
         0.01,
-        departs="where AL stops, one A in nine is unseen and called negative from beyond the "
-        "margin, though the margin is all but empty and the number of support vectors at rest. "
-        "The paper's AL went on for longer.",
     ),
     # As in the file, up to 157: cross-validation gives g-means 78 %; scaled to [0, 1], to [-1, 1]
     # or standardised, no row is ever called positive.

@@ -265,11 +265,26 @@ void bind_lasvm(nb::module_& m, const char* name) {
                 std::vector<double> out(n * p);
                 {
                     nb::gil_scoped_release released;
-                    self.decision(batch.batch.X, out.data());
+                    self.decision(Sample(batch.batch.X), out.data());
                 }
                 return numpy(out.data(), {n, p});
             },
             nb::arg("batch"))
+        .def(
+            "decision_of",
+            [](const L& self, const BoundBatch& batch, Array1<std::int64_t> rows) {
+                const std::size_t n = rows.shape(0), p = self.D.shares.size();
+                for (std::size_t r = 0; r < n; ++r)
+                    require(rows.data()[r] >= 0 && rows.data()[r] < rows_of(batch.batch.X),
+                            "a row is outside the batch");
+                std::vector<double> out(n * p);
+                {
+                    nb::gil_scoped_release released;
+                    self.decision({batch.batch.X, rows.data(), length(n)}, out.data());
+                }
+                return numpy(out.data(), {n, p});
+            },
+            nb::arg("batch"), nb::arg("rows").noconvert())
         .def(
             "expansion",
             [](const L& self, const BoundBatch& centres, Array2<double> coefficients,

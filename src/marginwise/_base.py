@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._feed import ArrayFeed, FullSearch, Passes, Source, SourceFeed
+from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed
 from marginwise._input import (
     Float,
     Ints,
@@ -300,14 +300,20 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._finish(progress)
         return self
 
-    def _teach(self, X: Any, y: NDArray[Any], names: Ints | None) -> None:
+    def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> None:
         """Learn rows that were checked before, with a model that exists."""
         with _Undo(self):
-            if names is None:
-                names = np.arange(self._seen, self._seen + len(y), dtype=np.int64)
             self._seen = max(self._seen, int(names.max()) + 1)
             labels = np.array([self._index[label] for label in y.tolist()], dtype=np.int32)
             self._learn_rows(X, labels, self._costs[labels], names)
+
+    def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
+        """Learn rows of a batch that holds them all."""
+        with _Undo(self):
+            labels = np.array([self._index[label] for label in y.tolist()], dtype=np.int32)
+            feed.note(rows, labels, self._costs[labels])
+            self._seen = max(self._seen, int(feed.ids[-1]) + 1)
+            self._stream(feed, [rows])
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -592,7 +598,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def find(ids: Ints) -> Any:
             return None if machine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
 
-        scores = Scores(machine, rows, find)
+        scores = Scores(machine, feed.batch, find)
         search = FullSearch(self._selection, machine.signs(labels))
         seen = np.zeros((machine.plan.problems, self._seen), dtype=np.uint8)
         machine.begin_pass("active", 1, seen)  # pools of the one row that was found

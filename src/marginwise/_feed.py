@@ -44,6 +44,29 @@ class ArrayFeed:
         yield self.batch, order
 
 
+class Bench(ArrayFeed):
+    """Rows whose labels come one by one: made ready once, so that a row costs little to learn.
+
+    Parameters
+    ----------
+    batch
+        The rows, without labels.
+    ids
+        Their ids, ascending.
+    """
+
+    def __init__(self, batch: Batch, ids: Ints) -> None:
+        super().__init__(batch, ids)
+        self._labels = np.zeros(len(ids), dtype=np.int32)
+        self._costs = np.ones(len(ids))
+        batch.label(self._labels, self._costs, ids)  # which keeps looking at these arrays
+
+    def note(self, rows: Ints, labels: NDArray[np.int32], costs: Float) -> None:
+        """Give rows their labels."""
+        self._labels[rows] = labels
+        self._costs[rows] = costs
+
+
 class SourceFeed:
     """Examples of a source, read in the order in which they are wanted.
 

@@ -240,8 +240,9 @@ class Machine:
     def decision(self, X: Any) -> Float:
         return self.decide(self.batch(X))
 
-    def decide(self, batch: Batch) -> Float:
-        return self._core.decision(batch)
+    def decide(self, batch: Batch, rows: Ints | None = None) -> Float:
+        """Return f(x) of some rows of a batch, of all by default, a column for each problem."""
+        return self._core.decision(batch) if rows is None else self._core.decision_of(batch, rows)
 
     def expansion(self, centres: Any, coefficients: Float, batch: Batch) -> Float:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwise._core import Batch
 from marginwise._input import Float, Ints
 from marginwise._machine import Machine
 
@@ -24,15 +25,15 @@ class Scores:
     ----------
     machine
         The model.
-    X
-        The rows, checked.
+    batch
+        The rows.
     find
         Returns the features of members by their ids, or None where it does not know one of them.
     """
 
-    def __init__(self, machine: Machine, X: Any, find: Callable[[Ints], Any | None]) -> None:
+    def __init__(self, machine: Machine, batch: Batch, find: Callable[[Ints], Any | None]) -> None:
         self._machine = machine
-        self._batch = machine.batch(X)
+        self._batch = batch
         self._find = find
         self._ids: Ints = np.empty(0, dtype=np.int64)
         self._alpha: Float = np.empty((machine.plan.problems, 0))

@@ -8,43 +8,68 @@
 
 namespace marginwise {
 
-// out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for all rows of X; the weights are
-// padded to whole tiles. A row's values do not depend on the others.
+// Some rows of a matrix, by number; all of them where `order` is null.
+struct Sample {
+    const Matrix& X;
+    const std::int64_t* order = nullptr;
+    Index n = 0;
+
+    explicit Sample(const Matrix& X_) : X(X_), n(rows_of(X_)) {}
+    Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
+};
+
+// out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample; the
+// weights are padded to whole tiles. A row's values do not depend on the others.
 template <class T>
 void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             const std::vector<const double*>& weight, const Origin& origin, Index threads,
-            const Matrix& X, double* out) {
-    constexpr Index kRows = 256;
-    const Index n = rows_of(X), problems = count(weight);
+            const Sample& sample, double* out) {
+    // Rows against sparse tiles are laid out, as many as there are lanes.
+    const Index at_once = members.sparse() ? kLanes : 256;
+    const Index n = sample.n, problems = count(weight);
     Crew crew(threads);
-    crew.run((n + kRows - 1) / kRows, [&](Index task, Index) {
-        const Index first = task * kRows, rows = std::min(kRows, n - first);
+    crew.run((n + at_once - 1) / at_once, [&](Index task, Index) {
+        // Kept from call to call: for a few rows, fresh memory would cost more than the product.
+        // Not for a kernel that is a function, which may ask another model in the middle.
+        static thread_local Rows<T> kept_block;
+        static thread_local Scratch<T> kept_scratch;
+        Rows<T> own_block;
+        Scratch<T> own_scratch;
+        Rows<T>& block = kernel.is_callable() ? own_block : kept_block;
+        Scratch<T>& scratch = kernel.is_callable() ? own_scratch : kept_scratch;
+        const Index first = task * at_once, rows = std::min(at_once, n - first);
         std::vector<std::int64_t> order(usize(rows));
         std::iota(order.begin(), order.end(), first);
-        Rows<T> block;
-        Scratch<T> scratch;
+        if (sample.order) std::copy_n(sample.order + first, rows, order.begin());
         Array<float> k(usize(rows * kLanes));
-        block.read(X, order.data(), rows, origin);
+        block.read(sample.X, order.data(), rows, origin);
+        const bool lay = members.sparse() && rows >= 4;  // fewer are quicker scattered
+        if (lay) kernel.lay_out(block, rows, scratch);
         for (Index t = 0; t < tiles_for(members.size()); ++t) {
-            kernel.values(block, 0, rows, members.tile(t), scratch, k.data(), kLanes,
-                          members.tile_after(t));
+            if (lay)
+                kernel.values_laid(rows, members.tile(t), scratch, k.data());
+            else
+                kernel.values(block, 0, rows, members.tile(t), scratch, k.data(), kLanes,
+                              members.tile_after(t));
             for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
                     out[(first + r) * problems + c] +=
                         table().dot(weight[usize(c)] + t * kLanes, k.data() + r * kLanes, kLanes);
         }
+        if (lay) kernel.clear_layout(block, scratch);
     });
 }
 
-// out[r * problems + c] = f_c(x_r), for all rows of X.
+// out[r * problems + c] = f_c(x_r), for the rows of a sample.
 template <class T>
-void decide(const Dual<T>& D, const Origin& origin, Index threads, const Matrix& X, double* out) {
+void decide(const Dual<T>& D, const Origin& origin, Index threads, const Sample& sample,
+            double* out) {
     std::vector<const double*> weight;
     for (const Share& share : D.shares) weight.push_back(share.weight.data());
-    for (Index r = 0; r < rows_of(X); ++r)
+    for (Index r = 0; r < sample.n; ++r)
         for (Index c = 0; c < D.problems(); ++c)
             out[r * D.problems() + c] = D.shares[usize(c)].P.bias();
-    expand(D.kernel, D.members, weight, origin, threads, X, out);
+    expand(D.kernel, D.members, weight, origin, threads, sample, out);
 }
 
 }  // namespace marginwise

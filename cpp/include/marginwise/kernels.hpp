@@ -15,7 +15,10 @@ struct Scratch {
     Array<T> packed;                   // a sparse tile spread over the features it has
     std::vector<std::uint32_t> slot;   // feature -> row of `packed`; row 0 is all zeros
     std::vector<std::uint32_t> slots;  // of the entries of a block
-    Array<T> scattered;                // one example over all features
+    std::vector<std::uint32_t> cuts;   // of the lists of a tile
+    Array<T> laid_norms;
+    Array<float> turned;  // values of a tile's lanes with the rows that are laid out
+    Array<T> scattered;   // one example over all features
 };
 
 template <class T>
@@ -46,6 +49,48 @@ class KernelBlocks {
                                      tile.dense.data(), scratch.dots.data());
         products<T>().transform(kernel_, scratch.dots.data(), block.norms.data() + first, rows,
                                 tile.norms.data(), out, stride);
+    }
+
+    // For a few rows against many sparse tiles: the rows take the place of the tile and are spread
+    // out once, by lay_out(), and the lists of each tile are multiplied with them. `rows` is at
+    // most kLanes. The values are those of values(), to the bit.
+    void lay_out(const Rows<T>& block, Index rows, Scratch<T>& scratch) const {
+        Tile<T> laid(block.d, true);
+        for (Index r = 0; r < rows; ++r) {
+            const Index begin = block.begin_of(r), end = block.end_of(r);
+            laid.index.insert(laid.index.end(), block.index.begin() + begin,
+                              block.index.begin() + end);
+            laid.value.insert(laid.value.end(), block.value.begin() + begin,
+                              block.value.begin() + end);
+            laid.begin.push_back(count(laid.value));
+            laid.norms[usize(r)] = block.norms[usize(r)];
+        }
+        laid.used = rows;
+        pack(block.d, laid, scratch);
+        std::swap(scratch.laid_norms, laid.norms);
+    }
+    void values_laid(Index rows, const Tile<T>& tile, Scratch<T>& scratch, float* out) const {
+        scratch.slots.resize(tile.index.size());
+        for (std::size_t p = 0; p < tile.index.size(); ++p)
+            scratch.slots[p] = scratch.slot[tile.index[p]];
+        scratch.cuts.clear();
+        for (Index lane = 0; lane < tile.used; ++lane)
+            for (const Index end : {tile.begin[usize(lane)], tile.begin[usize(lane + 1)]})
+                scratch.cuts.push_back(static_cast<std::uint32_t>(end));
+        scratch.dots.resize(usize(kLanes * kLanes));
+        scratch.turned.assign(usize(kLanes * kLanes), 0.0f);
+        const Index d = std::max<Index>(count(scratch.slot), 1);
+        products<T>().dots_lists(
+            {scratch.slots.data(), tile.value.data(), scratch.cuts.data(), 2, 1, d}, tile.used,
+            scratch.packed.data(), nullptr, scratch.dots.data());
+        products<T>().transform(kernel_, scratch.dots.data(), tile.norms.data(), tile.used,
+                                scratch.laid_norms.data(), scratch.turned.data(), kLanes);
+        for (Index r = 0; r < rows; ++r)
+            for (Index lane = 0; lane < kLanes; ++lane)
+                out[r * kLanes + lane] = scratch.turned[usize(lane * kLanes + r)];
+    }
+    void clear_layout(const Rows<T>& block, Scratch<T>& scratch) const {
+        for (const std::uint32_t feature : block.index) scratch.slot[feature] = 0;
     }
 
     // K(x, x) for row r.

@@ -107,6 +107,8 @@ class ActiveLearner:
     history_
         One dict a label: "row", "label", whether it was "asked", the decision "score" it had then
         (a list for several classes), and "support_vectors" and "seconds" after it was learned.
+    support_counts_
+        Support vectors after each label: 0 without a model, None where they are not counted.
     counts_
         How many rows were "taught", "skipped" and, of those taught, never "asked".
 
@@ -196,7 +198,18 @@ class ActiveLearner:
             values = disagreement(draw.scores, _places_of(noted, self.classes_))
         else:
             values = closeness(draw.scores)
+            if self._explores and len(values) and values.min() >= 1 + max(self._model.delta, 0) / 2:
+                return np.arange(len(values), dtype=np.int64)
         return np.argsort(values, kind="stable").astype(np.int64)
+
+    @property
+    def _explores(self) -> bool:
+        """Whether any row is as good as another once no sampled one lies within the margin.
+
+        The nearest of those outside would teach nothing new, while a part of a class that no
+        label has shown yet is found by chance alone.
+        """
+        return self.strategy in ("active", "autoactive") and self.pool_size is not None
 
     def _draw(self, n: int) -> _Draw:
         """Draw the rows of which the next n are asked; kept until the log changes."""
@@ -220,7 +233,8 @@ class ActiveLearner:
         return _Draw(rows, scores)
 
     def _rng(self, purpose: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, len(self._log), purpose))
+        key = np.array([2 * self._seed + purpose, len(self._log)], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=key))
 
     # -- answering -------------------------------------------------------------------------------
 
@@ -338,6 +352,11 @@ class ActiveLearner:
         return self._model.ready
 
     @property
+    def n_pool_(self) -> int:
+        """Rows of the pool."""
+        return self._pool.n
+
+    @property
     def n_unseen_(self) -> int:
         """Rows that were neither taught nor skipped."""
         return self._pool.n_unseen
@@ -433,6 +452,7 @@ class ActiveLearner:
     def _begin(self) -> None:
         """Be as before the first answer."""
         self.history_: list[dict[str, Any]] = []
+        self.support_counts_: list[int | None] = []
         self._pool.status[:] = UNSEEN
         self._pool.n_unseen = self._pool.n
         self._drawn = None
@@ -485,6 +505,7 @@ class ActiveLearner:
         counts = self._model.support_counts() if self.has_model_ else np.zeros(1)
         support = None if counts is None else int(counts.sum())
         for row, label in zip(event.rows, event.labels, strict=True):
+            self.support_counts_.append(support)
             self.history_.append(
                 {
                     "row": row,

@@ -15,7 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import SAMPLE, KernelClassifier
+from marginwise._feed import Bench
 from marginwise._input import Float, Ints
+from marginwise._machine import check_range
 from marginwise._scores import Scores
 from marginwise.active.pool import Pool
 
@@ -108,22 +110,41 @@ class OwnModel(Model):
     """An estimator of this package: rows are checked once, and scores of the pool are kept."""
 
     _kept: Scores | None = None
+    _bench: Bench | None = None
 
     def start(self, classes: NDArray[Any]) -> None:
         """Begin anew; gamma and precision are settled by rows spread over the pool."""
         super().start(classes)
-        self._kept = None
-        if self.warm:
-            return
         pool = self.pool
-        rows = np.unique(np.linspace(0, pool.n - 1, min(SAMPLE, pool.n)).astype(np.int64))
-        self.estimator._start(pool.take(rows), classes)
-        self.estimator._seen = pool.n
+        if not self.warm:
+            rows = np.unique(np.linspace(0, pool.n - 1, min(SAMPLE, pool.n)).astype(np.int64))
+            self.estimator._start(pool.take(rows), classes)
+        elif pool.features != self.estimator.n_features_in_:
+            raise ValueError(
+                f"the pool has {pool.features} features, and the estimator was fitted to "
+                f"{self.estimator.n_features_in_}."
+            )
+        # A model that was there before keeps its ids: rows of the pool get new ones.
+        self._first = int(self.estimator._seen) if self.warm else 0
+        self._kept = None
+        self._bench = self._make_bench() if pool.in_memory else None
+
+    def _make_bench(self) -> Bench:
+        """Bring the whole pool to the form in which the model reads it."""
+        model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
+        rows = self.pool.rows
+        check_range(model._machine.plan, rows)
+        return Bench(model._machine.batch(model._augmented(rows, ids)), ids)
+
+    def _ids(self, rows: Ints) -> Ints:
+        return rows + self._first
 
     def learn(self, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of the pool, which were checked when it was made."""
-        # A model that was there before keeps its ids to itself: rows of the pool get new ones.
-        self.estimator._teach(self.pool.take(rows), y, None if self.warm else rows)
+        if self._bench is not None:
+            self.estimator._teach_from(self._bench, rows, y)
+        else:
+            self.estimator._teach(self.pool.take(rows), y, self._ids(rows))
         self.ready = True
 
     def finish(self) -> None:
@@ -133,15 +154,17 @@ class OwnModel(Model):
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
-        return self._shaped(self.estimator._score(self.pool.take(rows)))
+        if self._bench is None:
+            return self._shaped(self.estimator._score(self.pool.take(rows)))
+        found = self.estimator._machine.decide(self._bench.batch, np.ascontiguousarray(rows))
+        return self._shaped(found)
 
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool, brought up to date."""
-        if not self.pool.in_memory:
+        if self._bench is None:
             return super().all_scores()
         if self._kept is None:
-            rows = self.estimator._augmented(self.pool.rows, None)
-            self._kept = Scores(self.estimator._machine, rows, self._find)
+            self._kept = Scores(self.estimator._machine, self._bench.batch, self._find)
         return self._shaped(self._kept.values())
 
     def restore_kept(self, state: dict[str, Any]) -> None:
@@ -157,9 +180,8 @@ class OwnModel(Model):
 
     def _find(self, ids: Ints) -> Any | None:
         """Return the features of members that are rows of the pool."""
-        if self.warm or self.estimator._machine.function is not None:
-            return None
-        return self.pool.take(ids)
+        strange = ids[0] < self._first or self.estimator._machine.function is not None
+        return None if strange else self.pool.take(ids - self._first)
 
     @staticmethod
     def _shaped(scores: Float) -> Float:

@@ -22,6 +22,14 @@ class Progressing(Protocol):
         """One dict a label."""
 
     @property
+    def support_counts_(self) -> list[Any]:
+        """Support vectors after each label, 0 without a model, None where they are not counted."""
+
+    @property
+    def n_pool_(self) -> int:
+        """Rows of the pool."""
+
+    @property
     def n_unseen_(self) -> int:
         """Rows that were neither taught nor skipped."""
 
@@ -132,31 +140,37 @@ class SupportVectorPlateau(StoppingRule):
     Parameters
     ----------
     window
-        Labels over which the number is watched.
+        Labels over which the number is watched, or, below 1, their share of the pool. A longer
+        window finds what lies beyond the margin of an early model: rows are then asked about that
+        are outside but near.
     tolerance
         Largest change within the window, as a share of the number.
     """
 
-    window: int = 100
+    window: float = 100
     tolerance: float = 0.01
 
     def __post_init__(self) -> None:
-        _require(self.window >= 1, f"window must be 1 label or more, got {self.window!r}.")
+        _require(
+            0 < self.window < 1 or (self.window >= 1 and self.window == int(self.window)),
+            f"window must be a number of labels, or a share of the pool, got {self.window!r}.",
+        )
         _require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
 
     def check(self, learner: Progressing) -> bool:
         """Tell whether the number of support vectors has come to rest."""
-        counts = [step["support_vectors"] for step in learner.history_[-self.window - 1 :]]
+        share = 0 < self.window < 1
+        window = max(1, round(self.window * learner.n_pool_)) if share else int(self.window)
+        counts = learner.support_counts_[-window - 1 :]
         if counts and counts[-1] is None:
             raise ValueError(
                 "SupportVectorPlateau needs an estimator that counts its support vectors in "
                 "n_support_; this one does not."
             )
-        counts = [count for count in counts if count]
-        if len(counts) <= self.window:
-            return self._say(False, f"fewer than {self.window} labels were learned by a model.")
+        if len(counts) <= window or not counts[0]:
+            return self._say(False, f"fewer than {window:,} labels were learned by a model.")
         change = max(counts) - min(counts)
-        said = f"{counts[-1]:,} support vectors, which moved by {change:,} in {self.window} labels"
+        said = f"{counts[-1]:,} support vectors, which moved by {change:,} in {window:,} labels"
         if change > self.tolerance * counts[-1]:
             return self._say(False, f"there are {said}, more than {self.tolerance:.1%}.")
         return self._say(True, f"there are {said}, no more than {self.tolerance:.1%}.")

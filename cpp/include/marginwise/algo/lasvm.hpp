@@ -68,10 +68,10 @@ class Lasvm {
     // Ends a finishing that is not done.
     void settle();
 
-    // out[r * problems + c] = f_c(x_r), for all rows of X.
-    void decision(const Matrix& X, double* out) const {
-        require_width(X);
-        decide(D, origin_, threads(), X, out);
+    // out[r * problems + c] = f_c(x_r), for the rows of a sample.
+    void decision(const Sample& sample, double* out) const {
+        require_width(sample.X);
+        decide(D, origin_, threads(), sample, out);
     }
 
     // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for all rows
@@ -370,7 +370,7 @@ void Lasvm<T>::add_expansion(const Matrix& centres, const double* coefficients, 
     }
     std::vector<const double*> weight;
     for (const Array<double>& w : weights) weight.push_back(w.data());
-    expand(D.kernel, members, weight, origin_, threads(), X, out);
+    expand(D.kernel, members, weight, origin_, threads(), Sample(X), out);
 }
 
 template <class T>
