@@ -18,27 +18,26 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import common
 import numpy as np
 from datasets import Split
-from ertekin2007_paper import METHODS
 from ertekin2007_sets import SETS, DataSet
 from ertekin2007_tables import tables
 from imblearn.over_sampling import SMOTE
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.metrics import roc_auc_score
-from threadpoolctl import threadpool_limits
 
 from marginwise import OnlineSVC
 from marginwise.active import ActiveLearner, SupportVectorPlateau
 from marginwise.metrics import g_mean_score, prbep_score, support_vector_ratio
 
 POOL_SIZE = 59
-# AL ends when the number of support vectors stays within 2 % over 300 labels. The paper does not say
-# when it takes the number as stable. Windows of 100 to 300 labels end about where its table 1 does,
+# AL ends when the number of support vectors stays within 2 % over 300 labels. The paper does not
+# say when it takes it as stable. Windows of 100 to 300 labels end about where its table 1 does,
 # so that AL learns about as many rows as there is no finding; 300 was taken after 100 had ended too
 # early on letter-A for one seed of three.
 PLATEAU = {"window": 300, "tolerance": 0.02}
@@ -60,16 +59,19 @@ class Trial:
 # -- the methods: each returns its model and how many rows that has learned ------------------------
 
 
-def active(trial: Trial) -> tuple[OnlineSVC, int]:
-    learner = ActiveLearner(
+def learner_for(trial: Trial, strategy: str) -> ActiveLearner:
+    return ActiveLearner(
         trial.svc(),
         trial.split.X,
-        strategy="active",
+        strategy=strategy,
         pool_size=POOL_SIZE,
         stop=SupportVectorPlateau(**PLATEAU),
         random_state=trial.seed,
     )
-    learner.run(lambda row: trial.split.y[row])
+
+
+def active(trial: Trial, strategy: str = "active") -> tuple[OnlineSVC, int]:
+    learner = learner_for(trial, strategy).run(lambda row: trial.split.y[row])
     trial.ratio = support_vector_ratio(learner.estimator_)
     return learner.estimator_, len(learner.history_)
 
@@ -98,8 +100,10 @@ def different_costs(trial: Trial) -> tuple[OnlineSVC, int]:
     return trial.svc(class_weight=weights).fit(trial.split.X, trial.split.y), len(trial.split.y)
 
 
+Learn = Callable[[Trial], tuple[OnlineSVC, int]]
+
 # In the order in which they run: US needs what AL finds.
-LEARN: dict[str, Callable[[Trial], tuple[OnlineSVC, int]]] = {
+LEARN: dict[str, Learn] = {
     "AL": active,
     "Batch": batch,
     "US": undersampled,
@@ -111,10 +115,10 @@ LEARN: dict[str, Callable[[Trial], tuple[OnlineSVC, int]]] = {
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def measure(method: str, trial: Trial) -> dict[str, Any]:
+def measure(learn: Learn, trial: Trial) -> dict[str, Any]:
     """Learn, and score the model on the test rows; scores and efficiency in percent."""
     start = time.perf_counter()
-    model, learned = LEARN[method](trial)
+    model, learned = learn(trial)
     seconds = time.perf_counter() - start
     split, scores = trial.split, model.decision_function(trial.split.X_test)
     negatives, positives = np.bincount(split.y)
@@ -132,13 +136,15 @@ def measure(method: str, trial: Trial) -> dict[str, Any]:
     }
 
 
-def measure_set(name: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def measure_set(
+    name: str, folder: Path, options: argparse.Namespace, methods: dict[str, Learn] = LEARN
+) -> dict[str, Any]:
     """Let the methods take turns, seed by seed."""
-    data, found = SETS[name], {method: [] for method in METHODS}
+    data, found = SETS[name], {method: [] for method in methods}
     for seed in range(seeds_of(name, options)):
         trial = Trial(data.load(folder, seed, quick=options.quick), data, seed)
-        for method in LEARN:
-            measured = measure(method, trial)
+        for method, learn in methods.items():
+            measured = measure(learn, trial)
             found[method].append(measured)
             common.progress(
                 f"{name}, seed {seed}, {method}: PRBEP {measured['prbep']:.2f}, "
@@ -186,13 +192,14 @@ def main() -> None:
     names = [name for name in SETS if not options.only or name in options.only]
     common.check_files(folder, (SETS[name].file for name in names))
     report = common.Report(out, "imbalanced-learn")
-    for name in names:
-        settings = settings_of(name, folder, options)
-        if options.resume and report.holds(name, settings):
-            common.progress(f"{name}: measured before")
-            continue
-        with threadpool_limits(1):
-            report.add(name, settings, measure_set(name, folder, options))
+    given = {"folder": folder, "options": options}
+    common.measure_sets(
+        report,
+        names,
+        partial(settings_of, **given),
+        partial(measure_set, **given),
+        resume=options.resume,
+    )
     if options.quick:
         print("A smoke test on small parts of the data: its figures say nothing about the paper.")
     print(tables({name: report.sets[name]["measurements"] for name in names}))

@@ -210,9 +210,20 @@ void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<
     L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8], t[0], t[1], t[2]};
 }
 
+// Rows laid out for expansions over them.
 template <class T>
-void bind_lasvm(nb::module_& m, const char* name) {
+struct Laid {
+    Members<T> rows;
+
+    explicit Laid(Members<T> rows_) : rows(std::move(rows_)) {}
+    Laid(Laid&&) = default;
+    Laid(const Laid&) = delete;
+};
+
+template <class T>
+void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
     using L = Lasvm<T>;
+    nb::class_<Laid<T>>(m, laid);
     nb::class_<L>(m, name)
         .def(
             "__init__",
@@ -286,22 +297,28 @@ void bind_lasvm(nb::module_& m, const char* name) {
             },
             nb::arg("batch"), nb::arg("rows").noconvert())
         .def(
+            "lay_out",
+            [](const L& self, const BoundBatch& batch) {
+                nb::gil_scoped_release released;
+                return Laid<T>(self.lay_out(batch.batch.X));
+            },
+            nb::arg("batch"))
+        .def(
             "expansion",
             [](const L& self, const BoundBatch& centres, Array2<double> coefficients,
-               const BoundBatch& batch) {
-                const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
+               const Laid<T>& laid) {
+                const std::size_t n = usize(laid.rows.size()), p = self.D.shares.size();
                 require(coefficients.shape(0) == p &&
                             length(coefficients.shape(1)) == rows_of(centres.batch.X),
                         "coefficients must be problems x centres");
                 std::vector<double> out(n * p, 0.0);
                 {
                     nb::gil_scoped_release released;
-                    self.add_expansion(centres.batch.X, coefficients.data(), batch.batch.X,
-                                       out.data());
+                    self.add_expansion(centres.batch.X, coefficients.data(), laid.rows, out.data());
                 }
                 return numpy(out.data(), {n, p});
             },
-            nb::arg("centres"), nb::arg("coefficients").noconvert(), nb::arg("batch"))
+            nb::arg("centres"), nb::arg("coefficients").noconvert(), nb::arg("laid"))
         .def("coefficients", &export_coefficients<T>)
         .def(
             "check", [](L& self, double tolerance) { self.D.check(tolerance); },
@@ -402,6 +419,6 @@ NB_MODULE(_core, m) {
     batch.def("label", &BoundBatch::label, nb::arg("labels").noconvert(),
               nb::arg("costs").noconvert(), nb::arg("ids").noconvert());
 
-    bind_lasvm<float>(m, "Lasvm32");
-    bind_lasvm<double>(m, "Lasvm64");
+    bind_lasvm<float>(m, "Lasvm32", "Laid32");
+    bind_lasvm<double>(m, "Lasvm64", "Laid64");
 }

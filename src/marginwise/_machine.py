@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._core import Batch, Kernel, Lasvm32, Lasvm64, LasvmSettings, cpu
+from marginwise._core import Batch, Kernel, Laid32, Laid64, Lasvm32, Lasvm64, LasvmSettings, cpu
 from marginwise._input import Float, Ints, batch_of
 from marginwise._kernel import BlockFunction
 
@@ -244,9 +244,13 @@ class Machine:
         """Return f(x) of some rows of a batch, of all by default, a column for each problem."""
         return self._core.decision(batch) if rows is None else self._core.decision_of(batch, rows)
 
-    def expansion(self, centres: Any, coefficients: Float, batch: Batch) -> Float:
+    def lay_out(self, batch: Batch) -> Laid32 | Laid64:
+        """Return rows in the form that `expansion` reads."""
+        return self._core.lay_out(batch)
+
+    def expansion(self, centres: Any, coefficients: Float, laid: Any) -> Float:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
-        return self._core.expansion(self.batch(centres), coefficients, batch)
+        return self._core.expansion(self.batch(centres), coefficients, laid)
 
     @property
     def coefficients(self) -> tuple[Ints, NDArray[np.int32], Float]:

@@ -15,7 +15,7 @@ from marginwise._core import Batch
 from marginwise._input import Float, Ints
 from marginwise._machine import Machine
 
-TILE = 64  # members that the core multiplies at a time, however few are given
+MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored anew each time
 
 
 class Scores:
@@ -38,6 +38,7 @@ class Scores:
         self._ids: Ints = np.empty(0, dtype=np.int64)
         self._alpha: Float = np.empty((machine.plan.problems, 0))
         self._sums: Float | None = None
+        self._laid: tuple[bool, Any] | None = None
         self.recomputed = 0  # how often all was computed anew
 
     def values(self) -> Float:
@@ -45,15 +46,27 @@ class Scores:
         machine = self._machine
         ids, _, alpha = machine.coefficients
         changed, change = self._difference(ids, alpha)
-        limit = max(TILE, len(ids) // 2)
-        centres = self._find(changed) if 0 < len(changed) <= limit else None
-        if self._sums is None or (len(changed) and centres is None):
+        centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
+        if self._sums is None or (len(changed) and (centres is None or self._too_large)):
             self._sums = machine.decide(self._batch) - machine.bias
             self.recomputed += 1
         elif centres is not None:
-            self._sums += machine.expansion(centres, change, self._batch)
+            self._sums += machine.expansion(centres, change, self._rows_laid_out())
         self._ids, self._alpha = ids, alpha
         return self._sums + machine.bias
+
+    def _rows_laid_out(self) -> Any:
+        """Return the rows as the core multiplies them, in the precision of the model."""
+        double = self._machine.plan.double
+        if self._laid is None or self._laid[0] != double:
+            self._laid = double, self._machine.lay_out(self._batch)
+        return self._laid[1]
+
+    @property
+    def _too_large(self) -> bool:
+        assert self._sums is not None
+        plan = self._machine.plan
+        return not plan.sparse and len(self._sums) * plan.features * 8 > MOST_BYTES
 
     def _difference(self, ids: Ints, alpha: Float) -> tuple[Ints, Float]:
         """Return the ids whose coefficients differ from those of the last call, and by what."""

@@ -60,6 +60,47 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     });
 }
 
+// Coefficients of some examples: of example m in problem c at values[c * examples + m].
+struct Coefficients {
+    const double* values;
+    Index problems;
+};
+
+// out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for all rows laid out as
+// members. The rows are the tiles here, so that a few centres cost little more than reading them.
+template <class T>
+void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
+                 const Origin& origin, Index threads, const Members<T>& laid, double* out) {
+    const Index m = rows_of(centres), problems = weight.problems;
+    Crew crew(threads);
+    std::vector<std::int64_t> order(usize(m));
+    std::iota(order.begin(), order.end(), std::int64_t(0));
+    for (Index first = 0; first < m; first += kLanes) {
+        const Index n = std::min(kLanes, m - first);
+        Rows<T> block;
+        block.read(centres, order.data() + first, n, origin);
+        std::vector<Scratch<T>> scratches(usize(crew.threads()));
+        if (laid.sparse())
+            for (Scratch<T>& scratch : scratches) kernel.lay_out(block, n, scratch);
+        crew.run(tiles_for(laid.size()), [&](Index t, Index worker) {
+            Scratch<T>& scratch = scratches[usize(worker)];
+            Array<float> k(usize(kLanes * kLanes));
+            if (laid.sparse())
+                kernel.values_laid(n, laid.tile(t), scratch, k.data());
+            else
+                kernel.values(block, 0, n, laid.tile(t), scratch, k.data(), kLanes,
+                              laid.tile_after(t));
+            for (Index c = 0; c < problems; ++c)
+                for (Index r = 0; r < n; ++r) {
+                    const double a = weight.values[c * m + first + r];
+                    for (Index lane = 0; lane < laid.tile(t).used; ++lane)
+                        out[(t * kLanes + lane) * problems + c] +=
+                            a * static_cast<double>(k[usize(r * kLanes + lane)]);
+                }
+        });
+    }
+}
+
 // out[r * problems + c] = f_c(x_r), for the rows of a sample.
 template <class T>
 void decide(const Dual<T>& D, const Origin& origin, Index threads, const Sample& sample,

@@ -174,7 +174,7 @@ class ActiveLearner:
         """
         wanted = 1 if n is None else _positive(n, "n")
         draw = self._draw(wanted)
-        order = self._order(draw)
+        order = self._order(draw, wanted)
         if wanted > 1 and len(order) > 1:
             best = order[: max(16 * wanted, 256)]
             order = best[different_rows(self._pool.take(draw.rows[best]), wanted)]
@@ -185,8 +185,8 @@ class ActiveLearner:
         rows = draw.rows[places]
         return int(rows[0]) if n is None and len(rows) else rows
 
-    def _order(self, draw: _Draw) -> Ints:
-        """Return the places of drawn rows, the best to ask about first."""
+    def _order(self, draw: _Draw, wanted: int) -> Ints:
+        """Return the places of drawn rows, the best to ask about first; one if one is wanted."""
         if draw.scores is None or self.strategy == "random":
             return np.arange(len(draw.rows), dtype=np.int64)
         if callable(self.strategy):
@@ -200,6 +200,8 @@ class ActiveLearner:
             values = closeness(draw.scores)
             if self._explores and len(values) and values.min() >= 1 + max(self._model.delta, 0) / 2:
                 return np.arange(len(values), dtype=np.int64)
+        if wanted == 1:
+            return np.array([values.argmin()] if len(values) else [], dtype=np.int64)
         return np.argsort(values, kind="stable").astype(np.int64)
 
     @property

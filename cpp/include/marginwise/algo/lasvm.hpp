@@ -74,9 +74,12 @@ class Lasvm {
         decide(D, origin_, threads(), sample, out);
     }
 
+    // Rows in the form of members, for add_expansion().
+    Members<T> lay_out(const Matrix& X) const;
+
     // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for all rows
-    // of X: how decision values change with the coefficients of some examples.
-    void add_expansion(const Matrix& centres, const double* coefficients, const Matrix& X,
+    // that were laid out: how decision values change with the coefficients of a few examples.
+    void add_expansion(const Matrix& centres, const double* coefficients, const Members<T>& laid,
                        double* out) const;
 
     // Whether the last call stopped at a row beyond norm_limit.
@@ -352,25 +355,22 @@ Index Lasvm<T>::walk(const Batch& batch, const std::int64_t* order, Index n, dou
 }
 
 template <class T>
-void Lasvm<T>::add_expansion(const Matrix& centres, const double* coefficients, const Matrix& X,
-                             double* out) const {
-    require_width(centres);
+Members<T> Lasvm<T>::lay_out(const Matrix& X) const {
     require_width(X);
-    const Index n = rows_of(centres);
-    Members<T> members(D.members.features(), D.members.sparse());
+    Members<T> laid(D.members.features(), D.members.sparse());
     Rows<T> row;
-    for (std::int64_t m = 0; m < n; ++m) {
-        row.read(centres, &m, 1, origin_);
-        members.append(row, 0, m);
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, origin_);
+        laid.append(row, 0, r);
     }
-    std::vector<Array<double>> weights;
-    for (Index c = 0; c < D.problems(); ++c) {
-        weights.emplace_back(coefficients + c * n, coefficients + (c + 1) * n);
-        weights.back().resize(usize(padded(n)), 0.0);
-    }
-    std::vector<const double*> weight;
-    for (const Array<double>& w : weights) weight.push_back(w.data());
-    expand(D.kernel, members, weight, origin_, threads(), Sample(X), out);
+    return laid;
+}
+
+template <class T>
+void Lasvm<T>::add_expansion(const Matrix& centres, const double* coefficients,
+                             const Members<T>& laid, double* out) const {
+    require_width(centres);
+    expand_over(D.kernel, centres, {coefficients, D.problems()}, origin_, threads(), laid, out);
 }
 
 template <class T>
