@@ -157,6 +157,7 @@ class ActiveLearner:
         self._log: list[Event] = []
         self._scores_asked: dict[int, Any] = {}
         self._drawn: tuple[int, _Draw] | None = None
+        self._started = time.perf_counter()
         self._begin()
 
     # -- asking ----------------------------------------------------------------------------------
@@ -350,8 +351,8 @@ class ActiveLearner:
 
     @property
     def has_model_(self) -> bool:
-        """Whether the estimator can score rows: two classes were met, or it was fitted before."""
-        return self._model.ready
+        """Whether rows can be told apart: two classes were taught, or the estimator was fitted."""
+        return self._model.ready and (self._model.warm or len(self._met) >= 2)
 
     @property
     def n_pool_(self) -> int:
@@ -455,22 +456,26 @@ class ActiveLearner:
         """Be as before the first answer."""
         self.history_: list[dict[str, Any]] = []
         self.support_counts_: list[int | None] = []
+        self._met: set[Any] = set()  # labels taught
         self._pool.status[:] = UNSEEN
         self._pool.n_unseen = self._pool.n
         self._drawn = None
         self._classes = np.empty(0) if self._given is None else self._given
-        self._started = time.perf_counter()
-        self._start_model()
-
-    def _start_model(self) -> None:
-        warm = self._model.ready and not len(self._classes)
-        if warm:
+        self._model.reset()
+        if self._model.warm and not len(self._classes):
             self._classes = self._model.estimator.classes_
         if len(self._classes) >= 2:
             self._model.start(self._classes)
 
     def _do(self, event: Event) -> None:
-        """Carry out an event, and log it once it has succeeded."""
+        """Carry out an event and log it; if it fails, or is interrupted, nothing has happened."""
+        try:
+            self._carry_out(event)
+        except BaseException:
+            self._replay()
+            raise
+
+    def _carry_out(self, event: Event) -> None:
         if event.kind == "teach":
             self._learn(event)
         elif event.kind == "skip":
@@ -504,6 +509,7 @@ class ActiveLearner:
         self._classes = classes
 
     def _record(self, event: Event) -> None:
+        self._met.update(event.labels)
         counts = self._model.support_counts() if self.has_model_ else np.zeros(1)
         support = None if counts is None else int(counts.sum())
         for row, label in zip(event.rows, event.labels, strict=True):
@@ -521,11 +527,15 @@ class ActiveLearner:
 
     def _replay(self) -> None:
         """Be what the log says."""
-        log, self._log = self._log, []
+        log = self._log
         times = [step["seconds"] for step in self.history_]
-        self._begin()
-        for event in log:
-            self._do(event)
+        try:
+            self._log = []
+            self._begin()
+            for event in log:
+                self._carry_out(event)
+        finally:
+            self._log = log  # whatever happens to the model, answers stay
         for step, seconds in zip(self.history_, times, strict=False):
             step["seconds"] = seconds
 

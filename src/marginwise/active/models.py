@@ -59,15 +59,18 @@ class Model:
         self.given = estimator
         self.pool = pool
         self.warm = is_fitted(estimator)
-        self.estimator = copy.deepcopy(estimator)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all that was learned of the pool."""
+        self.estimator = copy.deepcopy(self.given)
         self.ready = self.warm  # it can score
         self._classes: NDArray[Any] = np.empty(0)
 
     def start(self, classes: NDArray[Any]) -> None:
         """Begin anew with these classes and no example of the pool."""
-        self.estimator = copy.deepcopy(self.given)
+        self.reset()
         self._classes = classes
-        self.ready = self.warm
         if self.warm and not np.isin(classes, self.estimator.classes_).all():
             unknown = classes[~np.isin(classes, self.estimator.classes_)].tolist()
             raise ValueError(
