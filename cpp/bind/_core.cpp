@@ -157,6 +157,15 @@ nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Lasvm<
                           numpy(rows.data(), {alpha.size(), ids.size()}));
 }
 
+nb::ndarray<nb::numpy, std::int64_t> counters_of(const Stats& s) {
+    return numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess, s.inserted,
+                                           s.removed, s.cache_hits, s.cache_misses, s.sampled,
+                                           s.chosen});
+}
+nb::ndarray<nb::numpy, double> seconds_of(const Stats& s) {
+    return numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
+}
+
 template <class T>
 State export_state(const Lasvm<T>& L) {
     const Dual<T>& D = L.D;
@@ -181,12 +190,8 @@ State export_state(const Lasvm<T>& L) {
     out["g"] = numpy(g.data(), {problems, n});
     out["rank"] = numpy(rank.data(), {problems, n});
     out["waiting"] = numpy(waiting);
-    const Stats& s = D.stats;
-    out["counters"] = numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess,
-                                                      s.inserted, s.removed, s.cache_hits,
-                                                      s.cache_misses, s.sampled, s.chosen});
-    out["seconds"] =
-        numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
+    out["counters"] = counters_of(D.stats);
+    out["seconds"] = seconds_of(D.stats);
     return out;
 }
 
@@ -351,6 +356,8 @@ void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
                  for (Index c = 0; c < self.D.problems(); ++c) out.push_back(self.D.objective(c));
                  return numpy(out);
              })
+        .def("counters", [](const L& self) { return counters_of(self.D.stats); })
+        .def("seconds", [](const L& self) { return seconds_of(self.D.stats); })
         .def_prop_ro("beyond", [](const L& self) { return self.beyond(); })
         .def_prop_ro("size", [](const L& self) { return self.D.size(); })
         .def_prop_ro("bytes", [](const L& self) { return self.D.members.bytes(); });

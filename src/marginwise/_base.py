@@ -59,15 +59,15 @@ class _Undo:
 
     What the native kernels learn cannot fail, and Ctrl-C leaves what was learned until then. A
     kernel that is a function may stop half-way, Ctrl-C or not: there the model is copied
-    beforehand.
+    beforehand, and so it is where `part_read`: input is still being checked while the model learns.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, *, part_read: bool = False) -> None:
         self._attributes = estimator.__dict__
         self._before = dict(estimator.__dict__)
         self._by_function = callable(estimator.kernel)
         machine = self._before.get("_machine")
-        if machine is not None and machine.function is not None:
+        if machine is not None and (part_read or machine.function is not None):
             self._before["_machine"] = machine.copy()
 
     def __enter__(self) -> None:
@@ -139,7 +139,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
                 self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
             elif self.pool_size is None:
-                self._search(feed, X, labels)
+                self._search(feed, X, labels, rng)
             else:
                 self._choose(feed, rng)
         return self
@@ -147,8 +147,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def learn_from(self, source: Source, classes: ArrayLike | None = None) -> Self:
         """Learn from a source of examples, which is read a chunk at a time.
 
-        A new model learns as `fit` does; a model that exists goes on, and counts the rows as new
-        ones unless it was this method that it learned from before.
+        A new model learns as `fit` does, but for the few rows of each class that open a fit. One
+        that exists goes on, and takes the rows as new ones.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes
             All labels that may come; by default ``source.classes``. A model that exists knows.
         """
-        with _Undo(self):
+        with _Undo(self, part_read=True):
             check_params(self, self._rules)
             if self._selection != "random" and self.pool_size is None:
                 raise ValueError(
@@ -168,14 +168,19 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if n == 0:
                 raise ValueError("the source is empty.")
             rng = check_random_state(self.random_state)
-            if not hasattr(self, "_machine"):
-                named = getattr(source, "classes", None) if classes is None else classes
-                sample = np.sort(rng.permutation(n)[:SAMPLE]).astype(np.int64)
-                self._start(source.read(sample)[0], named)
-            else:
+            if hasattr(self, "_machine"):
                 self._check_classes(classes, first=False)
-            self._seen = max(self._seen, n)
-            feed = SourceFeed(source, self._read_batch)
+            else:
+                named = getattr(source, "classes", None) if classes is None else classes
+                if named is None:
+                    raise ValueError(
+                        "learn_from needs all labels that may come: give them as classes, or let "
+                        "the source name them in source.classes."
+                    )
+                sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+                self._start(source.read(sample)[0], named)
+            feed = SourceFeed(source, self._read_batch, self._seen)
+            self._seen += n
             if self._selection == "random":
                 orders = (self._plain_order(n, rng) for _ in range(self.epochs))
                 self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
@@ -188,6 +193,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = check_features(self, X, y, reset=False)
         if X.shape[0] != len(ids):
             raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
+        self._check_columns(X, ids)
         labels = self._encode(np.asarray(y))
         return self._labelled(X, labels, self._costs[labels], ids)
 
@@ -248,8 +254,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = self._encode(np.asarray(y))
             weights = check_weights(sample_weight, X.shape[0])
             names = check_ids(ids, X.shape[0], self._seen)
-            if self.kernel == "precomputed" and not np.isin(names, np.arange(X.shape[1])).all():
-                raise ValueError("with kernel='precomputed', ids must be columns of X.")
+            self._check_columns(X, names)
             kept = np.flatnonzero(weights > 0)
             if len(kept) < len(weights):
                 X, labels, names = take_rows(X, kept), labels[kept], names[kept]
@@ -505,6 +510,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._balance = np.asarray(balance, dtype=np.float64)
         self._costs = self.C * self._balance
 
+    def _check_columns(self, X: Any, names: Ints) -> None:
+        inside = (names >= 0) & (names < X.shape[1])
+        if self.kernel == "precomputed" and not inside.all():
+            raise ValueError("with kernel='precomputed', ids must be columns of X.")
+
     def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
         given = None if classes is None else np.unique(np.asarray(classes))
         if first:
@@ -576,7 +586,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
         """Make passes over the rows, learning those that selection chooses."""
         machine = self._machine
-        passes = Passes(feed.ids, machine.plan.problems, self.epochs)
+        passes = Passes(feed.ids, machine.plan.problems, self.epochs, self._chosen())
         with Progress(len(feed.ids) * self.epochs, self.verbose) as progress:
             done = False
             while not done:
@@ -587,10 +597,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 machine.end_pass()
                 if self._finishes:
                     self._finish(progress)
-                stats = machine.stats
-                done = passes.done(stats["chosen"], stats["process"])
+                done = passes.done(*self._chosen())
 
-    def _search(self, feed: ArrayFeed, X: Any, labels: Labels) -> None:
+    def _chosen(self) -> tuple[int, int]:
+        """Return how many rows selection has chosen so far, and how many rows changed the model."""
+        counters = self._machine.counters
+        return counters["chosen"], counters["process"]
+
+    def _search(self, feed: ArrayFeed, X: Any, labels: Labels, rng: np.random.RandomState) -> None:
         """Learn, again and again, the best of all rows, until none is left that would matter."""
         machine = self._machine
         rows = self._augmented(X, feed.ids)
@@ -599,7 +613,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None if machine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
 
         scores = Scores(machine, feed.batch, find)
-        search = FullSearch(self._selection, machine.signs(labels))
+        search = FullSearch(
+            self._selection,
+            machine.signs(labels),
+            self._plain_order(len(labels), rng),
+            slack=self.tol,
+        )
         seen = np.zeros((machine.plan.problems, self._seen), dtype=np.uint8)
         machine.begin_pass("active", 1, seen)  # pools of the one row that was found
         with Progress(len(feed.ids), self.verbose) as progress:

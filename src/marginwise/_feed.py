@@ -76,19 +76,23 @@ class SourceFeed:
         The source.
     label
         Makes a labelled batch of features, labels and ids.
+    first
+        Id of row 0.
     """
 
-    def __init__(self, source: Source, label: Callable[[Any, Any, Ints], Batch]) -> None:
+    def __init__(
+        self, source: Source, label: Callable[[Any, Any, Ints], Batch], first: int
+    ) -> None:
         self._source = source
         self._label = label
-        self.ids: Ints = np.arange(len(source), dtype=np.int64)
+        self.ids: Ints = np.arange(first, first + len(source), dtype=np.int64)
 
     def cuts(self, order: Ints) -> Iterator[tuple[Batch, Ints]]:
         """Give the batches that hold the rows of an order, and the places of the rows there."""
         for start in range(0, len(order), CHUNK):
-            ids = np.ascontiguousarray(order[start : start + CHUNK])
-            X, y = self._source.read(ids)
-            yield self._label(X, y, ids), np.arange(len(ids), dtype=np.int64)
+            rows = np.ascontiguousarray(order[start : start + CHUNK])
+            X, y = self._source.read(rows)
+            yield self._label(X, y, self.ids[rows]), np.arange(len(rows), dtype=np.int64)
 
 
 class Passes:
@@ -102,17 +106,20 @@ class Passes:
         Binary problems, each of which learns a row once at most.
     epochs
         Passes to make, unless nothing is left to learn.
+    before
+        What `done` would be told now: counts of a model that has learned before.
     """
 
     # Fewer rows than this are not worth stopping at: a small set is gone through again until so
     # many were learned.
     LEAST = 1000
 
-    def __init__(self, ids: Ints, problems: int, epochs: int) -> None:
+    def __init__(self, ids: Ints, problems: int, epochs: int, before: tuple[int, int]) -> None:
         self._ids = ids
         self._epochs = epochs
         self._made = 0
-        self._before: tuple[int, int] = (0, 0)
+        self._least = before[0] + self.LEAST * problems
+        self._changed = before[1]
         self.seen: NDArray[np.uint8] = np.zeros((problems, int(ids.max()) + 1), dtype=np.uint8)
 
     def left(self) -> NDArray[np.intp]:
@@ -130,9 +137,9 @@ class Passes:
             How many of them changed the model.
         """
         self._made += 1
-        idle = changed == self._before[1]
-        self._before = chosen, changed
-        enough = self._made >= self._epochs and chosen >= self.LEAST * len(self.seen)
+        idle = changed == self._changed
+        self._changed = changed
+        enough = self._made >= self._epochs and chosen >= self._least
         return idle or enough or len(self.left()) == 0
 
 
@@ -145,11 +152,17 @@ class FullSearch:
         "gradient", "active" or "autoactive"; the last two are the same here.
     signs
         Labels as +1 and -1, a column for each binary problem.
+    order
+        The order in which rows are learned while a problem has no model.
+    slack
+        A row must lie within the margin by more than this.
     """
 
-    def __init__(self, rule: str, signs: Float) -> None:
+    def __init__(self, rule: str, signs: Float, order: Ints, slack: float) -> None:
         self._by_label = rule == "gradient"
         self._signs = signs
+        self._order = order
+        self._slack = slack
         self._unseen = np.ones(len(signs), dtype=bool)
 
     def rows(self, scores: Callable[[], Float], deltas: Callable[[], Float]) -> Iterator[int]:
@@ -162,8 +175,8 @@ class FullSearch:
         deltas
             Returns δ of each problem, minus infinity where it has no pair of examples yet.
         """
-        n, problems = self._signs.shape
-        waiting = iter(range(n))  # as they come, while a problem has no model
+        problems = self._signs.shape[1]
+        waiting = (int(row) for row in self._order if self._unseen[row])
         idle = 0
         for c in itertools.cycle(range(problems)):
             delta = float(deltas()[c])
@@ -179,4 +192,4 @@ class FullSearch:
         """Return the best row for problem c if it lies within the margin."""
         score = self._signs[:, c] * f if self._by_label else np.abs(f)
         row = int(np.where(self._unseen, score, np.inf).argmin())
-        return row if self._unseen[row] and score[row] < 1 + delta / 2 else None
+        return row if self._unseen[row] and score[row] < 1 + delta / 2 - self._slack else None

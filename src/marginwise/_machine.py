@@ -230,6 +230,8 @@ class Machine:
         """Go on in double precision: an example came that single precision cannot place."""
         if self.plan.double:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
+        if self._pass is not None:
+            self._core.end_pass()  # pools do not outlive the core they are in
         state = self.state()
         self.plan.double = True
         self._restore(state)
@@ -321,11 +323,15 @@ class Machine:
         return self._core.objective()
 
     @property
+    def counters(self) -> dict[str, int]:
+        """What has been done so far."""
+        return dict(zip(COUNTERS, self._core.counters().tolist(), strict=True))
+
+    @property
     def stats(self) -> dict[str, Any]:
-        state = self._core.state()
         return {
-            **dict(zip(COUNTERS, state["counters"].tolist(), strict=True)),
-            **dict(zip(PHASES, state["seconds"].tolist(), strict=True)),
+            **self.counters,
+            **dict(zip(PHASES, self._core.seconds().tolist(), strict=True)),
             "members": self.size,
             "member_bytes": self._core.bytes,
             "precision": "double" if self.plan.double else "single",

@@ -14,7 +14,7 @@ struct Sample {
     const std::int64_t* order = nullptr;
     Index n = 0;
 
-    explicit Sample(const Matrix& X_) : X(X_), n(rows_of(X_)) {}
+    Sample(const Matrix& X_) : X(X_), n(rows_of(X_)) {}
     Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
 };
 

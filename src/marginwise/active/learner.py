@@ -37,7 +37,15 @@ WHOLE_POOL = ("near_boundary", "largest_positive")
 
 
 class Verdict(NamedTuple):
-    """Whether to stop, which is what it is worth as a condition, and why."""
+    """Whether to stop, which is what it is worth as a condition, and why.
+
+    Parameters
+    ----------
+    stop
+        Whether to stop.
+    reason
+        Why, or why not, in one sentence.
+    """
 
     stop: bool
     reason: str
@@ -121,7 +129,7 @@ class ActiveLearner:
     >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=MarginExhausted(),
     ...                         random_state=0)
     >>> learner.run(lambda row: y[row], max_labels=100).estimator_.score(X, y)
-    0.99...
+    1.0
     """
 
     def __init__(
@@ -157,6 +165,8 @@ class ActiveLearner:
         self._log: list[Event] = []
         self._scores_asked: dict[int, Any] = {}
         self._drawn: tuple[int, _Draw] | None = None
+        # What `run` ended with, and the log and rule that it goes with.
+        self._verdict: tuple[int, StoppingRule | None, Verdict] | None = None
         self._started = time.perf_counter()
         self._begin()
 
@@ -212,7 +222,8 @@ class ActiveLearner:
         The nearest of those outside would teach nothing new, while a part of a class that no
         label has shown yet is found by chance alone.
         """
-        return self.strategy in ("active", "autoactive") and self.pool_size is not None
+        sampled = self.strategy in ("active", "autoactive", "gradient")
+        return sampled and self.pool_size is not None
 
     def _draw(self, n: int) -> _Draw:
         """Draw the rows of which the next n are asked; kept until the log changes."""
@@ -315,14 +326,28 @@ class ActiveLearner:
         _positive(batch, "batch")
         left = self._pool.n_unseen if max_labels is None else _positive(max_labels, "max_labels")
         before = len(self.history_)
+        verdict = Verdict(False, "")
         with Progress(left, self.verbose) as progress:
-            while (given := len(self.history_) - before) < left and not self.should_stop():
+            while (given := len(self.history_) - before) < left:
+                verdict = self.should_stop()
+                if verdict:
+                    break
                 rows = np.atleast_1d(self.ask(min(batch, left - given) if batch > 1 else None))
                 for row in rows.tolist():
                     label = oracle(row)
                     self.skip(row) if label is None else self.teach(row, label)
                 progress.learned(len(self.history_) - before - given, self._size(), 0.0)
-        if self.has_model_ and len(self.history_) > before:
+        if len(self.history_) > before:
+            self.finish()
+        self._verdict = (len(self._log), self.stop, verdict) if verdict else None
+        return self
+
+    def finish(self) -> ActiveLearner:
+        """Settle the model, where it can be: it is then as exact as the labels allow.
+
+        `run` ends with it; call it before the model is used if labels were taught one by one.
+        """
+        if self.has_model_:
             self._do(Event("finish", [], []))
         return self
 
@@ -332,6 +357,8 @@ class ActiveLearner:
         """Return whether to stop, true or false as a condition, with the `reason` in a sentence."""
         if self._pool.n_unseen == 0:
             return Verdict(True, f"all {self._pool.n:,} rows of the pool were taught or skipped.")
+        if self._verdict is not None and self._verdict[:2] == (len(self._log), self.stop):
+            return self._verdict[2]  # finishing moves the model a little, not what is known
         if self.stop is None:
             return Verdict(False, f"{self._pool.n_unseen:,} rows are unseen and no rule was given.")
         stop = self.stop.check(self)
@@ -460,6 +487,7 @@ class ActiveLearner:
         self._pool.status[:] = UNSEEN
         self._pool.n_unseen = self._pool.n
         self._drawn = None
+        self._verdict = None
         self._classes = np.empty(0) if self._given is None else self._given
         self._model.reset()
         if self._model.warm and not len(self._classes):

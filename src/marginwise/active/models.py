@@ -18,6 +18,7 @@ from marginwise._base import SAMPLE, KernelClassifier
 from marginwise._feed import Bench
 from marginwise._input import Float, Ints
 from marginwise._machine import check_range
+from marginwise._params import check_params
 from marginwise._scores import Scores
 from marginwise.active.pool import Pool
 
@@ -34,6 +35,12 @@ def is_fitted(estimator: Any) -> bool:
 def model_for(estimator: Any, pool: Pool) -> Model:
     """Return the model that drives a copy of an estimator, which stays as it is."""
     if isinstance(estimator, KernelClassifier):
+        check_params(estimator, estimator._rules)
+        if estimator.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once; give an active learner's "
+                "estimator a dict of weights instead."
+            )
         return OwnModel(estimator, pool)
     for method in ("partial_fit", "decision_function"):
         if not hasattr(estimator, method):
@@ -120,8 +127,7 @@ class OwnModel(Model):
         super().start(classes)
         pool = self.pool
         if not self.warm:
-            rows = np.unique(np.linspace(0, pool.n - 1, min(SAMPLE, pool.n)).astype(np.int64))
-            self.estimator._start(pool.take(rows), classes)
+            self.estimator._start(pool.spread(SAMPLE), classes)
         elif pool.features != self.estimator.n_features_in_:
             raise ValueError(
                 f"the pool has {pool.features} features, and the estimator was fitted to "
@@ -131,6 +137,20 @@ class OwnModel(Model):
         self._first = int(self.estimator._seen) if self.warm else 0
         self._kept = None
         self._bench = self._make_bench() if pool.in_memory else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the core looks at is made anew.
+        state = {**self.__dict__, "_kept": self.kept_state}
+        state["_bench"] = self._bench is not None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept, bench = state.pop("_kept"), state.pop("_bench")
+        self.__dict__.update(state)
+        if bench:
+            self._bench = self._make_bench()
+        if kept is not None:
+            self.restore_kept(kept)
 
     def _make_bench(self) -> Bench:
         """Bring the whole pool to the form in which the model reads it."""

@@ -88,6 +88,12 @@ class Pool:
             raise ValueError(f"the source returned {X.shape[0]} rows, {len(rows)} were read.")
         return canonical(X)
 
+    def spread(self, most: int) -> Any:
+        """Return some rows from all over the pool, as a data frame if that is what was given."""
+        rows = np.unique(np.linspace(0, self.n - 1, min(most, self.n)).astype(np.int64))
+        framed = self._source is None and hasattr(self.given, "iloc")
+        return self.given.iloc[rows] if framed else self.take(rows)
+
     def mark(self, rows: Ints, status: int) -> None:
         """Set what has become of rows."""
         self.n_unseen += int(np.count_nonzero(self.status[rows] != UNSEEN) * (status == UNSEEN))
@@ -114,8 +120,7 @@ class Pool:
 
     def fingerprint(self) -> str:
         """Return a digest of the shape and of some rows spread over the pool."""
-        rows = np.unique(np.linspace(0, self.n - 1, min(PRINTS, self.n)).astype(np.int64))
-        X = self.take(rows)
+        X = self.take(np.unique(np.linspace(0, self.n - 1, min(PRINTS, self.n)).astype(np.int64)))
         dense = X.toarray() if sp.issparse(X) else np.asarray(X)
         digest = hashlib.sha256(f"{self.n} {self.features}".encode())
         digest.update(np.ascontiguousarray(dense, dtype=np.float64).tobytes())

@@ -49,6 +49,11 @@ def closeness(scores: Float) -> Float:
 
     With two classes, one-vs-rest values would be f and -f, and half the lead |f|: the two agree. A
     row within the margin has a value below 1.
+
+    Parameters
+    ----------
+    scores
+        Decision values, ``(n,)`` or ``(n, n_classes)``.
     """
     if scores.ndim == 1:
         return np.abs(scores)

@@ -54,23 +54,42 @@ class StoppingRule:
     reason: str = field(default="", init=False, compare=False, repr=False)
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether to stop, and put the sentence that says why, or why not, in `reason`."""
+        """Tell whether to stop, and put the sentence that says why, or why not, in `reason`.
+
+        Parameters
+        ----------
+        learner
+            The active learner.
+        """
         raise NotImplementedError
 
     def values(self) -> dict[str, Any]:
         """Return what the rule was made with."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
-    def _say(self, stop: bool, reason: str) -> bool:
+    def answer(self, stop: bool, reason: str) -> bool:
+        """Keep the reason and return `stop`: what `check` ends with.
+
+        Parameters
+        ----------
+        stop
+            Whether to stop.
+        reason
+            Why, or why not, in one sentence.
+        """
         # Rules are values: what they last said is no part of them.
         object.__setattr__(self, "reason", reason)
         return stop
 
     def __or__(self, other: StoppingRule) -> AnyOf:
-        return AnyOf((self, other))
+        return AnyOf((*self._parts(AnyOf), *other._parts(AnyOf)))
 
     def __and__(self, other: StoppingRule) -> AllOf:
-        return AllOf((self, other))
+        return AllOf((*self._parts(AllOf), *other._parts(AllOf)))
+
+    def _parts(self, kind: type[_Combination]) -> tuple[StoppingRule, ...]:
+        """Return the rules of a combination of that kind, else the rule itself."""
+        return self.rules if isinstance(self, kind) else (self,)
 
 
 def _require(holds: bool, message: str) -> None:
@@ -112,21 +131,21 @@ class MarginExhausted(StoppingRule):
     def check(self, learner: Progressing) -> bool:
         """Tell whether the margin is exhausted."""
         if not learner.has_model_:
-            return self._say(False, "there is no model yet, and so no margin.")
+            return self.answer(False, "there is no model yet, and so no margin.")
         # The rows drawn for the next question are scored anyway.
         inside = np.count_nonzero(closeness(learner.candidate_values()) < self.margin)
         if inside:
-            return self._say(False, f"of the rows just looked at {inside} lie within the margin.")
+            return self.answer(False, f"of the rows just looked at {inside} lie within the margin.")
         unseen = learner.n_unseen_
         exact = unseen <= self.exact_below
         size = unseen if exact else min(unseen, pool_size_for(self.top, self.confidence))
         rows = learner.sample_unseen(size)
         inside = np.count_nonzero(closeness(learner.decision_values(rows)) < self.margin)
         if inside:
-            return self._say(False, f"of {size:,} unseen rows {inside:,} lie within the margin.")
+            return self.answer(False, f"of {size:,} unseen rows {inside:,} lie within the margin.")
         if exact:
-            return self._say(True, f"none of the {size:,} unseen rows lies within the margin.")
-        return self._say(
+            return self.answer(True, f"none of the {size:,} unseen rows lies within the margin.")
+        return self.answer(
             True,
             f"none of {size:,} sampled rows lies within the margin: with a confidence of "
             f"{self.confidence:.0%}, less than {self.top:.2%} of the {unseen:,} unseen rows do.",
@@ -168,12 +187,12 @@ class SupportVectorPlateau(StoppingRule):
                 "n_support_; this one does not."
             )
         if len(counts) <= window or not counts[0]:
-            return self._say(False, f"fewer than {window:,} labels were learned by a model.")
+            return self.answer(False, f"fewer than {window:,} labels were learned by a model.")
         change = max(counts) - min(counts)
         said = f"{counts[-1]:,} support vectors, which moved by {change:,} in {window:,} labels"
         if change > self.tolerance * counts[-1]:
-            return self._say(False, f"there are {said}, more than {self.tolerance:.1%}.")
-        return self._say(True, f"there are {said}, no more than {self.tolerance:.1%}.")
+            return self.answer(False, f"there are {said}, more than {self.tolerance:.1%}.")
+        return self.answer(True, f"there are {said}, no more than {self.tolerance:.1%}.")
 
 
 @dataclass(frozen=True)
@@ -194,7 +213,7 @@ class MaxLabels(StoppingRule):
     def check(self, learner: Progressing) -> bool:
         """Tell whether so many labels were given."""
         have = len(learner.history_)
-        return self._say(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
+        return self.answer(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
 
 
 @dataclass(frozen=True)
@@ -222,8 +241,8 @@ class AnyOf(_Combination):
         """Tell whether one of the rules is met."""
         for rule in self.rules:
             if rule.check(learner):
-                return self._say(True, rule.reason)
-        return self._say(False, "no rule is met: " + " ".join(rule.reason for rule in self.rules))
+                return self.answer(True, rule.reason)
+        return self.answer(False, "no rule is met: " + " ".join(rule.reason for rule in self.rules))
 
 
 @dataclass(frozen=True)
@@ -240,8 +259,8 @@ class AllOf(_Combination):
         """Tell whether all of the rules are met."""
         for rule in self.rules:
             if not rule.check(learner):
-                return self._say(False, rule.reason)
-        return self._say(True, " ".join(rule.reason for rule in self.rules))
+                return self.answer(False, rule.reason)
+        return self.answer(True, " ".join(rule.reason for rule in self.rules))
 
 
 RULES: dict[str, type[StoppingRule]] = {

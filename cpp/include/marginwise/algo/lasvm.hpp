@@ -95,7 +95,7 @@ class Lasvm {
     bool reprocess(Index c);
     void evict(Index c);
     void by_gap(Index c, double target);
-    void complete(Block<T>& block, Index r);
+    Index ready(const Example& example, Block<T>& block, Index r);
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     void learn_example(const Example& example, Block<T>& block, Index r);
     void look_at(const Batch& batch, Block<T>& block, Index r);
@@ -187,12 +187,17 @@ void Lasvm<T>::by_gap(Index c, double target) {
     }
 }
 
-// Brings the kernel values of row r up to the members taken in since they were computed.
+// Brings the kernel values of row r up to the members taken in since they were computed. Returns
+// the position of the example among the members, or kNone.
 template <class T>
-void Lasvm<T>::complete(Block<T>& block, Index r) {
-    if (block.valid[usize(r)] >= D.size()) return;
-    D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
-    block.valid[usize(r)] = D.size();
+Index Lasvm<T>::ready(const Example& example, Block<T>& block, Index r) {
+    if (block.valid[usize(r)] < D.size()) {
+        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+        block.valid[usize(r)] = D.size();
+    }
+    const Index s = D.members.find(example.id);
+    if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
+    return s;
 }
 
 // PROCESS and what follows it, in one problem. `s` as in process().
@@ -213,9 +218,7 @@ void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index 
 
 template <class T>
 void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
-    Index s = D.members.find(example.id);
-    complete(block, r);
-    if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
+    Index s = ready(example, block, r);
     for (Index c = 0; c < D.problems(); ++c) learn_in(c, example, block, r, s);
 }
 
@@ -224,14 +227,13 @@ void Lasvm<T>::learn_example(const Example& example, Block<T>& block, Index r) {
 template <class T>
 void Lasvm<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
     const Example example = batch.example(block.source[usize(r)]);
-    complete(block, r);
+    ready(example, block, r);
     ++D.stats.sampled;
     for (Index c = 0; c < D.problems(); ++c) {
         if (seen_[c * examples_ + example.id]) continue;
         const Share& S = D.shares[usize(c)];
         if (!S.P.extremes.both()) {
-            Index s = D.members.find(example.id);
-            complete(block, r);
+            Index s = ready(example, block, r);
             learn_in(c, example, block, r, s);
             mark_seen(c, example.id);
             ++D.stats.chosen;
@@ -250,9 +252,8 @@ template <class T>
 void Lasvm<T>::learn_best(Index c) {
     Pool<T>& pool = pools_[usize(c)];
     pool.clear();
-    Index s = D.members.find(pool.example.id);
     pool.best.set_room(D.size());
-    complete(pool.best, 0);
+    Index s = ready(pool.example, pool.best, 0);
     learn_in(c, pool.example, pool.best, 0, s);
     mark_seen(c, pool.example.id);
     ++D.stats.chosen;
