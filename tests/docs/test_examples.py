@@ -1,5 +1,6 @@
 """The examples and the benchmark run, and say what they should."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -15,10 +16,13 @@ from sklearn.datasets import make_moons
 ROOT = Path(__file__).parents[2]
 
 
-def run(script: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(
+    script: str, *arguments: str | Path, typed: str | None = None
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "MARGINWISE_DATA"}
     return subprocess.run(
         [sys.executable, ROOT / script, *arguments],
+        input=typed,
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -47,6 +51,66 @@ def test_demo_on_few_rows(tmp_path: Path) -> None:
     rows = [line for line in done.stdout.splitlines() if re.match(r"(OnlineSVC|SVC)\b", line)]
     assert [row[:19].strip() for row in rows] == ["OnlineSVC", "OnlineSVC, 2 epochs", "SVC"] * 2
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_learning_curves_of_few_runs(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "curves.png"
+    few = ("--seeds", "2", "--labels", "40", "--picture", picture)
+    done = run("examples/learning_curves.py", *few)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^ +(\d+|all) +[\d.]+", done.stdout, re.MULTILINE)
+    assert rows == ["10", "15", "20", "30", "40", "all"] * 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+SMS = "examples/label_sms.py"
+
+
+def test_sms_are_made_up_where_there_are_none() -> None:
+    done = run(SMS, "--rows", "600", "--seeds", "2", "--labels", "60")
+    assert done.returncode == 0, done.stderr
+    assert "the messages are made up" in done.stdout
+    errors = re.findall(r"^ +60 +([\d.]+) +([\d.]+)", done.stdout, re.MULTILINE)
+    active, random = (float(text) for text in errors[0])
+    assert active <= random
+    early, late = (int(n) for n in re.findall(r"stopped after (\d+) labels", done.stdout))
+    assert early <= late < 600 * 0.7
+    assert done.stdout.count("unseen rows lies within the margin") == 2
+    assert len(re.findall(r"^  +-?\d\.\d\d  \S", done.stdout, re.MULTILINE)) == 10
+
+
+def test_sms_are_read_from_a_file(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "sms_spam.jsonl.gz", "wt", encoding="utf-8") as file:
+        for k in range(200):
+            spam = k % 4 == 0
+            text = f"win cash prize {k % 7}" if spam else f"see you at home {k % 9}"
+            file.write(json.dumps({"label": int(spam), "text": f"{text}\t\t"}) + "\n")
+    done = run(SMS, "--data", tmp_path, "--seeds", "1", "--labels", "40")
+    assert done.returncode == 0, done.stderr
+    assert "made up" not in done.stdout
+    assert "140 messages to ask about" in done.stdout
+    assert "win cash prize" in done.stdout.partition("most spam-like")[2]
+
+
+def test_sms_are_labelled_by_hand(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.mwz"
+    few = ("--rows", "300", "--interactive", "--keep", kept)
+    done = run(SMS, *few, typed="y\nn\nwhat?\nundo\nno\nskip\nn\nq\n")
+    assert done.returncode == 0, done.stderr
+    assert "taken back" in done.stdout
+    assert "most spam-like of 206 messages" in done.stdout  # 210, three labels and a skip
+    asked = re.findall(r"^(\d+)\. (.*)$", done.stdout, re.MULTILINE)
+    again = run(SMS, *few, typed="")
+    assert "3 labels were kept" in again.stdout
+    assert re.findall(r"^(\d+)\. (.*)$", again.stdout, re.MULTILINE) == asked[-1:]
+
+
+def test_sms_without_both_kinds_of_labels() -> None:
+    done = run(SMS, "--rows", "300", "--interactive", typed="n\nundo\nundo\nn\n")
+    assert done.returncode == 0, done.stderr
+    assert "there is nothing to take back" in done.stdout
+    assert "There is no model yet" in done.stdout
 
 
 def test_benchmark_on_small_data(tmp_path: Path) -> None:

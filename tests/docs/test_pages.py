@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import inspect
 import io
 import re
@@ -13,14 +14,24 @@ from pathlib import Path
 import pytest
 
 from marginwise import OnlineSVC
+from marginwise.active import STRATEGIES, ActiveLearner, StoppingRule
+from marginwise.active.stopping import RULES
 
 ROOT = Path(__file__).parents[2]
 ONLINE = ROOT / "docs" / "algorithms" / "online.md"
+ACTIVE = ROOT / "docs" / "active.md"
 LASVM = ROOT / "cpp" / "include" / "marginwise" / "algo" / "lasvm.hpp"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HOUSE = re.compile(r"`((?:cpp|src|tests|benchmarks|examples|docs)/[\w./-]*)`")
+# What a block of code that has these words needs; without it the block is left out.
+LIBRARIES = {
+    "imblearn": "imblearn",
+    "marginwise.active.plot": "matplotlib",
+    "skactiveml": "skactiveml",
+    "skops": "skops",
+}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -36,10 +47,16 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in headings}
 
 
-def section(title: str) -> str:
-    """Return a section of the page about OnlineSVC, up to the next of its level."""
-    _, _, rest = ONLINE.read_text(encoding="utf-8").partition(f"\n## {title}\n")
+def section(title: str, page: Path = ONLINE) -> str:
+    """Return a section of a page, by default that of OnlineSVC, up to the next of its level."""
+    _, _, rest = page.read_text(encoding="utf-8").partition(f"\n## {title}\n")
     return rest.partition("\n## ")[0]
+
+
+def lacks_a_library(code: str) -> bool:
+    """Tell whether a block of code needs a library that is not installed."""
+    needed = [library for word, library in LIBRARIES.items() if word in code]
+    return any(importlib.util.find_spec(library) is None for library in needed)
 
 
 # -- links and code ------------------------------------------------------------------------------
@@ -75,12 +92,11 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Each page is one program; a block of text after one of code is what the code prints."""
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace: dict[str, object] = {"__name__": page.stem}
     for (language, code), (next_language, text) in pairwise([*blocks, ("", "")]):
-        if language != "python":
+        if language != "python" or lacks_a_library(code):
             continue
-        if "skops" in code:
-            pytest.importorskip("skops")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(page), "exec"), namespace)
@@ -139,3 +155,46 @@ def test_every_departure_is_explained() -> None:
     departures = LASVM.read_text().count("DEPARTS:")
     numbers = re.findall(r"^(\d+)\. ", section("Where we depart from the paper"), re.MULTILINE)
     assert numbers == [str(k + 1) for k in range(departures)]
+
+
+# -- the page of active learning -----------------------------------------------------------------
+
+
+def test_first_example_is_short() -> None:
+    language, code = BLOCK.findall(section("A first example", ACTIVE))[0]
+    assert language == "python"
+    assert len([line for line in code.splitlines() if line.strip()]) == 10
+
+
+def test_every_strategy_is_described() -> None:
+    rows = re.findall(r'^\| `"(\w+)"` \|', section("Which row is asked about", ACTIVE), re.M)
+    assert sorted(rows) == sorted(STRATEGIES)
+
+
+def test_every_stopping_rule_is_described_with_its_defaults() -> None:
+    text = section("When to stop", ACTIVE)
+    rows = [row for row in text.splitlines() if row.startswith("|")]
+    for name, rule in RULES.items():
+        assert issubclass(rule, StoppingRule)
+        (row,) = [row for row in rows if f"{name}(" in row]
+        given = re.search(rf"{name}\((.*?)\)`", row)
+        assert given is not None
+        for option in re.findall(r"(\w+)=([\d.]+)", given[1]):
+            assert inspect.signature(rule).parameters[option[0]].default == float(option[1])
+
+
+def test_every_attribute_of_a_learner_is_described() -> None:
+    text = ACTIVE.read_text(encoding="utf-8")
+    names = [name for name in dir(ActiveLearner) if not name.startswith("_")]
+    missing = [
+        name
+        for name in [*names, "history_", "support_counts_"]
+        if not re.search(rf"\b{name}\b", text)
+    ]
+    assert not missing
+
+
+def test_every_parameter_of_a_learner_is_mentioned() -> None:
+    text = ACTIVE.read_text(encoding="utf-8")
+    names = set(inspect.signature(ActiveLearner).parameters) - {"estimator", "X_pool", "verbose"}
+    assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
