@@ -62,6 +62,19 @@ def _mnist8(archive: Archive, seed: int) -> Split:
     return split
 
 
+NOISE = 0.1  # share of wrong labels
+
+
+def _mnist8_noise(archive: Archive, seed: int) -> Split:
+    """Turn over a tenth of the training labels; those of the test rows stay right."""
+    split = _mnist8(archive, seed)
+    # A stream of its own: quick runs and parts are drawn by the plain seed.
+    order = np.random.default_rng((seed, 1)).permutation(len(split.y))
+    turned = order[: round(NOISE * len(order))]
+    split.y[turned] = 1 - split.y[turned]
+    return split
+
+
 def _usps0(archive: Archive, seed: int) -> Split:
     """Class 0 against the rest, pixels from -1 to 1 as in the original files."""
     parts = ("train", "test")
@@ -97,6 +110,7 @@ class Source:
 
 SOURCES = {
     "mnist8": Source("mnist.npz", _mnist8),
+    "mnist8_noise": Source("mnist.npz", _mnist8_noise),
     "mnist10": Source("mnist.npz", _mnist),
     "a9a": Source("a9a.npz", _sparse),
     "reuters": Source("reuters_moneyfx_lasvm.npz", _sparse),

@@ -30,13 +30,14 @@ REPOSITORY = HERE.parent
 SLOW_PEER = 60.0  # seconds after which a peer is not run again
 
 
-def main() -> None:
-    options = parse()
+def main(rows: list[Work] = WORKS, about: str | None = __doc__, name: str = "speed") -> None:
+    """Measure rows; `about` says what they are, `name` is that of the JSON."""
+    options = parse(rows, about, name)
     if options.worker:
         work_for_parent()
         return
-    folder = data_folder(options)
-    works = [w for w in WORKS if not options.only or w.name in options.only]
+    works = [w for w in rows if not options.only or w.name in options.only]
+    folder = data_folder(options) if any(w.data for w in works) else HERE
     outcome = new_report(works, folder, options)
     if options.quick:
         print("A smoke test on small parts of the data: its figures say nothing about the targets.")
@@ -55,19 +56,18 @@ def main() -> None:
         sys.exit("Some measurements failed; see above.")
 
 
-def parse() -> argparse.Namespace:
+def parse(rows: list[Work], about: str | None, name: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
-    add(
-        "--out", type=Path, help="where JSON is written (default: results/speed.json or quick.json)"
-    )
-    names = [work.name for work in WORKS]
+    add("--out", type=Path, help=f"where JSON goes (default: results/{name}.json or quick.json)")
+    names = [work.name for work in rows]
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"rows to run: {', '.join(names)}")
     add(
         "--rounds",
+        "--seeds",
         type=int,
         help="rounds of each row (default: 3 or as the row needs; 1 with --quick)",
     )
@@ -77,9 +77,10 @@ def parse() -> argparse.Namespace:
     add("--no-intelex", action="store_true", help="leave scikit-learn-intelex out")
     add("--quick", action="store_true", help="a smoke test on small parts of the data")
     add("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(here=False)
     options = parser.parse_args()
     if options.out is None:
-        options.out = HERE / "results" / ("quick.json" if options.quick else "speed.json")
+        options.out = HERE / "results" / ("quick.json" if options.quick else f"{name}.json")
     return options
 
 
@@ -169,22 +170,28 @@ def progress(line: str) -> None:
 
 
 def measure(job: Job, seed: int, folder: Path, options: argparse.Namespace) -> Measurement:
-    """Have a new process do a job; what it answers, with the load around it."""
+    """Have a new process do a job, or this one; what it answers, with the load around it."""
     threads = job.threads or 1
     setting = {"folder": str(folder), "seed": seed, "threads": threads, "quick": options.quick}
+    request = {"task": job.task, "setting": setting, "options": job.options}
     before = load()
+    answer = perform(**request) if options.here else ask_worker(request, threads)
+    return {**answer, "seed": seed, "load": {"before": before, "after": load()}}
+
+
+def ask_worker(request: dict[str, Any], threads: int) -> Measurement:
     done = subprocess.run(
         [sys.executable, str(Path(__file__).resolve()), "--worker"],
-        input=json.dumps({"task": job.task, "setting": setting, "options": job.options}),
+        input=json.dumps(request),
         env=environment(threads),
         capture_output=True,
         text=True,
     )
-    facts = {"seed": seed, "load": {"before": before, "after": load()}}
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return {"failed": reason[-1], **facts}
-    return {**json.loads(done.stdout.splitlines()[-1]), **facts}
+        return {"failed": reason[-1]}
+    answer: Measurement = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 def load() -> list[float] | None:
@@ -193,11 +200,15 @@ def load() -> list[float] | None:
 
 def work_for_parent() -> None:
     """Do the job that stands on stdin, and answer on stdout."""
-    from tasks import TASKS, Setting
+    print(json.dumps(perform(**json.load(sys.stdin))))
 
-    job = json.load(sys.stdin)
-    answer = TASKS[job["task"]](Setting(**job["setting"]), **job["options"])
-    print(json.dumps(answer))
+
+def perform(task: str, setting: dict[str, Any], options: dict[str, Any]) -> Measurement:
+    import asking
+    import tasks
+
+    known = {**tasks.TASKS, **asking.TASKS}
+    return known[task](tasks.Setting(**setting), **options)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,9 @@ def no_dense_copy() -> Check:
     return Check("memory growth over a dense float32 copy", measure, "≤", 1.0, "{:.2f}")
 
 
-def speedup(slow: str, fast: str, what: str, sense: Literal["≥", "≤"], target: float) -> Check:
+def speedup(
+    slow: str, fast: str, what: str, sense: Literal["≥", "≤"], target: float | None
+) -> Check:
     def measure(results: Results) -> float | None:
         return _ratio(results.median(slow, "fit", "wall"), results.median(fast, "fit", "wall"))
 

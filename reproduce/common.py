@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +22,7 @@ import report
 from datasets import sha256
 from report import table
 from speed import data_folder, progress
+from threadpoolctl import threadpool_limits
 
 __all__ = [
     "Report",
@@ -29,6 +30,7 @@ __all__ = [
     "check_files",
     "data_folder",
     "digest",
+    "measure_sets",
     "out_path",
     "progress",
     "table",
@@ -92,3 +94,27 @@ class Report:
         """Take the measurements of a set in, and write the file."""
         self.sets[name] = {"settings": settings, "made": self.made, "measurements": measurements}
         report.write(self.path, {"sets": self.sets})
+
+    def once(self, name: str, settings: dict[str, Any], measure: Callable[[], Any]) -> Any:
+        """Return measurements that need no repetition: those of an earlier run will do."""
+        if not self.holds(name, settings):
+            self.add(name, settings, measure())
+        return self.sets[name]["measurements"]
+
+
+def measure_sets(
+    sets: Report,
+    names: Iterable[str],
+    settings_of: Callable[[str], dict[str, Any]],
+    measure: Callable[[str], Any],
+    *,
+    resume: bool,
+) -> None:
+    """Measure one set after the other on one thread; to resume is to skip those at hand."""
+    for name in names:
+        settings = settings_of(name)
+        if resume and sets.holds(name, settings):
+            progress(f"{name}: measured before")
+            continue
+        with threadpool_limits(1):
+            sets.add(name, settings, measure(name))

@@ -1,0 +1,162 @@
+"""The reproductions run on small parts of the data, and say what they should."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("MARGINWISE_DATA") or ROOT.parent / "shared" / "data")
+SELECTION = "reproduce/bordes2005_selection.py"
+
+
+def run(script: str, out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / script, "--quick", "--out", out, *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def measured(out: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Measurements of a report by set and method."""
+    sets = json.loads(out.read_text(encoding="utf-8"))["sets"]
+    for one in sets.values():
+        assert one["settings"]["quick"]
+        assert {"machine", "versions", "commit", "dirty"} <= one["made"].keys()
+    return {name: one["measurements"] for name, one in sets.items()}
+
+
+def figures(stdout: str) -> dict[str, list[str]]:
+    """Measured, to reach and reached, of each line of the last table but the header."""
+    body = stdout.partition("reached\n")[2].splitlines()[1:]
+    cells = [line.split("  ") for line in body if "  " in line]
+    return {row[0]: [cell.strip() for cell in row[1:] if cell] for row in cells}
+
+
+def need(*files: str) -> None:
+    lacking = [file for file in files if not (DATA / file).is_file()]
+    if lacking:
+        pytest.skip(f"the data folder {DATA} lacks {', '.join(lacking)}")
+
+
+def test_ways_to_select_on_adult(tmp_path: Path) -> None:
+    need("a9a.npz")
+    out = tmp_path / "out.json"
+    done = run(SELECTION, out, "--data", DATA, "--only", "adult")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    ways = ("random", "autoactive, reprocess=3", "autoactive", "active", "gradient")
+    assert found.keys() == {"adult", "adult: SVC"}
+    assert found["adult"].keys() == set(ways)
+    for (measurement,) in found["adult"].values():
+        assert measurement["error"] < 25
+        assert measurement["fit"]["wall"] > 0
+    rows = figures(done.stdout)
+    assert rows["adult: autoactive: support vectors"][1:] == ["≤ 2,500", "yes"]
+    svc, ours = (found[name] for name in ("adult: SVC", "adult"))
+    difference = ours["active"][0]["error"] - svc[0]["error"]
+    assert rows["adult: active: error above SVC's, points"][0] == f"{difference:+.3f}"
+
+
+def test_wrong_labels_with_a_stand_in_for_svc(tmp_path: Path) -> None:
+    X, y = load_digits(return_X_y=True)
+    X = np.round(X * 255 / 16).astype(np.uint8)
+    parts = {"X_train": X[:1300], "y_train": y[:1300], "X_test": X[1300:], "y_test": y[1300:]}
+    np.savez(tmp_path / "mnist.npz", **parts)
+    out = tmp_path / "out.json"
+    given = ("--data", tmp_path, "--only", "mnist-noise", "--no-svc")
+    done = run(SELECTION, out, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    noisy = found["mnist-noise"]
+    assert noisy.keys() == {f"{way}, C={C}" for way in ("active", "random") for C in (1, 1000)}
+    for C in (1, 1000):
+        clean = found[f"mnist-noise: OnlineSVC(epochs=2), clean labels, C={C}"]
+        share = noisy[f"random, C={C}"][0]["support_vectors"] / clean[0]["support_vectors"] - 1
+        said = figures(done.stdout)[f"mnist-noise: random, C={C}: support vectors above those"]
+        assert said[0] == f"{share:.0%}"
+        assert share > 0  # wrong labels become support vectors
+    again = run(SELECTION, out, *given, "--resume")
+    assert again.stdout == done.stdout
+    assert "mnist-noise: measured before" in again.stderr
+    assert "fitted once" not in again.stderr
+
+
+def test_labels_one_by_one_on_reuters(tmp_path: Path) -> None:
+    need("reuters_moneyfx_lasvm.npz")
+    out = tmp_path / "out.json"
+    done = run(SELECTION, out, "--data", DATA, "--only", "reuters-500")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)["reuters-500"]
+    assert found.keys() == {"LASVM, 50", "LASVM, all", "retrain, 50", "retrain, all"}
+    first = {m["labels_at_random"] for (m,) in found.values()}
+    assert len(first) == 1  # all begin with the same rows
+    assert {m["labels"] for (m,) in found.values()} == {first.pop() + 30}
+    assert all(m["support_vectors"] <= m["labels"] for (m,) in found.values())
+    rows = figures(done.stdout)
+    slow, fast = (found[key][0]["fit"]["wall"] for key in ("retrain, all", "LASVM, 50"))
+    said = rows["reuters-500: LASVM, 50: times faster than retrain, all (paper: 96)"]
+    assert said[:2] == [f"{slow / fast:.2f} ×", "≥ 95.00 ×"]
+
+
+def test_pools_of_59_and_full_search(tmp_path: Path) -> None:
+    pytest.importorskip("imblearn")
+    need("usps.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/ertekin2007_pools.py", out, "--data", DATA, "--only", "usps-0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)["usps-0"]
+    kept, anew = (found[f"whole pool, scores {how}"][0] for how in ("kept", "anew"))
+    # Both ask for the same rows, and so learn the same model.
+    assert kept["learned"] == anew["learned"]
+    assert kept["support_vectors"] == anew["support_vectors"]
+    assert kept["prbep"] == pytest.approx(anew["prbep"])
+    rows = figures(done.stdout)
+    ratio = anew["seconds"] / found["59 rows"][0]["seconds"]
+    said = rows["usps-0: times faster than full search (paper: 9.7)"]
+    assert said[:2] == [f"{ratio:.1f} ×", "≥ 4.0 ×"]
+
+
+def test_tables_of_ertekin2007(tmp_path: Path) -> None:
+    pytest.importorskip("imblearn")
+    need("reuters21578_r90_tfidf.npz", "usps.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/ertekin2007.py", out, "--data", DATA, "--only", "corn", "usps-0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    assert found.keys() == {"corn", "usps-0"}
+    for methods in found.values():
+        assert methods.keys() == {"Batch", "US", "SMOTE", "DC", "AL"}
+        assert all(m["prbep"] > 50 for (m,) in methods.values())
+    assert all(f"\nTable {k}." in f"\n{done.stdout}" for k in (1, 3, 4))
+
+
+def test_missing_data_are_named(tmp_path: Path) -> None:
+    done = run(SELECTION, tmp_path / "out.json", "--data", tmp_path, "--only", "adult")
+    assert done.returncode == 1
+    assert "lacks a9a.npz" in done.stderr
+
+
+def test_questions_are_timed(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = run("benchmarks/active.py", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(out.read_text(encoding="utf-8"))
+    for name in ("ask-59", "ask-all"):
+        (measurement,) = report["works"][name]["measurements"][name]
+        assert 500 < measurement["members"][0] < 1400
+        assert 0 < measurement["ask_ms"] <= measurement["ask_p95_ms"]
+    assert measurement["ask_ms"] < measurement["scratch_ms"]
+    assert {figure["target"] for figure in report["figures"]} == {5.0, 50.0, None}
