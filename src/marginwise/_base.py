@@ -301,7 +301,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _finish_now(self) -> Self:
         """Repeat REPROCESS until no pair violates by more than `tol`."""
         check_is_fitted(self)
-        with Progress(0, self.verbose) as progress:
+        with _Undo(self), Progress(0, self.verbose) as progress:
             self._finish(progress)
         return self
 

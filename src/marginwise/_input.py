@@ -51,8 +51,16 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
     return canonical(X), y
 
 
-def check_finite(X: Any) -> None:
-    """Raise a ValueError that names the first row and column that is NaN or infinite."""
+def check_finite(X: Any, names: Ints | None = None) -> None:
+    """Raise a ValueError that names the first row and column that is NaN or infinite.
+
+    Parameters
+    ----------
+    X
+        The rows.
+    names
+        What to call them; by default, by their places.
+    """
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):  # one pass; a sum that overflows is looked into below
@@ -65,6 +73,7 @@ def check_finite(X: Any) -> None:
         column = int(X.indices[bad[0]])
     else:
         row, column = (int(k) for k in np.unravel_index(bad[0], X.shape))
+    row = row if names is None else int(names[row])
     kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"
     raise ValueError(
         f"Input X contains {kind} at row {row}, column {column}; every feature must be a finite "

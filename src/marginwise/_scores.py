@@ -32,7 +32,7 @@ class Scores:
     """
 
     def __init__(self, machine: Machine, batch: Batch, find: Callable[[Ints], Any | None]) -> None:
-        self._machine = machine
+        self.machine = machine
         self._batch = batch
         self._find = find
         self._ids: Ints = np.empty(0, dtype=np.int64)
@@ -43,7 +43,7 @@ class Scores:
 
     def values(self) -> Float:
         """Return f(x) of all rows, a column for each binary problem."""
-        machine = self._machine
+        machine = self.machine
         ids, _, alpha = machine.coefficients
         changed, change = self._difference(ids, alpha)
         centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
@@ -57,15 +57,15 @@ class Scores:
 
     def _rows_laid_out(self) -> Any:
         """Return the rows as the core multiplies them, in the precision of the model."""
-        double = self._machine.plan.double
+        double = self.machine.plan.double
         if self._laid is None or self._laid[0] != double:
-            self._laid = double, self._machine.lay_out(self._batch)
+            self._laid = double, self.machine.lay_out(self._batch)
         return self._laid[1]
 
     @property
     def _too_large(self) -> bool:
         assert self._sums is not None
-        plan = self._machine.plan
+        plan = self.machine.plan
         return not plan.sparse and len(self._sums) * plan.features * 8 > MOST_BYTES
 
     def _difference(self, ids: Ints, alpha: Float) -> tuple[Ints, Float]:
@@ -84,4 +84,14 @@ class Scores:
         return {"ids": self._ids, "alpha": self._alpha, "sums": self._sums}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._ids, self._alpha, self._sums = state["ids"], state["alpha"], state["sums"].copy()
+        """Be as when `state` was called."""
+        assert self._sums is not None
+        ids, alpha, sums = state["ids"], state["alpha"], state["sums"]
+        shapes = {"alpha": (len(self._alpha), len(ids)), "sums": self._sums.shape}
+        for name, shape in shapes.items():
+            array = state[name]
+            if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"its {name} must be finite numbers of shape {shape}")
+        if ids.dtype != np.int64 or len(np.unique(ids)) < len(ids):
+            raise ValueError("its ids of scores must be different integers")
+        self._ids, self._alpha, self._sums = ids, alpha, sums.copy()

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from marginwise._params import check_params
-from marginwise.active.learner import STRATEGIES, ActiveLearner, Event
-from marginwise.active.models import OwnModel, is_fitted
+from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
+from marginwise.active.models import OwnModel, is_fitted, model_for
+from marginwise.active.pool import Pool
 from marginwise.active.stopping import RULES, StoppingRule
 from marginwise.model_io import (
     ESTIMATORS,
@@ -40,6 +41,7 @@ KEYS = {
     "log",
     "asked",
     "seconds",
+    "verdict",
     "scores",
 }
 
@@ -47,24 +49,25 @@ KEYS = {
 def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
     """Write a learner to a file."""
     given = learner._model.given
-    named = type(given).__name__ in ESTIMATORS and not is_fitted(given)
-    if named and callable(given.kernel):
-        named = False
+    name = type(given).__name__
+    ours = name in ESTIMATORS and type(given) is estimator_class(name)
+    named = ours and not is_fitted(given) and not callable(given.kernel)
     model = learner._model
     state = {
-        "estimator": type(given).__name__ if named else None,
+        "estimator": name if named else None,
         "parameters": given.get_params(deep=False) if named else None,
         "pool": learner._pool.fingerprint(),
         "strategy": None if callable(learner.strategy) else learner.strategy,
         "pool_size": learner.pool_size,
         "stop": _rule_as_dict(learner.stop),
         "classes": learner._given,
-        "noted": None if learner._noted is None else learner._noted.tolist(),
+        "noted": _noted_as_dict(learner._noted),
         "seed": learner._seed,
         "verbose": learner.verbose,
         "log": _log_as_dict(learner._log),
         "asked": _asked_as_dict(learner._scores_asked),
         "seconds": np.array([step["seconds"] for step in learner.history_], dtype=np.float64),
+        "verdict": _verdict_as_list(learner),
         "scores": model.kept_state if isinstance(model, OwnModel) else None,
     }
     replace_file(path, pack(NAME, state))
@@ -74,6 +77,9 @@ def load_learner(
     kind: type[ActiveLearner], path: Any, X_pool: Any, estimator: Any, strategy: Any
 ) -> ActiveLearner:
     """Read a learner from a file."""
+    pool = Pool(X_pool)  # what is wrong with these is not the file's fault
+    if estimator is not None:
+        model_for(estimator, pool)
     learner: ActiveLearner = guarded(
         path, lambda data: _restored(kind, data, X_pool, estimator, strategy)
     )
@@ -96,7 +102,7 @@ def _restored(
         pool_size=state["pool_size"],
         stop=_rule_from_dict(state["stop"]),
         classes=state["classes"],
-        y_pool=state["noted"],
+        y_pool=_noted_from_dict(state["noted"], X_pool),
         verbose=state["verbose"],
     )
     if learner._pool.fingerprint() != state["pool"]:
@@ -131,6 +137,11 @@ def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
             learner._do(event)
     for step, seconds in zip(learner.history_, state["seconds"].tolist(), strict=True):
         step["seconds"] = seconds
+    if len(state["seconds"]):
+        learner._started -= float(state["seconds"][-1])
+    if state["verdict"] is not None:
+        stop, reason = state["verdict"]
+        learner._verdict = len(learner._log), learner.stop, Verdict(bool(stop), str(reason))
     if state["scores"] is not None:
         model = learner._model
         if not isinstance(model, OwnModel) or not model.ready:
@@ -144,7 +155,7 @@ def _natural(value: Any) -> int:
     return value
 
 
-# -- rules and logs as plain values ----------------------------------------------------------------
+# -- labels, rules and logs as plain values --------------------------------------------------------
 
 
 def _rule_as_dict(rule: StoppingRule | None) -> Any:
@@ -169,6 +180,33 @@ def _rule_from_dict(said: Any) -> StoppingRule | None:
     if "rules" in values:
         values["rules"] = tuple(_rule_from_dict(part) for part in values["rules"])
     return RULES[name](**values)
+
+
+def _verdict_as_list(learner: ActiveLearner) -> list[Any] | None:
+    """Return the verdict that `run` ended with, if it still holds."""
+    kept = learner._verdict
+    holds = kept is not None and kept[:2] == (len(learner._log), learner.stop)
+    return list(kept[2]) if kept is not None and holds else None
+
+
+def _noted_as_dict(noted: Any) -> dict[str, Any] | None:
+    if noted is None:
+        return None
+    rows = np.flatnonzero([label is not None for label in noted.tolist()])
+    labels = noted[rows].tolist()
+    return {"n": len(noted), "rows": rows, "labels": np.array(labels) if labels else None}
+
+
+def _noted_from_dict(said: dict[str, Any] | None, X_pool: Any) -> Any:
+    if said is None:
+        return None
+    n = X_pool.shape[0] if hasattr(X_pool, "shape") else len(X_pool)
+    if said["n"] != n:
+        raise ValueError("it belongs to another pool of rows than the one given")
+    noted = np.empty(n, dtype=object)
+    if said["labels"] is not None:
+        noted[said["rows"]] = said["labels"].tolist()
+    return noted
 
 
 def _log_as_dict(log: list[Event]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ asked next is a function of the log, the pool and the seed: asking twice gives t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from marginwise._feed import CHUNK
 from marginwise._input import Float, Ints
 from marginwise.active.batch import different_rows
 from marginwise.active.models import Model, model_for
@@ -187,14 +189,23 @@ class ActiveLearner:
         draw = self._draw(wanted)
         order = self._order(draw, wanted)
         if wanted > 1 and len(order) > 1:
-            best = order[: max(16 * wanted, 256)]
-            order = best[different_rows(self._pool.take(draw.rows[best]), wanted)]
+            order = self._different(draw, order, wanted)
         places = order[:wanted]
         for place in places.tolist():
             score = None if draw.scores is None else draw.scores[place].tolist()
             self._scores_asked[int(draw.rows[place])] = score
         rows = draw.rows[places]
         return int(rows[0]) if n is None and len(rows) else rows
+
+    def _different(self, draw: _Draw, order: Ints, wanted: int) -> Ints:
+        """Return the first places in order whose rows are no near-duplicates of each other."""
+        found = order[:0]
+        for most in (max(16 * wanted, 256), len(order)):  # mostly the first will do
+            best = order[:most]
+            found = best[different_rows(self._pool.take(draw.rows[best]), wanted)]
+            if len(found) == wanted:
+                break
+        return found
 
     def _order(self, draw: _Draw, wanted: int) -> Ints:
         """Return the places of drawn rows, the best to ask about first; one if one is wanted."""
@@ -206,7 +217,7 @@ class ActiveLearner:
             values = least_positive(draw.scores)
         elif self.strategy == "gradient" and self._noted is not None:
             noted = self._noted[draw.rows]
-            values = disagreement(draw.scores, _places_of(noted, self.classes_))
+            values = disagreement(draw.scores, _places_of(noted, self.estimator_.classes_))
         else:
             values = closeness(draw.scores)
             if self._explores and len(values) and values.min() >= 1 + max(self._model.delta, 0) / 2:
@@ -233,6 +244,8 @@ class ActiveLearner:
 
     def _fresh_draw(self, n: int) -> _Draw:
         pool, rng = self._pool, self._rng(0)
+        if pool.n_unseen == 0:
+            return _Draw(np.empty(0, dtype=np.int64), None)
         if not self.has_model_ or self.strategy == "random":
             return _Draw(pool.sample(n if n == 1 else 16 * n, rng), None)
         if self.strategy in WHOLE_POOL or self.pool_size is None:
@@ -294,13 +307,15 @@ class ActiveLearner:
 
         The model is as if they had never been taught, and `ask` asks what it asked then.
         """
-        while self._log and self._log[-1].kind == "finish":
-            self._log.pop()
-        if not self._log:
-            return []
-        event = self._log.pop()
-        self._replay()
-        return list(event.rows)
+        taken: list[int] = []
+        with self._all_or_nothing():
+            log = list(self._log)
+            while log and log[-1].kind == "finish":
+                log.pop()
+            if log:
+                taken = log.pop().rows
+            self._replay(log)
+        return list(taken)
 
     def run(
         self,
@@ -411,13 +426,16 @@ class ActiveLearner:
         if not self.has_model_:
             raise ValueError("there is no model yet: labels of two classes must be taught first.")
         numbers = None if rows is None else np.asarray(rows, dtype=np.int64)
+        if numbers is not None:
+            self._check_inside(numbers)
         most = self._pool.n if numbers is None else len(numbers)
         if self._pool.in_memory and 2 * most > self._pool.n:
             scores = self._model.all_scores()
             return scores if numbers is None else scores[numbers]
         if numbers is None:
             return self._model.all_scores()
-        return self._model.scores(numbers)
+        parts = [numbers[k : k + CHUNK] for k in range(0, max(len(numbers), 1), CHUNK)]
+        return np.concatenate([self._model.scores(part) for part in parts])
 
     def candidate_values(self) -> Float:
         """Return the decision values of the rows among which the next question is chosen."""
@@ -489,7 +507,7 @@ class ActiveLearner:
         self._drawn = None
         self._verdict = None
         self._classes = np.empty(0) if self._given is None else self._given
-        self._model.reset()
+        self._model = self._model.blank()
         if self._model.warm and not len(self._classes):
             self._classes = self._model.estimator.classes_
         if len(self._classes) >= 2:
@@ -499,8 +517,24 @@ class ActiveLearner:
         """Carry out an event and log it; if it fails, or is interrupted, nothing has happened."""
         try:
             self._carry_out(event)
+        except KeyboardInterrupt:
+            # Errors leave a model as it was; Ctrl-C may leave it with half of an answer.
+            with self._all_or_nothing():
+                self._replay(self._log)
+            raise
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Put the learner back if what is tried fails; models are replaced there, not changed."""
+        before = dict(self.__dict__)
+        status, unseen = self._pool.status.copy(), self._pool.n_unseen
+        try:
+            yield
         except BaseException:
-            self._replay()
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            self._pool.status[:] = status
+            self._pool.n_unseen = unseen
             raise
 
     def _carry_out(self, event: Event) -> None:
@@ -516,6 +550,7 @@ class ActiveLearner:
     def _learn(self, event: Event) -> None:
         rows = np.array(event.rows, dtype=np.int64)
         known = self._classes
+        self._pool.require(rows)
         new = [label for label in event.labels if not _contains(known, label)]
         if new:
             self._grow_classes(new, event)
@@ -532,16 +567,20 @@ class ActiveLearner:
             answers = [past for past in self._log if past.kind == "teach"] + [event]
             rows = np.array([row for past in answers for row in past.rows], dtype=np.int64)
             labels = np.array([y for past in answers for y in past.labels], dtype=classes.dtype)
-            self._model.start(classes)
-            self._model.learn(rows, labels)
+            model = self._model.blank()
+            model.start(classes)
+            model.learn(rows, labels)
+            self._model = model
         self._classes = classes
 
     def _record(self, event: Event) -> None:
         self._met.update(event.labels)
         counts = self._model.support_counts() if self.has_model_ else np.zeros(1)
         support = None if counts is None else int(counts.sum())
+        # Within a batch the model was as it had been before.
+        before = self.support_counts_[-1] if self.support_counts_ else 0
+        self.support_counts_ += [before] * (len(event.rows) - 1) + [support]
         for row, label in zip(event.rows, event.labels, strict=True):
-            self.support_counts_.append(support)
             self.history_.append(
                 {
                     "row": row,
@@ -553,17 +592,13 @@ class ActiveLearner:
                 }
             )
 
-    def _replay(self) -> None:
-        """Be what the log says."""
-        log = self._log
+    def _replay(self, log: list[Event]) -> None:
+        """Be what a log says."""
         times = [step["seconds"] for step in self.history_]
-        try:
-            self._log = []
-            self._begin()
-            for event in log:
-                self._carry_out(event)
-        finally:
-            self._log = log  # whatever happens to the model, answers stay
+        self._log = []
+        self._begin()
+        for event in log:
+            self._carry_out(event)
         for step, seconds in zip(self.history_, times, strict=False):
             step["seconds"] = seconds
 
@@ -581,15 +616,18 @@ class ActiveLearner:
             raise ValueError("rows is empty; name one row or more.")
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
             raise TypeError(f"rows must be row numbers of the pool, got {rows!r:.60}.")
-        outside = numbers[(numbers < 0) | (numbers >= self._pool.n)]
-        if len(outside):
-            raise IndexError(
-                f"row {outside[0]} is outside the pool, whose rows are 0 to {self._pool.n - 1}."
-            )
+        self._check_inside(numbers)
         values, counts = np.unique(numbers, return_counts=True)
         if len(values) < len(numbers):
             raise ValueError(f"row {values[counts > 1][0]} stands twice among the rows.")
         return numbers.astype(np.int64)
+
+    def _check_inside(self, rows: NDArray[Any]) -> None:
+        outside = rows[(rows < 0) | (rows >= self._pool.n)]
+        if len(outside):
+            raise IndexError(
+                f"row {outside[0]} is outside the pool, whose rows are 0 to {self._pool.n - 1}."
+            )
 
     def _check_labels(self, labels: Sequence[Any]) -> None:
         for label in labels:
@@ -597,12 +635,12 @@ class ActiveLearner:
                 raise ValueError(
                     f"label {label!r} is not one of the classes {self._given.tolist()}."
                 )
-        known = self._classes if len(self._classes) else np.array(labels[:1])
-        kinds = {_kind(known[0])} | {_kind(label) for label in labels}
-        if len(kinds) > 1:
+        known = self._classes.tolist() or list(labels[:1])
+        odd = [label for label in labels if _kind(label) != _kind(known[0])]
+        if odd:
             raise TypeError(
-                f"labels must be all strings or all numbers, and {known[0]!r} and {labels[0]!r} "
-                "are not."
+                f"labels must be all strings or all numbers, and {known[0]!r} and {odd[0]!r} are "
+                "not."
             )
 
 
@@ -621,6 +659,10 @@ def _positive(value: Any, name: str) -> int:
 
 
 def _checked_classes(classes: ArrayLike) -> NDArray[Any]:
+    given = np.asarray(classes, dtype=object).ravel().tolist()
+    plain = all(isinstance(label, str | int | float | np.generic) for label in given)
+    if not plain or len({_kind(label) for label in given}) > 1:
+        raise TypeError(f"classes must be all strings or all numbers, got {given}.")
     found = np.unique(np.asarray(classes))
     if len(found) < 2:
         raise ValueError(f"classes must name two classes or more, got {found.tolist()}.")
@@ -630,7 +672,9 @@ def _checked_classes(classes: ArrayLike) -> NDArray[Any]:
 def _answers(labels: Any, rows: Ints) -> list[Any]:
     """Return one label a row, as plain Python values."""
     several = np.ndim(labels) > 0 and not isinstance(labels, str)
-    found = np.asarray(labels).tolist() if several else [getattr(labels, "item", lambda: labels)()]
+    # Not through one array, which would make strings of all if one is a string.
+    given = list(labels) if several else [labels]
+    found = [label.item() if isinstance(label, np.generic) else label for label in given]
     if len(found) != len(rows):
         raise ValueError(f"there are {len(found)} labels for {len(rows)} rows.")
     for row, label in zip(rows.tolist(), found, strict=True):
@@ -646,10 +690,19 @@ def _answers(labels: Any, rows: Ints) -> list[Any]:
 def _noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
     if y_pool is None:
         return None
-    noted = np.asarray(y_pool, dtype=object)
-    if noted.shape != (n,):
-        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {noted.shape}.")
+    given = np.asarray(y_pool, dtype=object)
+    if given.shape != (n,):
+        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {given.shape}.")
+    noted = np.empty(n, dtype=object)
+    noted[:] = [None if _is_missing(label) else label for label in given.tolist()]
     return noted
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # what pandas has for missing values is not equal to anything, nor unequal
+        return True
 
 
 def _places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

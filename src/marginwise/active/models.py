@@ -7,7 +7,7 @@ class is met for the first time, and when answers are taken back.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import SAMPLE, KernelClassifier
-from marginwise._feed import Bench
+from marginwise._feed import CHUNK, Bench
 from marginwise._input import Float, Ints
 from marginwise._machine import check_range
 from marginwise._params import check_params
@@ -48,7 +48,16 @@ def model_for(estimator: Any, pool: Pool) -> Model:
                 f"{type(estimator).__name__} has no {method}; an active learner needs an estimator "
                 "of marginwise, or a classifier with partial_fit and decision_function."
             )
+    if getattr(estimator, "n_features_in_", pool.features) != pool.features:
+        raise ValueError(_width(estimator, pool))
     return Model(estimator, pool)
+
+
+def _width(estimator: Any, pool: Pool) -> str:
+    return (
+        f"the pool has {pool.features} features, and the estimator was fitted to "
+        f"{estimator.n_features_in_}."
+    )
 
 
 class Model:
@@ -63,10 +72,14 @@ class Model:
     """
 
     def __init__(self, estimator: Any, pool: Pool) -> None:
-        self.given = estimator
+        self.given = copy.deepcopy(estimator)
         self.pool = pool
         self.warm = is_fitted(estimator)
         self.reset()
+
+    def blank(self) -> Self:
+        """Return a model of the same estimator and pool that has learned nothing of it."""
+        return type(self)(self.given, self.pool)
 
     def reset(self) -> None:
         """Forget all that was learned of the pool."""
@@ -88,7 +101,9 @@ class Model:
     def learn(self, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of the pool."""
         classes = None if self.warm else self._classes
-        self.estimator.partial_fit(self.pool.take(rows), y, classes=classes)
+        estimator = copy.deepcopy(self.estimator)  # what fails half-way is thrown away
+        estimator.partial_fit(self.pool.take_given(rows), y, classes=classes)
+        self.estimator = estimator
         self.ready = True
 
     def finish(self) -> None:
@@ -96,14 +111,11 @@ class Model:
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
-        found: Float = self.estimator.decision_function(self.pool.take(rows))
+        found: Float = self.estimator.decision_function(self.pool.take_given(rows))
         return found
 
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool."""
-        if self.pool.in_memory:
-            found: Float = self.estimator.decision_function(self.pool.rows)
-            return found
         return np.concatenate([self.scores(part) for part in _parts(self.pool.n)])
 
     @property
@@ -129,12 +141,15 @@ class OwnModel(Model):
         if not self.warm:
             self.estimator._start(pool.spread(SAMPLE), classes)
         elif pool.features != self.estimator.n_features_in_:
+            raise ValueError(_width(self.estimator, pool))
+        if self.estimator.kernel == "precomputed" and (self.warm or pool.n != pool.features):
             raise ValueError(
-                f"the pool has {pool.features} features, and the estimator was fitted to "
-                f"{self.estimator.n_features_in_}."
+                "kernel='precomputed' needs an estimator that is not fitted, and as the pool the "
+                f"square matrix of kernel values, got {pool.n} rows and {pool.features} columns."
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
-        self._first = int(self.estimator._seen) if self.warm else 0
+        taken = self.estimator.ids_.max(initial=-1) + 1 if self.warm else 0
+        self._first = max(int(taken), int(self.estimator._seen) if self.warm else 0)
         self._kept = None
         self._bench = self._make_bench() if pool.in_memory else None
 
@@ -186,15 +201,18 @@ class OwnModel(Model):
         """Return the decision values of the whole pool, brought up to date."""
         if self._bench is None:
             return super().all_scores()
-        if self._kept is None:
+        # An estimator that was put back after an error has another machine.
+        if self._kept is None or self._kept.machine is not self.estimator._machine:
             self._kept = Scores(self.estimator._machine, self._bench.batch, self._find)
         return self._shaped(self._kept.values())
 
     def restore_kept(self, state: dict[str, Any]) -> None:
-        """Put back scores that were kept."""
-        self.all_scores()
+        """Put back scores that were kept, if they are those of the model."""
+        fresh = self.all_scores()
         assert self._kept is not None
         self._kept.restore(state)
+        if not np.allclose(self.all_scores(), fresh, rtol=1e-6, atol=1e-6):
+            raise ValueError("its scores of the pool are not those of the model")
 
     @property
     def kept_state(self) -> dict[str, Any] | None:
@@ -221,5 +239,5 @@ class OwnModel(Model):
         return counts
 
 
-def _parts(n: int, size: int = 4096) -> list[Ints]:
-    return [np.arange(k, min(k + size, n), dtype=np.int64) for k in range(0, n, size)]
+def _parts(n: int) -> list[Ints]:
+    return [np.arange(k, min(k + CHUNK, n), dtype=np.int64) for k in range(0, n, CHUNK)]

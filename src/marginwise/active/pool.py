@@ -44,7 +44,7 @@ class Pool:
     def _accept(self, X: Any) -> Any:
         """Check rows that are at hand; those of a large array only when they are taken."""
         large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.char in "fd"
-        if large and X.nbytes > LARGE:
+        if large and X.dtype.isnative and X.nbytes > LARGE:
             self._checked = False
             return X
         X = check_array(
@@ -76,23 +76,34 @@ class Pool:
         if self._source is None:
             X = self._rows[rows]
             if not self._checked:
-                check_finite(X)
+                check_finite(X, rows)
             return X
         X = self._source.read(np.ascontiguousarray(rows))
         X = X[0] if isinstance(X, tuple) else X
         X = check_array(
             X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-        check_finite(X)
         if X.shape[0] != len(rows):
             raise ValueError(f"the source returned {X.shape[0]} rows, {len(rows)} were read.")
+        check_finite(X, rows)
         return canonical(X)
+
+    def take_given(self, rows: Ints) -> Any:
+        """Return some rows, as a data frame if that is what was given."""
+        framed = self._source is None and hasattr(self.given, "iloc")
+        return self.given.iloc[rows] if framed else self.take(rows)
+
+    def require(self, rows: Ints) -> None:
+        """Raise if rows cannot be read, or hold what is no number."""
+        if self._source is not None or not self._checked:
+            self.take(rows)
 
     def spread(self, most: int) -> Any:
         """Return some rows from all over the pool, as a data frame if that is what was given."""
-        rows = np.unique(np.linspace(0, self.n - 1, min(most, self.n)).astype(np.int64))
-        framed = self._source is None and hasattr(self.given, "iloc")
-        return self.given.iloc[rows] if framed else self.take(rows)
+        return self.take_given(self._evenly(most))
+
+    def _evenly(self, most: int) -> Ints:
+        return np.unique(np.linspace(0, self.n - 1, min(most, self.n)).astype(np.int64))
 
     def mark(self, rows: Ints, status: int) -> None:
         """Set what has become of rows."""
@@ -120,8 +131,9 @@ class Pool:
 
     def fingerprint(self) -> str:
         """Return a digest of the shape and of some rows spread over the pool."""
-        X = self.take(np.unique(np.linspace(0, self.n - 1, min(PRINTS, self.n)).astype(np.int64)))
-        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+        X = self.take(self._evenly(PRINTS))
         digest = hashlib.sha256(f"{self.n} {self.features}".encode())
-        digest.update(np.ascontiguousarray(dense, dtype=np.float64).tobytes())
+        parts = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
+        for part in parts:
+            digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
         return digest.hexdigest()

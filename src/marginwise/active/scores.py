@@ -41,7 +41,8 @@ def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
     for name, value in (("top", top), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}.")
-    return max(1, math.ceil(math.log1p(-confidence) / math.log1p(-top)))
+    size = math.log1p(-confidence) / math.log1p(-top)
+    return max(1, math.ceil(size * (1 - 1e-12)))  # what rounding adds is no row
 
 
 def closeness(scores: Float) -> Float:
@@ -100,7 +101,7 @@ def by_function(function: Callable[[Float], Any]) -> Callable[[Float], Float]:
     """Wrap a user's function, of which the largest value is to be asked first."""
 
     def values(scores: Float) -> Float:
-        found = np.asarray(function(scores), dtype=np.float64)
+        found = np.asarray(function(scores.copy()), dtype=np.float64)
         if found.shape != (len(scores),):
             raise ValueError(
                 f"the strategy must return one value for each of {len(scores)} rows, got an array "

@@ -82,14 +82,15 @@ class StoppingRule:
         return stop
 
     def __or__(self, other: StoppingRule) -> AnyOf:
-        return AnyOf((*self._parts(AnyOf), *other._parts(AnyOf)))
+        return AnyOf((*_parts(self, AnyOf), *_parts(other, AnyOf)))
 
     def __and__(self, other: StoppingRule) -> AllOf:
-        return AllOf((*self._parts(AllOf), *other._parts(AllOf)))
+        return AllOf((*_parts(self, AllOf), *_parts(other, AllOf)))
 
-    def _parts(self, kind: type[_Combination]) -> tuple[StoppingRule, ...]:
-        """Return the rules of a combination of that kind, else the rule itself."""
-        return self.rules if isinstance(self, kind) else (self,)
+
+def _parts(rule: StoppingRule, kind: type[_Combination]) -> tuple[StoppingRule, ...]:
+    """Return the rules of a combination of that kind, else the rule itself."""
+    return rule.rules if isinstance(rule, kind) else (rule,)
 
 
 def _require(holds: bool, message: str) -> None:
@@ -171,7 +172,7 @@ class SupportVectorPlateau(StoppingRule):
 
     def __post_init__(self) -> None:
         _require(
-            0 < self.window < 1 or (self.window >= 1 and self.window == int(self.window)),
+            0 < self.window < 1 or (self.window >= 1 and float(self.window).is_integer()),
             f"window must be a number of labels, or a share of the pool, got {self.window!r}.",
         )
         _require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
@@ -222,7 +223,8 @@ class _Combination(StoppingRule):
 
     def __post_init__(self) -> None:
         _require(len(self.rules) > 0, "a combination needs one rule or more.")
-        bad: list[Any] = [rule for rule in self.rules if not hasattr(rule, "check")]
+        rules: tuple[Any, ...] = self.rules
+        bad = [rule for rule in rules if not isinstance(rule, StoppingRule)]
         if bad:
             raise TypeError(f"{bad[0]!r} is no stopping rule.")
 

@@ -97,7 +97,7 @@ class BudgetRule(MarginRule):
                 wanted[k] = True
                 spent += 1
                 self.width_ *= 1 - self.step
-            else:
+            elif d > self.width_:
                 # At this ratio of steps the width rests where the budget is just spent.
                 self.width_ *= 1 + self.step * self.budget / (1 - self.budget)
         return wanted
