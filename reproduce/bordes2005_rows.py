@@ -112,21 +112,23 @@ def clean(C: int) -> tuple[str, str]:
 def noisy(C: int) -> list[Job]:
     params = {"C": C, "gamma": MNIST_GAMMA}
     active = {**params, "selection": "active", "epochs": MNIST_EPOCHS}
-    return [
-        fit(f"active, C={C}", "mnist8_noise", "dense32", active, "OnlineSVC"),
-        fit(f"random, C={C}", "mnist8_noise", "dense32", params, "OnlineSVC"),
-    ]
+    jobs = [fit(f"active, C={C}", "mnist8_noise", "dense32", active, "OnlineSVC")]
+    if C == 1:  # for contrast; with a large C all the wrong labels are learned by heart, slowly
+        jobs.append(fit(f"random, C={C}", "mnist8_noise", "dense32", params, "OnlineSVC"))
+    return jobs
 
 
 def noise_checks(C: int) -> list[Check]:
-    active, random = f"active, C={C}", f"random, C={C}"
+    active = f"active, C={C}"
     errors, support = (over(active, clean(C), name) for name in ("error", "support_vectors"))
-    many = over(random, clean(C), "support_vectors")
-    return [
+    checks = [
         Check(f"{active}: error off that of clean labels", off(errors), "≤", 0.1, "{:.1%}"),
         Check(f"{active}: support vectors off those", off(support), "≤", 0.1, "{:.1%}"),
-        Check(f"{random}: support vectors above those", many, form="{:.0%}"),
     ]
+    if C == 1:
+        many = over(f"random, C={C}", clean(C), "support_vectors")
+        checks.append(Check(f"random, C={C}: support vectors above those", many, form="{:.0%}"))
+    return checks
 
 
 MNIST = Work(

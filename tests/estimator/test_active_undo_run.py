@@ -254,7 +254,7 @@ def test_an_oracle_that_gives_no_label(label: Any) -> None:
     X, y = pool()
     learner = begun(X, y)
     before = snapshot(learner)
-    with pytest.raises(ValueError, match=f"the label of row {before['next']} is"):
+    with pytest.raises(ValueError, match=f"the label of row {before['next'][0]} is"):
         learner.run(lambda row: label)
     assert_unchanged(before, learner, "a bad answer of an oracle")
 
