@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +20,17 @@ from sklearn.utils import check_random_state
 
 from marginwise._feed import CHUNK
 from marginwise._input import Float, Ints
+from marginwise.active.answers import (
+    check_inside,
+    check_labels,
+    checked_classes,
+    contains,
+    noted_labels,
+    places_of,
+    plain_answers,
+    positive_integer,
+    row_numbers,
+)
 from marginwise.active.batch import different_rows
 from marginwise.active.models import Model, model_for
 from marginwise.active.pool import SKIPPED, TAUGHT, UNSEEN, Pool
@@ -161,9 +172,9 @@ class ActiveLearner:
         self.verbose = verbose
         self._pool = Pool(X_pool)
         self._model: Model = model_for(estimator, self._pool)
-        self._given = None if classes is None else _checked_classes(classes)
+        self._given = None if classes is None else checked_classes(classes)
         self._seed = int(check_random_state(random_state).randint(2**31))
-        self._noted = _noted_labels(y_pool, self._pool.n)
+        self._noted = noted_labels(y_pool, self._pool.n)
         self._log: list[Event] = []
         self._scores_asked: dict[int, Any] = {}
         self._drawn: tuple[int, _Draw] | None = None
@@ -185,7 +196,7 @@ class ActiveLearner:
         n
             How many rows; without it one, as an integer.
         """
-        wanted = 1 if n is None else _positive(n, "n")
+        wanted = 1 if n is None else positive_integer(n, "n")
         draw = self._draw(wanted)
         order = self._order(draw, wanted)
         if wanted > 1 and len(order) > 1:
@@ -217,7 +228,7 @@ class ActiveLearner:
             values = least_positive(draw.scores)
         elif self.strategy == "gradient" and self._noted is not None:
             noted = self._noted[draw.rows]
-            values = disagreement(draw.scores, _places_of(noted, self.estimator_.classes_))
+            values = disagreement(draw.scores, places_of(noted, self.estimator_.classes_))
         else:
             values = closeness(draw.scores)
             if self._explores and len(values) and values.min() >= 1 + max(self._model.delta, 0) / 2:
@@ -275,15 +286,15 @@ class ActiveLearner:
         labels
             The label, or one for each row.
         """
-        numbers = self._row_numbers(rows)
-        answers = _answers(labels, numbers)
+        numbers = row_numbers(rows, self._pool.n)
+        answers = plain_answers(labels, numbers)
         taught = numbers[self._pool.status[numbers] == TAUGHT]
         if len(taught):
             raise ValueError(
                 f"row {taught[0]} was taught before, as {self._label_of(int(taught[0]))!r}; to "
                 "change an answer take it back by undo()."
             )
-        self._check_labels(answers)
+        check_labels(answers, self._given, self._classes)
         self._do(Event("teach", numbers.tolist(), answers))
         return self
 
@@ -295,7 +306,7 @@ class ActiveLearner:
         rows
             Row number, or several.
         """
-        numbers = self._row_numbers(rows)
+        numbers = row_numbers(rows, self._pool.n)
         gone = numbers[self._pool.status[numbers] != UNSEEN]
         if len(gone):
             raise ValueError(f"row {gone[0]} was taught or skipped before; it cannot be skipped.")
@@ -338,8 +349,12 @@ class ActiveLearner:
         batch
             Rows to choose at a time.
         """
-        _positive(batch, "batch")
-        left = self._pool.n_unseen if max_labels is None else _positive(max_labels, "max_labels")
+        positive_integer(batch, "batch")
+        left = (
+            self._pool.n_unseen
+            if max_labels is None
+            else positive_integer(max_labels, "max_labels")
+        )
         before = len(self.history_)
         verdict = Verdict(False, "")
         with Progress(left, self.verbose) as progress:
@@ -427,7 +442,7 @@ class ActiveLearner:
             raise ValueError("there is no model yet: labels of two classes must be taught first.")
         numbers = None if rows is None else np.asarray(rows, dtype=np.int64)
         if numbers is not None:
-            self._check_inside(numbers)
+            check_inside(numbers, self._pool.n)
         most = self._pool.n if numbers is None else len(numbers)
         if self._pool.in_memory and 2 * most > self._pool.n:
             scores = self._model.all_scores()
@@ -551,7 +566,7 @@ class ActiveLearner:
         rows = np.array(event.rows, dtype=np.int64)
         known = self._classes
         self._pool.require(rows)
-        new = [label for label in event.labels if not _contains(known, label)]
+        new = [label for label in event.labels if not contains(known, label)]
         if new:
             self._grow_classes(new, event)
         elif len(known) >= 2:
@@ -607,105 +622,3 @@ class ActiveLearner:
 
     def _size(self) -> int:
         return self.history_[-1]["support_vectors"] or 0 if self.history_ else 0
-
-    # -- checks ----------------------------------------------------------------------------------
-
-    def _row_numbers(self, rows: Any) -> Ints:
-        numbers = np.atleast_1d(np.asarray(rows))
-        if numbers.size == 0:
-            raise ValueError("rows is empty; name one row or more.")
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise TypeError(f"rows must be row numbers of the pool, got {rows!r:.60}.")
-        self._check_inside(numbers)
-        values, counts = np.unique(numbers, return_counts=True)
-        if len(values) < len(numbers):
-            raise ValueError(f"row {values[counts > 1][0]} stands twice among the rows.")
-        return numbers.astype(np.int64)
-
-    def _check_inside(self, rows: NDArray[Any]) -> None:
-        outside = rows[(rows < 0) | (rows >= self._pool.n)]
-        if len(outside):
-            raise IndexError(
-                f"row {outside[0]} is outside the pool, whose rows are 0 to {self._pool.n - 1}."
-            )
-
-    def _check_labels(self, labels: Sequence[Any]) -> None:
-        for label in labels:
-            if self._given is not None and not _contains(self._given, label):
-                raise ValueError(
-                    f"label {label!r} is not one of the classes {self._given.tolist()}."
-                )
-        known = self._classes.tolist() or list(labels[:1])
-        odd = [label for label in labels if _kind(label) != _kind(known[0])]
-        if odd:
-            raise TypeError(
-                f"labels must be all strings or all numbers, and {known[0]!r} and {odd[0]!r} are "
-                "not."
-            )
-
-
-def _kind(label: Any) -> str:
-    return "string" if isinstance(label, str) else "number"
-
-
-def _contains(classes: NDArray[Any], label: Any) -> bool:
-    return label in classes.tolist()
-
-
-def _positive(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an integer from 1 on, got {value!r}.")
-    return int(value)
-
-
-def _checked_classes(classes: ArrayLike) -> NDArray[Any]:
-    given = np.asarray(classes, dtype=object).ravel().tolist()
-    plain = all(isinstance(label, str | int | float | np.generic) for label in given)
-    if not plain or len({_kind(label) for label in given}) > 1:
-        raise TypeError(f"classes must be all strings or all numbers, got {given}.")
-    found = np.unique(np.asarray(classes))
-    if len(found) < 2:
-        raise ValueError(f"classes must name two classes or more, got {found.tolist()}.")
-    return found
-
-
-def _answers(labels: Any, rows: Ints) -> list[Any]:
-    """Return one label a row, as plain Python values."""
-    several = np.ndim(labels) > 0 and not isinstance(labels, str)
-    # Not through one array, which would make strings of all if one is a string.
-    given = list(labels) if several else [labels]
-    found = [label.item() if isinstance(label, np.generic) else label for label in given]
-    if len(found) != len(rows):
-        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows.")
-    for row, label in zip(rows.tolist(), found, strict=True):
-        missing = label is None or (isinstance(label, float) and not np.isfinite(label))
-        if missing or not isinstance(label, str | int | float):
-            raise ValueError(
-                f"the label of row {row} is {label!r}; it must be a string or a finite number. Use "
-                "skip() for a row that has none."
-            )
-    return found
-
-
-def _noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
-    if y_pool is None:
-        return None
-    given = np.asarray(y_pool, dtype=object)
-    if given.shape != (n,):
-        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {given.shape}.")
-    noted = np.empty(n, dtype=object)
-    noted[:] = [None if _is_missing(label) else label for label in given.tolist()]
-    return noted
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # what pandas has for missing values is not equal to anything, nor unequal
-        return True
-
-
-def _places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each label among the classes, -1 where there is none."""
-    places: dict[Hashable, int] = {label: k for k, label in enumerate(classes.tolist())}
-    return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)

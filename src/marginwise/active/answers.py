@@ -1,0 +1,116 @@
+"""Checks of what a learner is told: rows, labels and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from marginwise._input import Ints
+
+
+def row_numbers(rows: Any, n: int) -> Ints:
+    """Return rows of a pool of n, one or several, as an array without repetitions."""
+    numbers = np.atleast_1d(np.asarray(rows))
+    if numbers.size == 0:
+        raise ValueError("rows is empty; name one row or more.")
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise TypeError(f"rows must be row numbers of the pool, got {rows!r:.60}.")
+    check_inside(numbers, n)
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) < len(numbers):
+        raise ValueError(f"row {values[counts > 1][0]} stands twice among the rows.")
+    return numbers.astype(np.int64)
+
+
+def check_inside(rows: NDArray[Any], n: int) -> None:
+    """Raise if a row is outside a pool of n."""
+    outside = rows[(rows < 0) | (rows >= n)]
+    if len(outside):
+        raise IndexError(f"row {outside[0]} is outside the pool, whose rows are 0 to {n - 1}.")
+
+
+def check_labels(labels: Sequence[Any], given: NDArray[Any] | None, known: NDArray[Any]) -> None:
+    """Raise if labels are not of the classes given, or not of the kind of those known."""
+    for label in labels:
+        if given is not None and not contains(given, label):
+            raise ValueError(f"label {label!r} is not one of the classes {given.tolist()}.")
+    first = (known.tolist() or list(labels[:1]))[0]
+    odd = [label for label in labels if _kind(label) != _kind(first)]
+    if odd:
+        raise TypeError(
+            f"labels must be all strings or all numbers, and {first!r} and {odd[0]!r} are not."
+        )
+
+
+def _kind(label: Any) -> str:
+    return "string" if isinstance(label, str) else "number"
+
+
+def contains(classes: NDArray[Any], label: Any) -> bool:
+    """Tell whether a label is one of the classes."""
+    return label in classes.tolist()
+
+
+def positive_integer(value: Any, name: str) -> int:
+    """Return a number that must be an integer from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be an integer from 1 on, got {value!r}.")
+    return int(value)
+
+
+def checked_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return classes, sorted and different."""
+    given = np.asarray(classes, dtype=object).ravel().tolist()
+    plain = all(isinstance(label, str | int | float | np.generic) for label in given)
+    if not plain or len({_kind(label) for label in given}) > 1:
+        raise TypeError(f"classes must be all strings or all numbers, got {given}.")
+    found = np.unique(np.asarray(classes))
+    if len(found) < 2:
+        raise ValueError(f"classes must name two classes or more, got {found.tolist()}.")
+    return found
+
+
+def plain_answers(labels: Any, rows: Ints) -> list[Any]:
+    """Return one label a row, as plain Python values."""
+    several = np.ndim(labels) > 0 and not isinstance(labels, str)
+    # Not through one array, which would make strings of all if one is a string.
+    given = list(labels) if several else [labels]
+    found = [label.item() if isinstance(label, np.generic) else label for label in given]
+    if len(found) != len(rows):
+        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows.")
+    for row, label in zip(rows.tolist(), found, strict=True):
+        missing = label is None or (isinstance(label, float) and not np.isfinite(label))
+        if missing or not isinstance(label, str | int | float):
+            raise ValueError(
+                f"the label of row {row} is {label!r}; it must be a string or a finite number. Use "
+                "skip() for a row that has none."
+            )
+    return found
+
+
+def noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
+    """Return noted labels, None where there is none."""
+    if y_pool is None:
+        return None
+    given = np.asarray(y_pool, dtype=object)
+    if given.shape != (n,):
+        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {given.shape}.")
+    noted = np.empty(n, dtype=object)
+    noted[:] = [None if _is_missing(label) else label for label in given.tolist()]
+    return noted
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # what pandas has for missing values is not equal to anything, nor unequal
+        return True
+
+
+def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each label among the classes, -1 where there is none."""
+    places: dict[Hashable, int] = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)
