@@ -85,9 +85,10 @@ class Scores:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be as when `state` was called."""
-        assert self._sums is not None
         ids, alpha, sums = state["ids"], state["alpha"], state["sums"]
-        shapes = {"alpha": (len(self._alpha), len(ids)), "sums": self._sums.shape}
+        rows = len(sums) if self._sums is None else len(self._sums)
+        problems = self.machine.plan.problems
+        shapes = {"alpha": (problems, len(ids)), "sums": (rows, problems)}
         for name, shape in shapes.items():
             array = state[name]
             if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
