@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,3 +123,27 @@ def test_missing_results_and_markers_are_named(page: Path, results: Path, tmp_pa
     done = figures("--page", page, "--results", results)
     assert done.returncode == 1
     assert "markers" in done.stderr
+
+
+def test_active_page_shows_the_stored_ranks() -> None:
+    """The mean ranks in docs/active.md are those that reproduce/ertekin2007.py stored."""
+    pytest.importorskip("imblearn")
+    code = (
+        "import json, statistics; from ertekin2007_tables import METHODS, mean, ranks; "
+        "sets = json.load(open('results/ertekin2007.json'))['sets'].values(); "
+        "found = [ranks([mean(s['measurements'], m, 'prbep') for m in METHODS]) for s in sets]; "
+        "print(dict(zip(METHODS, map(statistics.fmean, zip(*found)))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT / "reproduce",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    stored = ast.literal_eval(done.stdout)
+    page = (ROOT / "docs" / "active.md").read_text(encoding="utf-8")
+    shown = re.search(r"^\| mean rank \|(.*)\|$", page, re.MULTILINE)
+    assert shown is not None
+    order = ("AL", "Batch", "DC", "SMOTE", "US")
+    assert shown[1].split("|") == [f" {stored[name]:.2f} " for name in order]
