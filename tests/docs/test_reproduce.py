@@ -82,12 +82,11 @@ def test_wrong_labels_with_a_stand_in_for_svc(tmp_path: Path) -> None:
     found = measured(out)
     noisy = found["mnist-noise"]
     assert noisy.keys() == {"active, C=1", "random, C=1", "active, C=1000"}
-    for C in (1, 1000):
-        clean = found[f"mnist-noise: OnlineSVC(epochs=2), clean labels, C={C}"]
-        share = noisy[f"random, C={C}"][0]["support_vectors"] / clean[0]["support_vectors"] - 1
-        said = figures(done.stdout)[f"mnist-noise: random, C={C}: support vectors above those"]
-        assert said[0] == f"{share:.0%}"
-        assert share > 0  # wrong labels become support vectors
+    clean = found["mnist-noise: OnlineSVC(epochs=2), clean labels, C=1"]
+    share = noisy["random, C=1"][0]["support_vectors"] / clean[0]["support_vectors"] - 1
+    said = figures(done.stdout)["mnist-noise: random, C=1: support vectors above those"]
+    assert said[0] == f"{share:.0%}"
+    assert share > 0  # wrong labels become support vectors
     again = run(SELECTION, out, *given, "--resume")
     assert again.stdout == done.stdout
     assert "mnist-noise: measured before" in again.stderr
