@@ -17,6 +17,8 @@ CATALOGUE = [
     OnlineSVC(kernel="sigmoid", reprocess=0, finish=False),
     OnlineSVC(kernel="cosine", reprocess_when="each", delta_max=0.1),
     OnlineSVC(kernel="tanimoto", finish_every=7, shuffle=False),
+    OnlineSVC(selection="autoactive"),
+    OnlineSVC(selection="gradient", pool_size=None),
     OnlineSVC(kernel="precomputed"),
 ]
 
