@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -187,10 +187,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
-    names = [name for name in SETS if not options.only or name in options.only]
+def measured(
+    known: Iterable[str], out: Path, options: argparse.Namespace, **more: Any
+) -> dict[str, Any]:
+    """Measure the sets that are asked for, and return the measurements of each."""
+    folder = common.data_folder(options)
+    names = [name for name in known if not options.only or name in options.only]
     common.check_files(folder, (SETS[name].file for name in names))
     report = common.Report(out, "imbalanced-learn")
     given = {"folder": folder, "options": options}
@@ -198,12 +200,19 @@ def main() -> None:
         report,
         names,
         partial(settings_of, **given),
-        partial(measure_set, **given),
+        partial(measure_set, **given, **more),
         resume=options.resume,
     )
+    return {name: report.sets[name]["measurements"] for name in names}
+
+
+def main() -> None:
+    options = parse()
+    out = common.out_path(options, __file__)
+    sets = measured(SETS, out, options)
     if options.quick:
         print("A smoke test on small parts of the data: its figures say nothing about the paper.")
-    print(tables({name: report.sets[name]["measurements"] for name in names}))
+    print(tables(sets))
     print(f"\nwritten to {os.path.relpath(out)}")
 
 

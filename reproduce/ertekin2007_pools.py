@@ -22,7 +22,6 @@ from typing import Any
 import common
 import ertekin2007
 import numpy as np
-from ertekin2007_sets import SETS
 from report import judged, verdicts
 from works import Check, Results, Work
 
@@ -131,20 +130,9 @@ def show(sets: dict[str, Results], out: Path, *, quick: bool) -> None:
 
 def main() -> None:
     options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
-    names = [name for name in PAPER if not options.only or name in options.only]
-    common.check_files(folder, (SETS[name].file for name in names))
-    report = common.Report(out, "imbalanced-learn")
-    given = {"folder": folder, "options": options}
-    common.measure_sets(
-        report,
-        names,
-        partial(ertekin2007.settings_of, **given),
-        partial(ertekin2007.measure_set, **given, methods=LEARN),
-        resume=options.resume,
-    )
-    measured = {name: Results(report.sets[name]["measurements"]) for name in names}
-    show(measured, out, quick=options.quick)
+    out = common.out_path(options, __file__)
+    sets = ertekin2007.measured(PAPER, out, options, methods=LEARN)
+    show({name: Results(found) for name, found in sets.items()}, out, quick=options.quick)
 
 
 if __name__ == "__main__":

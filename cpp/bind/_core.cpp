@@ -215,6 +215,25 @@ void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<
     L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8], t[0], t[1], t[2]};
 }
 
+// One value for each problem.
+template <class V, class T, class F>
+nb::ndarray<nb::numpy, V> by_problem(const Lasvm<T>& L, F value) {
+    std::vector<V> out;
+    for (const Share& share : L.D.shares) out.push_back(static_cast<V>(value(share)));
+    return numpy(out);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, double> decide(const Lasvm<T>& L, const Sample& sample) {
+    const std::size_t n = usize(sample.n), p = L.D.shares.size();
+    std::vector<double> out(n * p);
+    {
+        nb::gil_scoped_release released;
+        L.decision(sample, out.data());
+    }
+    return numpy(out.data(), {n, p});
+}
+
 // Rows laid out for expansions over them.
 template <class T>
 struct Laid {
@@ -276,29 +295,16 @@ void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
         .def("settle", [](L& self) { self.settle(); })
         .def(
             "decision",
-            [](const L& self, const BoundBatch& batch) {
-                const std::size_t n = usize(rows_of(batch.batch.X)), p = self.D.shares.size();
-                std::vector<double> out(n * p);
-                {
-                    nb::gil_scoped_release released;
-                    self.decision(Sample(batch.batch.X), out.data());
-                }
-                return numpy(out.data(), {n, p});
-            },
+            [](const L& self, const BoundBatch& batch) { return decide(self, batch.batch.X); },
             nb::arg("batch"))
         .def(
             "decision_of",
             [](const L& self, const BoundBatch& batch, Array1<std::int64_t> rows) {
-                const std::size_t n = rows.shape(0), p = self.D.shares.size();
-                for (std::size_t r = 0; r < n; ++r)
-                    require(rows.data()[r] >= 0 && rows.data()[r] < rows_of(batch.batch.X),
+                const Sample sample(batch.batch.X, rows.data(), length(rows.shape(0)));
+                for (Index r = 0; r < sample.n; ++r)
+                    require(sample.order[r] >= 0 && sample.order[r] < rows_of(sample.X),
                             "a row is outside the batch");
-                std::vector<double> out(n * p);
-                {
-                    nb::gil_scoped_release released;
-                    self.decision({batch.batch.X, rows.data(), length(n)}, out.data());
-                }
-                return numpy(out.data(), {n, p});
+                return decide(self, sample);
             },
             nb::arg("batch"), nb::arg("rows").noconvert())
         .def(
@@ -334,27 +340,23 @@ void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
              nb::arg("rank"), nb::arg("waiting"), nb::arg("counters"), nb::arg("seconds"))
         .def("bias",
              [](const L& self) {
-                 std::vector<double> out;
-                 for (const Share& share : self.D.shares) out.push_back(share.P.bias());
-                 return numpy(out);
+                 return by_problem<double>(self, [](const Share& S) { return S.P.bias(); });
              })
         .def("delta",
              [](const L& self) {
-                 std::vector<double> out;
-                 for (const Share& share : self.D.shares) out.push_back(share.P.extremes.delta());
-                 return numpy(out);
+                 return by_problem<double>(self,
+                                           [](const Share& S) { return S.P.extremes.delta(); });
              })
         .def("paired",
              [](const L& self) {
-                 std::vector<std::uint8_t> out;
-                 for (const Share& share : self.D.shares) out.push_back(share.P.extremes.both());
-                 return numpy(out);
+                 return by_problem<std::uint8_t>(
+                     self, [](const Share& S) { return S.P.extremes.both(); });
              })
         .def("objective",
              [](const L& self) {
-                 std::vector<double> out;
-                 for (Index c = 0; c < self.D.problems(); ++c) out.push_back(self.D.objective(c));
-                 return numpy(out);
+                 Index c = 0;
+                 return by_problem<double>(self,
+                                           [&](const Share&) { return self.D.objective(c++); });
              })
         .def("counters", [](const L& self) { return counters_of(self.D.stats); })
         .def("seconds", [](const L& self) { return seconds_of(self.D.stats); })

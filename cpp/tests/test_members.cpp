@@ -1,24 +1,11 @@
 // The store of members: what goes in comes out, dense or sparse, and compaction loses nothing.
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "allocations.hpp"
 #include "check.hpp"
 #include "marginwise/kernels.hpp"
 #include "toy.hpp"
-
-namespace {
-long allocations = 0;
-}
-
-void* operator new(std::size_t n) {
-    ++allocations;
-    if (void* p = std::malloc(n > 0 ? n : 1)) return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace marginwise;
 

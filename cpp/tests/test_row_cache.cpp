@@ -1,24 +1,11 @@
 // Kernel rows under a bound: who stays, who goes, what is moved, what it costs.
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
+#include "allocations.hpp"
 #include "check.hpp"
 #include "marginwise/row_cache.hpp"
 #include "toy.hpp"
-
-namespace {
-long allocations = 0;
-}
-
-void* operator new(std::size_t n) {
-    ++allocations;
-    if (void* p = std::malloc(n > 0 ? n : 1)) return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace marginwise;
 

@@ -21,6 +21,7 @@ from marginwise._input import (
     check_features,
     check_ids,
     check_weights,
+    spread_rows,
     take_rows,
 )
 from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
@@ -177,8 +178,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                         "learn_from needs all labels that may come: give them as classes, or let "
                         "the source name them in source.classes."
                     )
-                sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-                self._start(source.read(sample)[0], named)
+                self._start(source.read(spread_rows(n, SAMPLE))[0], named)
             feed = SourceFeed(source, self._read_batch, self._seen)
             self._seen += n
             if self._selection == "random":
@@ -282,7 +282,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"of shape {rows.shape} and {len(y)} labels."
             )
         try:
-            labels = np.array([self._index[label] for label in y], dtype=np.int32)
+            labels = self._numbers(y)
         except KeyError as error:
             raise ValueError(self._unknown(error.args)) from None
         n, seen = len(labels), self._seen
@@ -309,13 +309,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn rows that were checked before, with a model that exists."""
         with _Undo(self):
             self._seen = max(self._seen, int(names.max()) + 1)
-            labels = np.array([self._index[label] for label in y.tolist()], dtype=np.int32)
+            labels = self._numbers(y.tolist())
             self._learn_rows(X, labels, self._costs[labels], names)
 
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
         with _Undo(self):
-            labels = np.array([self._index[label] for label in y.tolist()], dtype=np.int32)
+            labels = self._numbers(y.tolist())
             feed.note(rows, labels, self._costs[labels])
             self._seen = max(self._seen, int(feed.ids[-1]) + 1)
             self._stream(feed, [rows])
@@ -405,12 +405,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         scores = self.decision_function(X).reshape(-1, self._machine.plan.problems)
         labels = self._encode(np.asarray(y))
-        problems = range(scores.shape[1])
-        positives = [1] if len(problems) == 1 else list(problems)
-        signs = np.where(labels[:, None] == np.asarray(positives), 1.0, -1.0)
+        signs = self._machine.signs(labels)
         losses = self._costs[labels] @ np.maximum(0.0, 1.0 - signs * scores)
         state = self._machine.state()
-        member_signs = np.where(state["labels"] == np.asarray(positives)[:, None], 1.0, -1.0)
+        member_signs = self._machine.signs(state["labels"]).T
         squared_norms = (state["alpha"] * (member_signs - state["g"])).sum(axis=1)
         return _scalar_or_array(squared_norms / 2 + losses - self._machine.objective)
 
@@ -538,6 +536,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not known.all():
             raise ValueError(self._unknown(np.unique(y[~known]).tolist()))
         return np.searchsorted(self.classes_, y).astype(np.int32)
+
+    def _numbers(self, labels: Iterable[Any]) -> Labels:
+        """Return the classes of known labels; quicker than `_encode` for a few."""
+        return np.array([self._index[label] for label in labels], dtype=np.int32)
 
     def _unknown(self, labels: Any) -> str:
         listed = ", ".join(repr(label) for label in labels)

@@ -112,6 +112,12 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
         raise ValueError(
             f"sample_weight has shape {weights.shape}; expected one weight for each of {n} rows."
         )
+    check_weight_values(weights)
+    return weights
+
+
+def check_weight_values(weights: Float) -> None:
+    """Raise unless weights are finite, none negative and not all zero."""
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
         raise ValueError(
@@ -120,7 +126,6 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
         )
     if not weights.any():
         raise ValueError("sample_weight is zero for all rows; at least one must be positive.")
-    return weights
 
 
 def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
@@ -135,6 +140,11 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids must be 64-bit integers with a sign (int64), got {array.max()}.")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def spread_rows(n: int, most: int) -> Ints:
+    """Return up to `most` of the rows 0 to n - 1, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -180,13 +180,7 @@ class Machine:
 
     def learn(self, batch: Batch, order: Ints) -> Iterator[int]:
         """Learn rows of a labelled batch in order; yield, a few times a second, how many more."""
-        done = 0
-        while done < len(order):
-            step = self._core.learn(batch, order[done:], SLICE_SECONDS)
-            if self._core.beyond:
-                self._to_double()
-            done += step
-            yield step
+        return self._in_slices(lambda rows: self._core.learn(batch, rows, SLICE_SECONDS), order)
 
     def begin_pass(self, rule: str, pool_size: int, seen: NDArray[np.uint8]) -> None:
         """Start a pass of `select`; ``seen[c, id]`` tells what problem c has learned."""
@@ -200,9 +194,12 @@ class Machine:
 
     def select(self, batch: Batch, order: Ints) -> Iterator[int]:
         """Look at rows of a labelled batch in order, learning those chosen; yield as `learn`."""
+        return self._in_slices(lambda rows: self._core.select(batch, rows, SLICE_SECONDS), order)
+
+    def _in_slices(self, go_on: Callable[[Ints], int], order: Ints) -> Iterator[int]:
         done = 0
         while done < len(order):
-            step = self._core.select(batch, order[done:], SLICE_SECONDS)
+            step = go_on(order[done:])
             if self._core.beyond:
                 self._to_double()
             done += step

@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-Float = NDArray[np.float64]
+from marginwise._input import Float, check_weight_values
 
 
 def g_mean_score(
@@ -200,14 +200,7 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> Float:
         return np.ones(n)
     weights: Float = _column(sample_weight, "sample_weight").astype(np.float64)
     _check_length(weights, "sample_weight", n)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise ValueError(
-            f"sample_weight is {weights[bad[0]]} at row {bad[0]}; weights must be finite and not "
-            "negative."
-        )
-    if not weights.any():
-        raise ValueError("sample_weight is zero for all rows; at least one must be positive.")
+    check_weight_values(weights)
     return weights
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._input import Float, Ints
+from marginwise._input import Float, Ints, spread_rows
 
 NEAR = 0.1  # of the median distance between candidates; two rows nearer than that are as one
 
@@ -56,8 +56,7 @@ def _distances(X: Any, row: int, squares: Float) -> Float:
 
 def _limit(X: Any, squares: Float) -> float:
     """Return the squared distance up to which two rows are near-duplicates."""
-    n = X.shape[0]
-    probes = np.unique(np.linspace(0, n - 1, min(n, 16)).astype(int))
+    probes = spread_rows(X.shape[0], 16)
     distances = np.concatenate([_distances(X, row, squares) for row in probes.tolist()])
     distances = distances[distances > 0]
     return float(NEAR**2 * np.median(distances)) if len(distances) else 0.0

@@ -75,21 +75,16 @@ class Model:
         self.given = copy.deepcopy(estimator)
         self.pool = pool
         self.warm = is_fitted(estimator)
-        self.reset()
+        self.estimator = copy.deepcopy(self.given)
+        self.ready = self.warm  # it can score
+        self._classes: NDArray[Any] = np.empty(0)
 
     def blank(self) -> Self:
         """Return a model of the same estimator and pool that has learned nothing of it."""
         return type(self)(self.given, self.pool)
 
-    def reset(self) -> None:
-        """Forget all that was learned of the pool."""
-        self.estimator = copy.deepcopy(self.given)
-        self.ready = self.warm  # it can score
-        self._classes: NDArray[Any] = np.empty(0)
-
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin anew with these classes and no example of the pool."""
-        self.reset()
+        """Begin with these classes; the model must be blank."""
         self._classes = classes
         if self.warm and not np.isin(classes, self.estimator.classes_).all():
             unknown = classes[~np.isin(classes, self.estimator.classes_)].tolist()
@@ -135,7 +130,7 @@ class OwnModel(Model):
     _bench: Bench | None = None
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin anew; gamma and precision are settled by rows spread over the pool."""
+        """Begin; gamma and precision are settled by rows spread over the pool."""
         super().start(classes)
         pool = self.pool
         if not self.warm:
@@ -150,7 +145,6 @@ class OwnModel(Model):
         # A model that was there before keeps its ids: rows of the pool get new ones.
         taken = self.estimator.ids_.max(initial=-1) + 1 if self.warm else 0
         self._first = max(int(taken), int(self.estimator._seen) if self.warm else 0)
-        self._kept = None
         self._bench = self._make_bench() if pool.in_memory else None
 
     def __getstate__(self) -> dict[str, Any]:

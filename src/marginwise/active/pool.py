@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from marginwise._input import Ints, canonical, check_finite
+from marginwise._input import Ints, canonical, check_finite, spread_rows
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
@@ -100,10 +100,7 @@ class Pool:
 
     def spread(self, most: int) -> Any:
         """Return some rows from all over the pool, as a data frame if that is what was given."""
-        return self.take_given(self._evenly(most))
-
-    def _evenly(self, most: int) -> Ints:
-        return np.unique(np.linspace(0, self.n - 1, min(most, self.n)).astype(np.int64))
+        return self.take_given(spread_rows(self.n, most))
 
     def mark(self, rows: Ints, status: int) -> None:
         """Set what has become of rows."""
@@ -131,7 +128,7 @@ class Pool:
 
     def fingerprint(self) -> str:
         """Return a digest of the shape and of some rows spread over the pool."""
-        X = self.take(self._evenly(PRINTS))
+        X = self.take(spread_rows(self.n, PRINTS))
         digest = hashlib.sha256(f"{self.n} {self.features}".encode())
         parts = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
         for part in parts:
