@@ -1,8 +1,13 @@
 // Choosing the examples worth learning: the best of a random pool of unseen ones [bordes2005,
 // section 4; loosli2007, section 2.4].
 //
-// Examples arrive in random order, and each is looked at once in a pass. Those of one pool are
-// scored by the same model, which changes only when the pool is complete and its best is learned.
+// Examples arrive in random order. Those of one pool are scored by the same model, which changes
+// only when the pool is complete and its best is learned.
+//
+// DEPARTS: each example is looked at once in a pass; the paper puts those not chosen back, and so
+//          learns all of them in the end.
+// DEPARTS: no examples of each class are learned first, which would mean looking at labels; while a
+//          problem has no pair to judge by, it learns examples as they come.
 #pragma once
 
 #include "marginwise/block.hpp"
