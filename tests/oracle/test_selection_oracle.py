@@ -168,7 +168,9 @@ def test_every_row_with_a_native_kernel(rule: dict[str, Any], follow: Follow, se
 @pytest.mark.parametrize("rule", ["gradient", "active"])
 def test_full_search_row_by_row(rule: str, follow: Follow, seed: int) -> None:
     X, y = data(seed, n=80, d=2)
-    model = OnlineSVC(kernel=rbf, C=2.0, finish=False, selection=rule, pool_size=None)
+    model = OnlineSVC(
+        kernel=rbf, C=2.0, finish=False, selection=rule, pool_size=None, random_state=0
+    )
     K = rbf(X, X).astype(np.float32).astype(np.float64)
     paper = Selection(model, K, signs_of(y), near=1e-9)
     follow(model, X, y, paper)
@@ -187,7 +189,8 @@ def searched(C: float, noise: float, seed: int) -> tuple[OnlineSVC, float, np.nd
     X, y = rings(240, seed, noise=noise)
     K = kernel_values("rbf", X, X, gamma=0.7)
     svc = SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, y)
-    model = OnlineSVC(C=C, gamma=0.7, tol=1e-5, selection="gradient", pool_size=None).fit(X, y)
+    params = {"C": C, "gamma": 0.7, "tol": 1e-5, "shuffle": False}
+    model = OnlineSVC(selection="gradient", pool_size=None, **params).fit(X, y)
     margins = signs_of(y)[:, 0] * model.decision_function(X)
     return model, model.dual_objective() / dual_of(svc, K), np.delete(margins, model.ids_)
 
@@ -195,7 +198,7 @@ def searched(C: float, noise: float, seed: int) -> tuple[OnlineSVC, float, np.nd
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_gradient_search_ends_near_the_svm_solution(C: float, noise: float, seed: int) -> None:
-    """There unless a row that was learned and evicted violates again: see the next test."""
+    """There unless a row violates that was learned and evicted: it is not looked at again."""
     model, share, margins = searched(C, noise, seed)
     assert 0.98 <= share <= 1 + 1e-5
     if margins.min() > 1 - 1e-4:
