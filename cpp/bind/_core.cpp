@@ -3,11 +3,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
 
+#include "marginwise/algo/exact_ramp.hpp"
+#include "marginwise/algo/gap.hpp"
 #include "marginwise/algo/lasvm.hpp"
+#include "marginwise/algo/perceptron.hpp"
+#include "marginwise/algo/tracking.hpp"
 #include "marginwise/floor.hpp"
 
 namespace nb = nanobind;
@@ -139,17 +144,19 @@ State export_features(const Members<T>& members) {
 
 // Ids, classes and, problem by problem, coefficients of the support vectors.
 template <class T>
-nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Lasvm<T>& L) {
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Learner<T>& L) {
     const Dual<T>& D = L.D;
+    std::vector<Array<double>> weight;
+    for (Index c = 0; c < D.problems(); ++c) weight.push_back(L.output(c));
     std::vector<std::int64_t> ids;
     std::vector<std::int32_t> labels;
     std::vector<std::vector<double>> alpha(D.shares.size());
     for (std::size_t s = 0; s < usize(D.size()); ++s) {
-        const auto weighs = [s](const Share& share) { return share.weight[s] != 0.0; };
-        if (std::none_of(D.shares.begin(), D.shares.end(), weighs)) continue;
+        const auto weighs = [s](const Array<double>& w) { return w[s] != 0.0; };
+        if (std::none_of(weight.begin(), weight.end(), weighs)) continue;
         ids.push_back(D.members.ids[s]);
         labels.push_back(D.label[s]);
-        for (std::size_t c = 0; c < alpha.size(); ++c) alpha[c].push_back(D.shares[c].weight[s]);
+        for (std::size_t c = 0; c < alpha.size(); ++c) alpha[c].push_back(weight[c][s]);
     }
     std::vector<double> rows;
     for (const std::vector<double>& row : alpha) rows.insert(rows.end(), row.begin(), row.end());
@@ -166,50 +173,67 @@ nb::ndarray<nb::numpy, double> seconds_of(const Stats& s) {
     return numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
 }
 
-template <class T>
-State export_state(const Lasvm<T>& L) {
-    const Dual<T>& D = L.D;
+// Values of the members' places, at [c * members + s] for problem c and member s.
+template <class V, class T, class F>
+nb::ndarray<nb::numpy, V> by_place(const Dual<T>& D, V absent, F value) {
     const std::size_t n = usize(D.size()), problems = D.shares.size();
+    std::vector<V> out(problems * n, absent);
+    for (std::size_t c = 0; c < problems; ++c)
+        for (std::size_t s = 0; s < n; ++s)
+            if (const Index k = D.shares[c].place[s]; k != kNone)
+                out[c * n + s] = static_cast<V>(value(D.shares[c].P, k));
+    return numpy(out.data(), {problems, n});
+}
+
+template <class T>
+State export_state(const Learner<T>& L) {
+    const Dual<T>& D = L.D;
     State out = export_features(D.members);
-    std::vector<double> alpha(problems * n, 0.0), g(problems * n, 0.0);
-    std::vector<std::int64_t> rank(problems * n, -1), waiting;
-    for (std::size_t c = 0; c < problems; ++c) {
-        const Share& share = D.shares[c];
-        for (std::size_t s = 0; s < n; ++s) {
-            if (share.place[s] == kNone) continue;
-            alpha[c * n + s] = share.P.alpha[usize(share.place[s])];
-            g[c * n + s] = share.P.g[usize(share.place[s])];
-            rank[c * n + s] = share.place[s];
-        }
-        waiting.push_back(share.waiting);
-    }
     out["ids"] = numpy(D.members.ids);
     out["labels"] = numpy(D.label);
     out["costs"] = numpy(D.cost);
-    out["alpha"] = numpy(alpha.data(), {problems, n});
-    out["g"] = numpy(g.data(), {problems, n});
-    out["rank"] = numpy(rank.data(), {problems, n});
-    out["waiting"] = numpy(waiting);
+    out["alpha"] =
+        by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.alpha[usize(k)]; });
+    out["g"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.g[usize(k)]; });
+    out["rank"] = by_place<std::int64_t>(D, -1, [](const Problem&, Index k) { return k; });
+    out["box"] =
+        by_place<std::uint8_t>(D, 0, [](const Problem& P, Index k) { return P.box[usize(k)]; });
+    out["trail"] =
+        by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.trail[usize(k)]; });
+    std::vector<double> notes;
+    for (Index c = 0; c < D.problems(); ++c)
+        for (const double note : L.notes(c)) notes.push_back(note);
+    out["notes"] = numpy(notes.data(), {D.shares.size(), notes.size() / D.shares.size()});
     out["counters"] = counters_of(D.stats);
     out["seconds"] = seconds_of(D.stats);
     return out;
 }
 
 template <class T>
-void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<double> g,
-             Array2<std::int64_t> rank, Array1<std::int64_t> waiting, Array1<std::int64_t> counters,
-             Array1<double> seconds) {
+void restore(Learner<T>& L, const BoundBatch& batch, const State& state) {
+    const auto rank = nb::cast<Array2<std::int64_t>>(state["rank"]);
+    const auto alpha = nb::cast<Array2<double>>(state["alpha"]);
+    const auto g = nb::cast<Array2<double>>(state["g"]);
+    const auto trail = nb::cast<Array2<double>>(state["trail"]);
+    const auto box = nb::cast<Array2<std::uint8_t>>(state["box"]);
+    const auto notes = nb::cast<Array2<double>>(state["notes"]);
+    const auto counters = nb::cast<Array1<std::int64_t>>(state["counters"]);
+    const auto seconds = nb::cast<Array1<double>>(state["seconds"]);
     const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.shares.size();
-    for (const auto* shape : {alpha.shape_ptr(), g.shape_ptr(), rank.shape_ptr()})
-        require(length(usize(shape[0])) == length(problems) && usize(shape[1]) == n,
-                "alpha, g and rank must be problems x members");
-    require(waiting.shape(0) == problems && counters.shape(0) == 9 && seconds.shape(0) == 3,
-            "counters do not fit");
+    const auto fits = [&](const auto& array, std::size_t columns) {
+        return array.shape(0) == problems && array.shape(1) == columns;
+    };
+    require(fits(rank, n) && fits(alpha, n) && fits(g, n) && fits(trail, n) && fits(box, n),
+            "what is kept by place must be problems x members");
+    require(fits(notes, L.notes(0).size()) && counters.shape(0) == 9 && seconds.shape(0) == 3,
+            "notes and counters do not fit");
     std::vector<Example> examples;
     for (std::size_t s = 0; s < n; ++s)
         examples.push_back({batch.batch.ids[s], batch.batch.label[s], batch.batch.cost[s]});
-    L.D.restore(batch.batch.X, examples.data(), alpha.data(), g.data(), rank.data());
-    for (std::size_t c = 0; c < problems; ++c) L.D.shares[c].waiting = waiting.data()[c];
+    L.D.restore(batch.batch.X, examples.data(),
+                {rank.data(), alpha.data(), g.data(), box.data(), trail.data()});
+    for (Index c = 0; c < L.D.problems(); ++c)
+        L.set_notes(c, notes.data() + c * length(notes.shape(1)));
     const std::int64_t* k = counters.data();
     const double* t = seconds.data();
     L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8], t[0], t[1], t[2]};
@@ -217,14 +241,14 @@ void restore(Lasvm<T>& L, const BoundBatch& batch, Array2<double> alpha, Array2<
 
 // One value for each problem.
 template <class V, class T, class F>
-nb::ndarray<nb::numpy, V> by_problem(const Lasvm<T>& L, F value) {
+nb::ndarray<nb::numpy, V> by_problem(const Learner<T>& L, F value) {
     std::vector<V> out;
-    for (const Share& share : L.D.shares) out.push_back(static_cast<V>(value(share)));
+    for (Index c = 0; c < L.D.problems(); ++c) out.push_back(static_cast<V>(value(c)));
     return numpy(out);
 }
 
 template <class T>
-nb::ndarray<nb::numpy, double> decide(const Lasvm<T>& L, const Sample& sample) {
+nb::ndarray<nb::numpy, double> decide(const Learner<T>& L, const Sample& sample) {
     const std::size_t n = usize(sample.n), p = L.D.shares.size();
     std::vector<double> out(n * p);
     {
@@ -232,6 +256,52 @@ nb::ndarray<nb::numpy, double> decide(const Lasvm<T>& L, const Sample& sample) {
         L.decision(sample, out.data());
     }
     return numpy(out.data(), {n, p});
+}
+
+// Gap, members and kernel evaluations by example and problem, since the last call.
+template <class T>
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Learner<T>& L) {
+    const std::size_t problems = L.D.shares.size();
+    std::vector<double> gap;
+    std::vector<std::int64_t> members, evaluations;
+    for (const Record& record : L.take_records()) {
+        gap.push_back(record.gap);
+        members.push_back(record.members);
+        evaluations.push_back(record.kernel_evaluations);
+    }
+    const std::vector<std::size_t> shape{gap.size() / problems, problems};
+    return nb::make_tuple(numpy(gap.data(), shape), numpy(members.data(), shape),
+                          numpy(evaluations.data(), shape));
+}
+
+// The learner of an algorithm, with its settings by name.
+template <class T>
+std::unique_ptr<Learner<T>> make_learner(const std::string& algorithm, const State& settings,
+                                         Dual<T> dual, LearnerSettings common) {
+    const auto real = [&](const char* name) { return nb::cast<double>(settings[name]); };
+    const auto whole = [&](const char* name) { return nb::cast<Index>(settings[name]); };
+    const auto flag = [&](const char* name) { return nb::cast<bool>(settings[name]); };
+    if (algorithm == "lasvm")
+        return std::make_unique<Lasvm<T>>(std::move(dual), std::move(common),
+                                          LasvmSettings{real("tol"), whole("reprocess"),
+                                                        flag("reprocess_each"), real("delta_max")});
+    if (algorithm == "gap")
+        return std::make_unique<Gap<T>>(
+            std::move(dual), std::move(common),
+            GapSettings{real("tol"), static_cast<Loss>(whole("loss")), real("ramp"),
+                        whole("clean_every"), whole("max_idle")});
+    if (algorithm == "tracking")
+        return std::make_unique<Tracking<T>>(
+            std::move(dual), std::move(common),
+            TrackingSettings{whole("steps"), flag("process"), flag("average"), flag("support_only"),
+                             nb::cast<std::uint64_t>(settings["seed"])});
+    if (algorithm == "exact_ramp")
+        return std::make_unique<ExactRamp<T>>(std::move(dual), std::move(common),
+                                              ExactRampSettings{real("tol"), whole("max_idle")});
+    require(algorithm == "perceptron", "unknown algorithm");
+    return std::make_unique<Perceptron<T>>(
+        std::move(dual), std::move(common),
+        PerceptronSettings{real("margin"), whole("budget"), flag("average"), flag("aggressive")});
 }
 
 // Rows laid out for expansions over them.
@@ -245,23 +315,24 @@ struct Laid {
 };
 
 template <class T>
-void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
-    using L = Lasvm<T>;
+void bind_learner(nb::module_& m, const char* name, const char* laid) {
+    using L = Learner<T>;
     nb::class_<Laid<T>>(m, laid);
     nb::class_<L>(m, name)
-        .def(
-            "__init__",
-            [](L* self, const Kernel& kernel, nb::object callable, Index problems, Index features,
-               bool sparse, const LasvmSettings& settings, Index cache_bytes,
-               std::vector<double> center, double scale) {
-                new (self) L(
-                    Dual<T>(Members<T>(features, sparse),
-                            KernelBlocks<T>(kernel, block_kernel(callable)), problems, cache_bytes),
-                    settings, Origin{std::move(center), scale});
-            },
-            nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
-            nb::arg("sparse"), nb::arg("settings"), nb::arg("cache_bytes"), nb::arg("center"),
-            nb::arg("scale"))
+        .def(nb::new_([](const std::string& algorithm, const State& settings,
+                         const Kernel& kernel, nb::object callable, Index problems, Index features,
+                         bool sparse, bool biased, Index cache_bytes, std::vector<double> center,
+                         double scale, double norm_limit, Index threads, bool record) {
+                 return make_learner<T>(algorithm, settings,
+                                        Dual<T>(Members<T>(features, sparse),
+                                                KernelBlocks<T>(kernel, block_kernel(callable)),
+                                                problems, cache_bytes, biased),
+                                        {{std::move(center), scale}, norm_limit, threads, record});
+             }),
+             nb::arg("algorithm"), nb::arg("settings"), nb::arg("kernel"),
+             nb::arg("callable").none(), nb::arg("problems"), nb::arg("features"),
+             nb::arg("sparse"), nb::arg("biased"), nb::arg("cache_bytes"), nb::arg("center"),
+             nb::arg("scale"), nb::arg("norm_limit"), nb::arg("threads"), nb::arg("record"))
         .def(
             "learn",
             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
@@ -331,32 +402,46 @@ void bind_lasvm(nb::module_& m, const char* name, const char* laid) {
             },
             nb::arg("centres"), nb::arg("coefficients").noconvert(), nb::arg("laid"))
         .def("coefficients", &export_coefficients<T>)
+        .def("weights",
+             [](const L& self) {
+                 const std::size_t n = usize(self.D.size());
+                 std::vector<double> out;
+                 for (Index c = 0; c < self.D.problems(); ++c) {
+                     const Array<double> weight = self.output(c);
+                     out.insert(out.end(), weight.begin(), weight.begin() + self.D.size());
+                 }
+                 return numpy(out.data(), {self.D.shares.size(), n});
+             })
         .def(
-            "check", [](L& self, double tolerance) { self.D.check(tolerance); },
-            nb::arg("tolerance"))
+            "check", [](L& self, double tolerance) { self.check(tolerance); }, nb::arg("tolerance"))
         .def("regrade", [](L& self) { self.D.regrade(); })
         .def("state", [](const L& self) { return export_state(self); })
-        .def("restore", &restore<T>, nb::arg("batch"), nb::arg("alpha"), nb::arg("g"),
-             nb::arg("rank"), nb::arg("waiting"), nb::arg("counters"), nb::arg("seconds"))
+        .def("restore", &restore<T>, nb::arg("batch"), nb::arg("state"))
+        .def("take_records", &take_records<T>)
+        .def(
+            "diagonal",
+            [](const L& self, const BoundBatch& batch) {
+                std::vector<double> out(usize(rows_of(batch.batch.X)));
+                self.diagonal(batch.batch.X, out.data());
+                return numpy(out);
+            },
+            nb::arg("batch"))
         .def("bias",
              [](const L& self) {
-                 return by_problem<double>(self, [](const Share& S) { return S.P.bias(); });
+                 return by_problem<double>(
+                     self, [&](Index c) { return self.D.shares[usize(c)].P.bias(); });
              })
         .def("delta",
              [](const L& self) {
-                 return by_problem<double>(self,
-                                           [](const Share& S) { return S.P.extremes.delta(); });
+                 return by_problem<double>(self, [&](Index c) { return self.slack(c); });
              })
-        .def("paired",
+        .def("judges",
              [](const L& self) {
-                 return by_problem<std::uint8_t>(
-                     self, [](const Share& S) { return S.P.extremes.both(); });
+                 return by_problem<std::uint8_t>(self, [&](Index c) { return self.judges(c); });
              })
         .def("objective",
              [](const L& self) {
-                 Index c = 0;
-                 return by_problem<double>(self,
-                                           [&](const Share&) { return self.D.objective(c++); });
+                 return by_problem<double>(self, [&](Index c) { return self.D.objective(c); });
              })
         .def("counters", [](const L& self) { return counters_of(self.D.stats); })
         .def("seconds", [](const L& self) { return seconds_of(self.D.stats); })
@@ -389,7 +474,7 @@ void bind_matrix(nb::class_<BoundBatch>& c) {
 NB_MODULE(_core, m) {
     // A kernel function that knows its model makes a ring which outlives the interpreter.
     nb::set_leak_warnings(false);
-    m.doc() = "The native core of marginwise: kernel blocks, the dual state and LASVM.";
+    m.doc() = "The native core of marginwise: kernel blocks, the dual state and its learners.";
     m.def(
         "cpu", [] { return std::string(table().name); },
         "Instruction set in use (MARGINWISE_CPU chooses another).");
@@ -413,21 +498,12 @@ NB_MODULE(_core, m) {
             },
             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
 
-    nb::class_<LasvmSettings>(m, "LasvmSettings")
-        .def(nb::init<>())
-        .def_rw("tau", &LasvmSettings::tau)
-        .def_rw("reprocess", &LasvmSettings::reprocess)
-        .def_rw("reprocess_each", &LasvmSettings::reprocess_each)
-        .def_rw("delta_max", &LasvmSettings::delta_max)
-        .def_rw("norm_limit", &LasvmSettings::norm_limit)
-        .def_rw("threads", &LasvmSettings::threads);
-
     nb::class_<BoundBatch> batch(m, "Batch");
     bind_matrix<float>(batch);
     bind_matrix<double>(batch);
     batch.def("label", &BoundBatch::label, nb::arg("labels").noconvert(),
               nb::arg("costs").noconvert(), nb::arg("ids").noconvert());
 
-    bind_lasvm<float>(m, "Lasvm32", "Laid32");
-    bind_lasvm<double>(m, "Lasvm64", "Laid64");
+    bind_learner<float>(m, "Learner32", "Laid32");
+    bind_learner<double>(m, "Learner64", "Laid64");
 }

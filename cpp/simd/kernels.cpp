@@ -267,6 +267,7 @@ void transform(const Kernel& kernel, const T* dots, const T* row_norms, Index ro
 // Passes over the members
 
 constexpr Index kWide = kWidth<double>;
+constexpr double kFlat = 1e-12;       // least curvature, as in LIBSVM
 constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
 
 inline double highest(Doubles v) {
@@ -298,10 +299,27 @@ void add(double* g, const float* k, double a, Index n) {
     for (Index s = 0; s < n; s += kWide) store(g + s, load(g + s) + a * widen(k + s));
 }
 
+// What a member's g counts for among the extremes: g itself where alpha may move that way.
+struct Penalties {
+    const double *up, *down;
+
+    Doubles high(Index s, Doubles g) const { return g + load(up + s); }
+    Doubles low(Index s, Doubles g) const { return g + load(down + s); }
+};
+struct RoomRule {
+    const Rooms& rooms;
+
+    Doubles high(Index s, Doubles g) const {
+        return widen(rooms.rise + s) > Doubles{} ? g : all(-Extremes::kInfinite);
+    }
+    Doubles low(Index s, Doubles g) const {
+        return widen(rooms.fall + s) > Doubles{} ? g : all(Extremes::kInfinite);
+    }
+};
+
 // Runs `updated(s)`, the new g of members s, s+1, ..., over all members and finds its extremes.
-template <class F>
-inline Extremes scan(double* g_out, const double* g, const double* up, const double* down, Index n,
-                     F updated) {
+template <class Rule, class F>
+inline Extremes scan(const double* g, Rule rule, Index n, F updated) {
     Extremes best;
     Index chunk_i = kNone, chunk_j = kNone;
     for (Index begin = 0; begin < n; begin += kChunk) {
@@ -309,8 +327,7 @@ inline Extremes scan(double* g_out, const double* g, const double* up, const dou
         Doubles high = all(-2 * Extremes::kInfinite), low = all(2 * Extremes::kInfinite);
         for (Index s = begin; s < end; s += kWide) {
             const Doubles value = updated(s);
-            if (g_out) store(g_out + s, value);
-            const Doubles in_up = value + load(up + s), in_down = value + load(down + s);
+            const Doubles in_up = rule.high(s, value), in_down = rule.low(s, value);
             high = in_up > high ? in_up : high;
             low = in_down < low ? in_down : low;
         }
@@ -318,33 +335,72 @@ inline Extremes scan(double* g_out, const double* g, const double* up, const dou
         if (chunk_high > best.g_max) best.g_max = chunk_high, chunk_i = begin;
         if (chunk_low < best.g_min) best.g_min = chunk_low, chunk_j = begin;
     }
+    // The first member of a chunk that has the value found there.
+    const auto locate = [&](Index s, double wanted, auto value_at) {
+        for (;; s += kWide) {
+            const Doubles values = value_at(s, load(g + s));
+            for (Index lane = 0; lane < kWide; ++lane)
+                if (values[lane] == wanted) return s + lane;
+        }
+    };
     constexpr double reachable = Extremes::kInfinite / 2;
     if (best.g_max > -reachable)
-        for (best.i = chunk_i; g[best.i] + up[best.i] != best.g_max;) ++best.i;
+        best.i = locate(chunk_i, best.g_max, [&](Index s, Doubles v) { return rule.high(s, v); });
     if (best.g_min < reachable)
-        for (best.j = chunk_j; g[best.j] + down[best.j] != best.g_min;) ++best.j;
+        best.j = locate(chunk_j, best.g_min, [&](Index s, Doubles v) { return rule.low(s, v); });
     return best;
 }
 
 Extremes step(double* g, const float* k_i, const float* k_j, double lambda, const double* up,
               const double* down, Index n) {
-    return scan(g, g, up, down, n,
-                [=](Index s) { return load(g + s) - lambda * (widen(k_i + s) - widen(k_j + s)); });
+    return scan(g, Penalties{up, down}, n, [=](Index s) {
+        const Doubles value = load(g + s) - lambda * (widen(k_i + s) - widen(k_j + s));
+        store(g + s, value);
+        return value;
+    });
 }
 
 Extremes extremes(const double* g, const double* up, const double* down, Index n) {
-    return scan(nullptr, g, up, down, n, [=](Index s) { return load(g + s); });
+    return scan(g, Penalties{up, down}, n, [=](Index s) { return load(g + s); });
 }
 
-Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
-                  double g_i, double k_ii, Index n) {
-    constexpr double kFlat = 1e-12;  // least curvature, as in LIBSVM
-    const auto gain = [=](Index s) {
-        const Doubles slope = g_i - (load(g + s) + load(down + s));
-        const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
-        const Doubles safe = curvature > all(kFlat) ? curvature : all(kFlat);
-        return slope > Doubles{} ? slope * slope / safe : Doubles{};
-    };
+template <class F>
+inline Tally tally_of(const double* g, const Rooms& rooms, Index n, F updated) {
+    Doubles gap{}, h{}, h_squared{};
+    const Extremes found = scan(g, RoomRule{rooms}, n, [&](Index s) {
+        const Doubles value = updated(s);
+        const Doubles up = widen(rooms.rise + s) * value, down = -widen(rooms.fall + s) * value;
+        const Doubles term = widen(rooms.side + s) * value;
+        gap += up > down ? up : down;
+        h += term;
+        h_squared += term * term;
+        return value;
+    });
+    Tally tally{found, {}};
+    for (Index lane = 0; lane < kWide; ++lane) {
+        tally.sums.gap += gap[lane];
+        tally.sums.h += h[lane];
+        tally.sums.h_squared += h_squared[lane];
+    }
+    return tally;
+}
+
+Tally step_both(double* g, const float* k_i, double a, const float* k_j, double b,
+                const Rooms& rooms, Index n) {
+    return tally_of(g, rooms, n, [=](Index s) {
+        const Doubles value = load(g + s) - (a * widen(k_i + s) + b * widen(k_j + s));
+        store(g + s, value);
+        return value;
+    });
+}
+
+Tally tally(const double* g, const Rooms& rooms, Index n) {
+    return tally_of(g, rooms, n, [=](Index s) { return load(g + s); });
+}
+
+// The place of the highest gain, the first where several tie, for gains of members s, s+1, ....
+template <class F>
+inline Best highest_gain(Index n, F gain) {
     Best best;
     Index chunk = kNone;
     for (Index begin = 0; begin < n; begin += kChunk) {
@@ -357,13 +413,37 @@ Best second_order(const double* g, const float* k_i, const double* diagonal, con
         if (chunk_high > best.gain) best.gain = chunk_high, chunk = begin;
     }
     if (chunk == kNone) return best;
-    best.gain = 0;  // found again with its place: the first of the highest gain in its chunk
+    best.gain = 0;  // found again with its place
     for (Index s = chunk; s < std::min(chunk + kChunk, n); s += kWide) {
         const Doubles value = gain(s);
         for (Index lane = 0; lane < kWide; ++lane)
             if (value[lane] > best.gain) best = {s + lane, value[lane]};
     }
     return best;
+}
+
+Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
+    return highest_gain(n, [=](Index s) {
+        const Doubles slope = load(g + s), diagonal = load(boxes.diagonal + s);
+        const Doubles alpha = load(boxes.alpha + s);
+        const Doubles down = load(boxes.lo + s) - alpha, up = load(boxes.hi + s) - alpha;
+        const Doubles safe = diagonal > all(kFlat) ? diagonal : all(kFlat);
+        const Doubles best = slope / safe;
+        const Doubles above = best < down ? down : best;
+        const Doubles move = above > up ? up : above;
+        const Doubles size = slope < Doubles{} ? -slope : slope;
+        return size > all(tolerance) ? move * (slope - move * safe * 0.5) : Doubles{};
+    });
+}
+
+Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
+                  double g_i, double k_ii, Index n) {
+    return highest_gain(n, [=](Index s) {
+        const Doubles slope = g_i - (load(g + s) + load(down + s));
+        const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
+        const Doubles safe = curvature > all(kFlat) ? curvature : all(kFlat);
+        return slope > Doubles{} ? slope * slope / safe : Doubles{};
+    });
 }
 
 template <class T>
@@ -374,8 +454,18 @@ ProductTable<T> products() {
 }  // namespace
 
 Table MW_CAT(MARGINWISE_ISA, _table)() {
-    return {products<float>(), products<double>(),       dot, collect, add, step, extremes,
-            second_order,      MW_STRING(MARGINWISE_ISA)};
+    return {products<float>(),
+            products<double>(),
+            dot,
+            collect,
+            add,
+            step,
+            extremes,
+            second_order,
+            step_both,
+            tally,
+            best_gain,
+            MW_STRING(MARGINWISE_ISA)};
 }
 
 }  // namespace marginwise::simd

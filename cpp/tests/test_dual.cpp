@@ -6,19 +6,19 @@
 #include "toy_stream.hpp"
 
 using namespace marginwise;
-using toy::Learner;
+using toy::Pupil;
 using toy::Options;
 
 namespace {
 
-using Break = std::function<void(Learner<double>&)>;
+using Break = std::function<void(Pupil<double>&)>;
 
 // A learned stream with free, bounded and closed places.
-Learner<double> learned(Index classes) {
+Pupil<double> learned(Index classes) {
     Options options;
     options.classes = classes;
     options.settings.reprocess = 2;
-    Learner<double> learner(150, options);
+    Pupil<double> learner(150, options);
     learner.learn(0, 150);
     return learner;
 }
@@ -40,7 +40,7 @@ Index a_free_place(Problem& P) {
     });
 }
 void finds(const std::string& named, const Break& break_it, Index classes = 2) {
-    Learner<double> learner = learned(classes);
+    Pupil<double> learner = learned(classes);
     learner.D().check(1e-6);  // whole so far
     break_it(learner);
     CHECK_THROWS("invariant broken: " + named, learner.D().check(1e-6));
@@ -48,7 +48,7 @@ void finds(const std::string& named, const Break& break_it, Index classes = 2) {
 
 TEST(a_whole_state_passes) {
     for (const Index classes : {2, 3}) {
-        Learner<double> learner = learned(classes);
+        Pupil<double> learner = learned(classes);
         learner.D().check(1e-6);
         CHECK(learner.D().size() > 20);
     }
@@ -106,7 +106,7 @@ TEST(wrong_signs_of_room_are_found) {
 }
 
 TEST(an_idle_place_that_is_not_listed_is_found) {
-    Learner<double> learner(20, {});
+    Pupil<double> learner(20, {});
     std::fill(learner.stream.label.begin(), learner.stream.label.end(), 0);
     learner.learn(0, 20);  // one class only: all wait with alpha = 0
     learner.D().check(1e-6);
@@ -135,7 +135,7 @@ TEST(alphas_that_do_not_sum_to_zero_are_found) {
     Options options;
     options.size = 0.05;  // such small kernel values that g does not show the change
     options.kernel = {KernelKind::linear, 1.0, 0.0, 1};
-    Learner<double> learner(150, options);
+    Pupil<double> learner(150, options);
     learner.learn(0, 150);
     learner.D().check(0.05);
     Problem& P = learner.P();
@@ -176,7 +176,7 @@ TEST(a_wrong_count_of_the_dead_is_found) {
 
 TEST(compaction_changes_no_number) {
     for (const Index classes : {2, 3}) {
-        Learner<double> learner = learned(classes);
+        Pupil<double> learner = learned(classes);
         const toy::Essence<double> before(learner.D());
         const std::vector<std::int64_t> ids = learner.D().members.ids;
         const Keep keep = learner.D().compact();
@@ -192,7 +192,7 @@ TEST(compaction_changes_no_number) {
 }
 
 TEST(regrading_gives_the_gradient_that_was_kept_up) {
-    Learner<double> learner = learned(3);
+    Pupil<double> learner = learned(3);
     const toy::Essence<double> before(learner.D());
     learner.D().regrade();
     const toy::Essence<double> after(learner.D());
@@ -205,7 +205,7 @@ TEST(regrading_gives_the_gradient_that_was_kept_up) {
 }
 
 TEST(the_objective_is_the_sum_it_stands_for) {
-    Learner<double> learner = learned(2);
+    Pupil<double> learner = learned(2);
     Problem& P = learner.P();
     double expected = 0;
     for (Index k = 0; k < P.size; ++k) {

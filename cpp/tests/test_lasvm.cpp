@@ -5,7 +5,7 @@
 
 using namespace marginwise;
 using toy::Essence;
-using toy::Learner;
+using toy::Pupil;
 using toy::Options;
 
 namespace {
@@ -43,7 +43,7 @@ void whole_after_every_example() {
     Index which = 0;
     for (const Options& options : many_options()) {
         constexpr Index n = 80;
-        Learner<T> learner(n, options);
+        Pupil<T> learner(n, options);
         std::vector<double> before(usize(learner.D().problems()), 0.0);
         for (Index r = 0; r < n; ++r) {
             CHECK(learner.learn(r, r + 1) == 1);
@@ -70,7 +70,7 @@ TEST(double_precision_is_whole_after_every_example) { whole_after_every_example<
 
 template <class T>
 Essence<T> cut_at(const Options& options, Index n, Index piece) {
-    Learner<T> learner(n, options);
+    Pupil<T> learner(n, options);
     for (Index r = 0; r < n; r += piece) learner.learn(r, std::min(n, r + piece));
     return Essence<T>(learner.D());
 }
@@ -81,7 +81,7 @@ TEST(how_a_stream_is_cut_does_not_matter) {
         const Essence<float> whole = cut_at<float>(options, n, n);
         CHECK(whole == cut_at<float>(options, n, 1));
         CHECK(whole == cut_at<float>(options, n, 37));
-        options.settings.threads = 3;
+        options.threads = 3;
         CHECK(whole == cut_at<float>(options, n, n));
         options.cache_bytes = options.cache_bytes == 0 ? 1 << 20 : 0;
         CHECK(whole == cut_at<float>(options, n, 300));
@@ -92,7 +92,7 @@ TEST(a_deadline_cuts_the_stream_and_nothing_else) {
     Options options;
     options.classes = 3;
     constexpr Index n = 1000;
-    Learner<float> learner(n, options);
+    Pupil<float> learner(n, options);
     Index learned = 0, calls = 0;
     while (learned < n) {
         const Index step = learner.learn(learned, n, 0.0);
@@ -111,8 +111,8 @@ TEST(finishing_may_be_cut_by_a_deadline) {
     options.settings.reprocess = 0;
     for (const Index classes : {2, 3}) {
         options.classes = classes;
-        Learner<float> cut(300, options), whole(300, options);
-        for (Learner<float>* learner : {&cut, &whole}) learner->learn(0, 300);
+        Pupil<float> cut(300, options), whole(300, options);
+        for (Pupil<float>* learner : {&cut, &whole}) learner->learn(0, 300);
         CHECK(whole.lasvm->finish(1e-3, 1e9));
         Index calls = 1;
         while (!cut.lasvm->finish(1e-3, 0.0)) ++calls;
@@ -128,7 +128,7 @@ TEST(a_finishing_that_is_given_up_leaves_a_whole_state) {
     options.settings.reprocess = 0;
     for (const Index classes : {2, 3}) {
         options.classes = classes;
-        Learner<double> learner(300, options);
+        Pupil<double> learner(300, options);
         learner.learn(0, 200);
         double before = 0;
         for (Index c = 0; c < learner.D().problems(); ++c) before += learner.D().objective(c);
@@ -151,7 +151,7 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
             options.classes = classes;
             options.sparse = options.csr = sparse;
             constexpr Index n = 400, stop = 230;
-            Learner<float> learner(n, options);
+            Pupil<float> learner(n, options);
             learner.learn(0, stop);
             Dual<float>& D = learner.D();
             const std::size_t members = usize(D.size()), problems = usize(D.problems());
@@ -175,11 +175,11 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
                     rank[c * members + s] = k;
                 }
             }
-            Learner<float> other(n, options);
-            other.D().restore(features.view(), examples.data(), alpha.data(), g.data(),
-                              rank.data());
-            for (std::size_t c = 0; c < problems; ++c)
-                other.D().shares[c].waiting = D.shares[c].waiting;
+            Pupil<float> other(n, options);
+            other.D().restore(features.view(), examples.data(),
+                              {rank.data(), alpha.data(), g.data(), nullptr, nullptr});
+            for (Index c = 0; c < D.problems(); ++c)
+                other.lasvm->set_notes(c, learner.lasvm->notes(c).data());
             other.D().check(1e-5);
             CHECK(Essence<float>(other.D()) == Essence<float>(D));
             learner.learn(stop, n);
@@ -193,8 +193,8 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
 
 TEST(a_row_beyond_the_limit_stops_the_stream_before_it) {
     Options options;
-    options.settings.norm_limit = 4.0;
-    Learner<float> learner(300, options);
+    options.norm_limit = 4.0;
+    Pupil<float> learner(300, options);
     learner.stream.data.dense[3 * 270] = 50.0;
     CHECK(learner.learn(0, 300) == 270);
     CHECK(learner.lasvm->beyond());
@@ -207,7 +207,7 @@ TEST(a_row_beyond_the_limit_stops_the_stream_before_it) {
 }
 
 TEST(an_empty_stream_changes_nothing) {
-    Learner<float> learner(10, {});
+    Pupil<float> learner(10, {});
     CHECK(learner.learn(0, 0) == 0);
     CHECK(learner.lasvm->finish(1e-3, 1e9));
     CHECK(learner.D().size() == 0 && learner.P().bias() == 0.0);
@@ -215,7 +215,7 @@ TEST(an_empty_stream_changes_nothing) {
 }
 
 TEST(one_class_waits_and_nobody_leaves) {
-    Learner<float> learner(1100, {});
+    Pupil<float> learner(1100, {});
     std::fill(learner.stream.label.begin(), learner.stream.label.end(), 1);
     learner.learn(0, 1100);
     CHECK(learner.D().size() == Lasvm<float>::kMostWaiting);
@@ -228,7 +228,7 @@ TEST(a_value_does_not_depend_on_the_rows_beside_it) {
     for (const Index classes : {2, 3}) {
         Options options;
         options.classes = classes;
-        Learner<float> learner(400, options);
+        Pupil<float> learner(400, options);
         learner.learn(0, 400);
         const Index problems = learner.D().problems();
         std::vector<double> together(usize(400 * problems)), alone(usize(problems));

@@ -6,7 +6,7 @@
 
 using namespace marginwise;
 using toy::Essence;
-using toy::Learner;
+using toy::Pupil;
 using toy::Options;
 
 namespace {
@@ -16,12 +16,12 @@ constexpr Choice kGradient{Selection::gradient, 7}, kActive{Selection::active, 7
 
 // A learner in a pass over its stream.
 template <class T>
-struct Chooser : Learner<T> {
+struct Chooser : Pupil<T> {
     Index n;
     std::vector<std::uint8_t> seen;
 
     Chooser(Index n_, const Options& options, const Choice& choice)
-        : Learner<T>(n_, options), n(n_), seen(usize(n_ * this->D().problems()), 0) {
+        : Pupil<T>(n_, options), n(n_), seen(usize(n_ * this->D().problems()), 0) {
         begin(choice);
     }
 
@@ -219,11 +219,11 @@ TEST(how_a_pass_is_cut_does_not_matter) {
         for (const Choice& choice : {kGradient, kAutoactive, Choice{Selection::active, 1},
                                      Choice{Selection::active, 90}}) {
             constexpr Index n = 500;  // blocks of 256
-            options.settings.threads = 1;
+            options.threads = 1;
             const Essence<float> whole = cut_at(options, choice, n, n);
             CHECK(whole == cut_at(options, choice, n, 1));
             CHECK(whole == cut_at(options, choice, n, 37));
-            options.settings.threads = 3;
+            options.threads = 3;
             CHECK(whole == cut_at(options, choice, n, n));
             options.cache_bytes = options.cache_bytes == 0 ? 1 << 20 : 0;
             CHECK(whole == cut_at(options, choice, n, 300));
@@ -247,7 +247,7 @@ TEST(a_deadline_cuts_a_pass_and_nothing_else) {
 TEST(pools_of_one_are_plain_learning) {
     Options options;
     options.settings.reprocess = 2;
-    Learner<float> plain(700, options);
+    Pupil<float> plain(700, options);
     plain.learn(0, 700);
     for (const Selection rule : {Selection::gradient, Selection::active}) {
         Chooser<float> chooser(700, options, {rule, 1});
@@ -336,7 +336,7 @@ TEST(many_insertions_have_room) {
 
 TEST(a_row_beyond_the_limit_stops_a_pass_before_it) {
     Options options;
-    options.settings.norm_limit = 4.0;
+    options.norm_limit = 4.0;
     Chooser<float> chooser(300, options, kActive);
     chooser.stream.data.dense[3 * 270] = 50.0;
     CHECK(chooser.look(0, 300) == 270);
@@ -358,7 +358,7 @@ TEST(an_empty_pass_changes_nothing) {
 
 TEST(an_expansion_is_the_difference_of_decisions) {
     for (Options options : many_options()) {
-        options.settings.threads = 2;
+        options.threads = 2;
         Chooser<float> chooser(400, options, kActive);
         const Index problems = chooser.D().problems();
         const Matrix X = chooser.X();

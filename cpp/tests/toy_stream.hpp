@@ -20,6 +20,8 @@ struct Options {
     double size = 1.0;  // of the features
     Index cache_bytes = 1 << 20;
     LasvmSettings settings{};
+    double norm_limit = 1e300;
+    Index threads = 1;
 };
 
 // Labelled rows around the origin: class by the signs of the first two features, one in ten wrong.
@@ -47,12 +49,12 @@ struct Stream {
 };
 
 template <class T>
-struct Learner {
+struct Pupil {
     Options options;
     Stream stream;
     std::unique_ptr<Lasvm<T>> lasvm;
 
-    Learner(Index n, const Options& options_) : options(options_), stream(n, options_) {
+    Pupil(Index n, const Options& options_) : options(options_), stream(n, options_) {
         lasvm = fresh();
     }
 
@@ -60,7 +62,7 @@ struct Learner {
         return std::make_unique<Lasvm<T>>(
             Dual<T>(Members<T>(3, options.sparse), KernelBlocks<T>(options.kernel),
                     options.classes == 2 ? 1 : options.classes, options.cache_bytes),
-            options.settings, Origin{});
+            LearnerSettings{{}, options.norm_limit, options.threads, false}, options.settings);
     }
 
     // Learns rows [begin, end) in one call.

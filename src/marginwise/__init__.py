@@ -1,7 +1,20 @@
 """Kernel machines that learn one example at a time, choose their examples, and can forget them."""
 
+from marginwise.exact_ramp import ExactRampSVC
+from marginwise.gap import GapSVC
 from marginwise.model_io import ModelFileError, load, save
 from marginwise.online import OnlineSVC
+from marginwise.perceptron import KernelPerceptron
+from marginwise.tracking import TrackingSVC
 
-__all__ = ["ModelFileError", "OnlineSVC", "load", "save"]
+__all__ = [
+    "ExactRampSVC",
+    "GapSVC",
+    "KernelPerceptron",
+    "ModelFileError",
+    "OnlineSVC",
+    "TrackingSVC",
+    "load",
+    "save",
+]
 __version__ = "0.1.0"

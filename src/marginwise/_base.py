@@ -51,8 +51,14 @@ from marginwise.progress import Progress
 
 MOST_THREADS = 256
 SAMPLE = 2000  # rows of a source that settle gamma and precision
-SEEDS_PER_CLASS = 5  # examples of each class that open a fit
 Labels = NDArray[np.int32]
+
+
+# Of estimators that may choose the rows they learn.
+SELECTION_RULES: dict[str, Rule] = {
+    "selection": one_of("random", "gradient", "active", "autoactive"),
+    "pool_size": either(none(), integer(1)),
+}
 
 
 class _Undo:
@@ -80,7 +86,7 @@ class _Undo:
             self._attributes.update(self._before)
 
 
-def _scalar_or_array(values: Float) -> float | Float:
+def scalar_or_array(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values
 
 
@@ -91,8 +97,13 @@ def _places(classes: NDArray[Any]) -> dict[Any, int]:
 class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that learn a stream of examples one at a time.
 
-    A subclass stores its parameters, extends `_rules` and writes `_plan`.
+    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
+    `_settings`.
     """
+
+    _algorithm: str  # as the core calls it
+    _seeds_per_class = 0  # examples of each class that open a fit
+    tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": positive(),
@@ -100,9 +111,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "gamma": either(one_of("scale", "auto"), positive()),
         "degree": integer(1),
         "coef0": real(),
-        "tol": positive(),
+        "epochs": integer(1),
         "cache_size": positive(),
         "class_weight": either(none(), weights()),
+        "shuffle": boolean(),
         "n_jobs": either(none(), threads()),
         "verbose": either(boolean(), integer(0)),
     }
@@ -159,7 +171,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All labels that may come; by default ``source.classes``. A model that exists knows.
         """
         with _Undo(self, part_read=True):
-            check_params(self, self._rules)
+            self._check_params()
             if self._selection != "random" and self.pool_size is None:
                 raise ValueError(
                     "pool_size=None searches all rows for each one that is learned, which needs "
@@ -199,16 +211,23 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Settle classes, gamma and precision from unlabelled rows, before anything is learned."""
-        check_params(self, self._rules)
+        self._check_params()
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
         self._machine = self._make_machine(X, np.ones(X.shape[0]), streaming=False)
+
+    def _check_params(self) -> None:
+        check_params(self, self._rules)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise if parameters do not go together."""
 
     def _check_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], Float, Ints]:
         """Check the input of `fit`; return the rows of positive weight and their numbers."""
-        check_params(self, self._rules)
+        self._check_params()
         X, y = check_features(self, X, y, reset=True)
         check_classification_targets(y)
         weights = check_weights(sample_weight, X.shape[0])
@@ -247,7 +266,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Integers that name the rows in `support_` and `ids_`; by default, the running count.
         """
         with _Undo(self):
-            check_params(self, self._rules)
+            self._check_params()
             first = not hasattr(self, "_machine")
             X, y = check_features(self, X, y, reset=first)
             self._check_classes(classes, first)
@@ -287,7 +306,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(self._unknown(error.args)) from None
         n, seen = len(labels), self._seen
         names = np.arange(seen, seen + n, dtype=np.int64)
-        if machine.function is None and self.finish_every is None:
+        plain = machine.function is None and self._finish_every is None
+        if plain and not machine.plan.record:
             batch = machine.batch(rows)
             batch.label(labels, self._costs[labels], names)
             machine.learn_now(batch, n)
@@ -348,35 +368,35 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def support_(self) -> Ints:
         """Ids of the support vectors: row numbers after `fit`."""
-        state, held = self._support()
-        ids: Ints = state["ids"][held]
-        return ids
+        check_is_fitted(self)
+        return self._machine.coefficients[0]
 
     @property
     def ids_(self) -> Ints:
         """Ids of all examples that the model holds, support vectors or not."""
-        state, _ = self._support()
+        check_is_fitted(self)
+        state = self._machine.state()
         ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
         return ids
 
     @property
     def support_vectors_(self) -> Any:
         """Features of the support vectors (none with ``kernel="precomputed"``)."""
-        state, held = self._support()
+        check_is_fitted(self)
         if self.kernel == "precomputed":
             return np.empty((0, 0))
-        return self._machine.features_of(state)[held]
+        machine = self._machine
+        return machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
 
     @property
     def dual_coef_(self) -> Float:
         """Signed coefficients of the support vectors, one row per binary problem."""
-        state, held = self._support()
-        coefficients: Float = state["alpha"][:, held]
-        return coefficients
+        check_is_fitted(self)
+        return self._machine.coefficients[2]
 
     @property
     def intercept_(self) -> Float:
-        """The bias of each binary problem."""
+        """The bias of each binary problem; 0 where the algorithm has none."""
         check_is_fitted(self)
         return self._machine.bias
 
@@ -396,7 +416,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def dual_objective(self) -> float | Float:
         """Return W(alpha) over the examples held; one value per class where there are several."""
         check_is_fitted(self)
-        return _scalar_or_array(self._machine.objective)
+        return scalar_or_array(self._machine.objective)
 
     def duality_gap(self, X: Any, y: Any) -> float | Float:
         """Return primal minus dual objective, the loss taken over the rows given.
@@ -407,15 +427,17 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = self._encode(np.asarray(y))
         signs = self._machine.signs(labels)
         losses = self._costs[labels] @ np.maximum(0.0, 1.0 - signs * scores)
-        state = self._machine.state()
-        member_signs = self._machine.signs(state["labels"]).T
-        squared_norms = (state["alpha"] * (member_signs - state["g"])).sum(axis=1)
-        return _scalar_or_array(squared_norms / 2 + losses - self._machine.objective)
+        return scalar_or_array(self._squared_norms() / 2 + losses - self._machine.objective)
 
-    def _support(self) -> tuple[dict[str, Any], NDArray[np.bool_]]:
-        check_is_fitted(self)
-        state = self._machine.state()
-        return state, (state["alpha"] != 0).any(axis=0)
+    def _squared_norms(self) -> Float:
+        """Return |w|^2 of each binary problem."""
+        machine = self._machine
+        state, weights = machine.state(), machine.weights
+        if (weights == state["alpha"]).all():
+            values: Float = machine.signs(state["labels"]).T - state["g"]
+        else:  # an average, which has no gradient at hand
+            values = machine.decision(machine.features_of(state)).T
+        return np.asarray((weights * values).sum(axis=1))
 
     # -- state ---------------------------------------------------------------------------------
 
@@ -443,7 +465,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _finishes(self) -> bool:
         """Whether `fit` ends with finishing."""
-        return True
+        return False
+
+    @property
+    def _finish_every(self) -> int | None:
+        """After how many rows to finish, too."""
+        return None
 
     @property
     def _selection(self) -> str:
@@ -452,9 +479,19 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def _plan(self) -> dict[str, Any]:
-        """Return what the subclass contributes to the blueprint of its machine."""
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the algorithm."""
         raise NotImplementedError
+
+    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
+        """Choose the point that features are measured from."""
+        return centre_for(X, kernel, first_row_only=streaming)
+
+    def _check_batch(self, batch: Any) -> None:
+        """Raise if the algorithm cannot learn some of the rows."""
+
+    def _keep_records(self) -> None:
+        """Take over what the machine recorded."""
 
     def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
         gamma = resolve_gamma(self.gamma, X, weights)
@@ -469,10 +506,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features=int(X.shape[1]) + (self.kernel == "precomputed"),
             sparse=keeps_lists(X) and function is None,
             double=needs_double(X, name),
-            tol=float(self.tol),
             cache_bytes=int(self.cache_size * 2**20),
-            center=centre_for(X, name, first_row_only=streaming),
-            **self._plan(),
+            algorithm=self._algorithm,
+            settings=self._settings(),
+            center=self._centre(X, name, streaming=streaming),
+            record=bool(getattr(self, "record", False)),
         )
         return Machine(plan, function, self._threads())
 
@@ -551,7 +589,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         seeds = np.zeros(n, dtype=bool)
         for label in range(len(self.classes_)):
-            seeds[np.flatnonzero(labels[order] == label)[:SEEDS_PER_CLASS]] = True
+            seeds[np.flatnonzero(labels[order] == label)[: self._seeds_per_class]] = True
         return np.concatenate([order[seeds], order[~seeds]]).astype(np.int64)
 
     def _plain_order(self, n: int, rng: np.random.RandomState) -> Ints:
@@ -562,6 +600,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return rows as a batch of the core."""
         check_range(self._machine.plan, X)
         batch = self._machine.batch(self._augmented(X, names))
+        self._check_batch(batch)
         batch.label(labels, np.ascontiguousarray(costs), names)
         return batch
 
@@ -619,7 +658,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._selection,
             machine.signs(labels),
             self._plain_order(len(labels), rng),
-            slack=self.tol,
+            slack=machine.plan.settings.get("tol", 0.0),
         )
         seen = np.zeros((machine.plan.problems, self._seen), dtype=np.uint8)
         machine.begin_pass("active", 1, seen)  # pools of the one row that was found
@@ -644,17 +683,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for learned in learn(batch, rows):
                     progress.learned(learned, machine.size, machine.delta)
             self._since_finish += len(part)
-            if self.finish_every is not None and self._since_finish >= self.finish_every:
+            if self._finish_every is not None and self._since_finish >= self._finish_every:
                 self._finish(progress)
+        self._keep_records()
 
     def _parts(self, order: Ints) -> Iterator[Ints]:
         """Cut an order where finishing is due."""
-        if self.finish_every is None:
+        if self._finish_every is None:
             yield order
             return
         start = 0
         while start < len(order):
-            end = start + max(int(self.finish_every) - self._since_finish, 1)
+            end = start + max(int(self._finish_every) - self._since_finish, 1)
             yield order[start:end]
             start = end
 

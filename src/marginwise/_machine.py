@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._core import Batch, Kernel, Laid32, Laid64, Lasvm32, Lasvm64, LasvmSettings, cpu
+from marginwise._core import Batch, Kernel, Laid32, Laid64, Learner32, Learner64, cpu
 from marginwise._input import Float, Ints, batch_of
 from marginwise._kernel import BlockFunction
 
@@ -50,12 +50,16 @@ class Blueprint:
     features: int
     sparse: bool
     double: bool
-    tol: float
-    reprocess: int
-    reprocess_each: bool
-    delta_max: float
     cache_bytes: int
+    algorithm: str
+    settings: dict[str, Any]  # those of the algorithm
     center: list[float] = field(default_factory=list)
+    record: bool = False
+
+    @property
+    def biased(self) -> bool:
+        """Whether the decision function has a bias, which LASVM's pairs of coordinates need."""
+        return self.algorithm == "lasvm"
 
     @property
     def scale(self) -> float:
@@ -65,6 +69,24 @@ class Blueprint:
         features come in then leave no trace in the model.
         """
         return math.sqrt(self.gamma) if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
+
+
+def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a machine, which 0.1 may have written, as it is written now."""
+    plan = state.get("plan")
+    early = ("tol", "reprocess", "reprocess_each", "delta_max")
+    if not isinstance(plan, dict) or not set(early) <= set(plan) or "waiting" not in state:
+        return state
+    rest = {name: value for name, value in plan.items() if name not in early}
+    settings = {name: plan[name] for name in early}
+    shape = np.shape(state.get("alpha", ()))
+    return {
+        **{name: value for name, value in state.items() if name != "waiting"},
+        "plan": {**rest, "algorithm": "lasvm", "settings": settings, "record": False},
+        "box": np.zeros(shape, dtype=np.uint8),
+        "trail": np.zeros(shape),
+        "notes": np.asarray(state["waiting"], dtype=np.float64).reshape(-1, 1),
+    }
 
 
 def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
@@ -128,7 +150,7 @@ def keeps_lists(X: Any) -> bool:
 
 
 class Machine:
-    """A LASVM learner over one stream of examples.
+    """A learner over one stream of examples.
 
     Parameters
     ----------
@@ -147,27 +169,24 @@ class Machine:
         self._core = self._build()
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
-    def _build(self) -> Lasvm32 | Lasvm64:
+    def _build(self) -> Learner32 | Learner64:
         plan = self.plan
-        settings = LasvmSettings()
-        settings.tau = plan.tol
-        settings.reprocess = plan.reprocess
-        settings.reprocess_each = plan.reprocess_each
-        settings.delta_max = plan.delta_max
-        settings.threads = self.threads
-        if not plan.double and plan.kernel == "rbf":
-            settings.norm_limit = SINGLE_LIMIT
-        kind = Lasvm64 if plan.double else Lasvm32
+        kind = Learner64 if plan.double else Learner32
         return kind(
+            algorithm=plan.algorithm,
+            settings=plan.settings,
             kernel=Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
             callable=self.function,
             problems=plan.problems,
             features=plan.features,
             sparse=plan.sparse,
-            settings=settings,
+            biased=plan.biased,
             cache_bytes=plan.cache_bytes,
             center=plan.center,
             scale=plan.scale,
+            norm_limit=SINGLE_LIMIT if plan.kernel == "rbf" and not plan.double else 1e300,
+            threads=self.threads,
+            record=plan.record,
         )
 
     def batch(self, X: Any) -> Batch:
@@ -251,6 +270,20 @@ class Machine:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
         return self._core.expansion(self.batch(centres), coefficients, laid)
 
+    def diagonal(self, batch: Batch) -> Float:
+        """Return K(x, x) of the rows of a batch."""
+        return self._core.diagonal(batch)
+
+    def take_records(self) -> tuple[Float, Ints, Ints]:
+        """Return gap, members and kernel evaluations after each example since the last call."""
+        gap, members, evaluations = self._core.take_records()
+        return gap, members, evaluations
+
+    @property
+    def weights(self) -> Float:
+        """The coefficients that decide, of all members, problem by problem."""
+        return self._core.weights()
+
     @property
     def coefficients(self) -> tuple[Ints, NDArray[np.int32], Float]:
         """Ids, classes and coefficients (problem by problem) of the support vectors."""
@@ -265,6 +298,7 @@ class Machine:
     def from_state(
         cls, state: dict[str, Any], function: BlockFunction | None, threads: int
     ) -> Machine:
+        state = upgraded(state)
         machine = cls(Blueprint(**state["plan"]), function, threads)
         machine._restore(state)
         return machine
@@ -280,9 +314,8 @@ class Machine:
         batch.label(state["labels"], state["costs"], state["ids"])
         counters = np.zeros(len(COUNTERS), dtype=np.int64)
         counters[: len(state["counters"])] = state["counters"]
-        alpha, g, rank = (state[name] for name in ("alpha", "g", "rank"))
         core = self._build()
-        core.restore(batch, alpha, g, rank, state["waiting"], counters, state["seconds"])
+        core.restore(batch, {**state, "counters": counters})
         self._core = core
 
     def copy(self) -> Machine:
@@ -302,8 +335,8 @@ class Machine:
 
     @property
     def deltas(self) -> Float:
-        """δ of each problem; minus infinity where it holds no pair of examples to move."""
-        return np.where(self._core.paired(), self._core.delta(), -np.inf)
+        """δ of each problem; minus infinity where it cannot judge examples yet."""
+        return np.where(self._core.judges(), self._core.delta(), -np.inf)
 
     def signs(self, labels: NDArray[np.int32]) -> Float:
         """Return labels as +1 and -1, a column for each problem."""

@@ -36,6 +36,10 @@ def real() -> Rule:
     return is_real, "a finite number"
 
 
+def below(most: float) -> Rule:
+    return lambda v: is_real(v) and v < most, f"a number below {most:g}"
+
+
 def integer(at_least: int) -> Rule:
     return lambda v: is_integer(v) and v >= at_least, f"an integer of at least {at_least}"
 

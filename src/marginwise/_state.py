@@ -21,15 +21,18 @@ from marginwise._machine import (
     SINGLE_LIMIT,
     Blueprint,
     check_range,
+    upgraded,
 )
 from marginwise._params import (
     Rule,
+    below,
     boolean,
     check_params,
     either,
     integer,
     is_integer,
     is_real,
+    non_negative,
     none,
     one_of,
     positive,
@@ -37,6 +40,9 @@ from marginwise._params import (
 )
 
 State = Mapping[str, Any]
+
+# What `record=True` keeps of every example, and in what type.
+HISTORY = {"gap": "float64", "members": "int64", "kernel_evaluations": "int64"}
 
 MOST = 2**62  # of counts: additions to them stay within 64 bits
 MOST_FEATURES = 2**31 - 1
@@ -82,12 +88,58 @@ _PLAN: dict[str, Rule] = {
     "features": _count(1, MOST_FEATURES),
     "sparse": boolean(),
     "double": boolean(),
-    "tol": positive(),
-    "reprocess": _count(-1),
-    "reprocess_each": boolean(),
-    "delta_max": real(),
     "cache_bytes": _count(),
+    "algorithm": one_of("lasvm", "gap", "tracking", "exact_ramp", "perceptron"),
+    "settings": (lambda v: isinstance(v, dict), "a dict"),
     "center": (_is_floats, "a list of finite numbers"),
+    "record": boolean(),
+}
+
+# Of each algorithm: its settings, the counts and the other numbers that it notes of a problem, and
+# the boxes that places may have.
+_SETTINGS: dict[str, dict[str, Rule]] = {
+    "lasvm": {
+        "tol": positive(),
+        "reprocess": _count(-1),
+        "reprocess_each": boolean(),
+        "delta_max": (lambda v: is_real(v) and (v >= 0 or v == -1), "not negative, or -1"),
+    },
+    "gap": {
+        "tol": positive(),
+        "loss": _count(0, 2),
+        "ramp": below(1),
+        "clean_every": _count(),
+        "max_idle": _count(),
+    },
+    "tracking": {
+        "steps": _count(1),
+        "process": boolean(),
+        "average": boolean(),
+        "support_only": boolean(),
+        "seed": _count(0, 2**32 - 1),
+    },
+    "exact_ramp": {"tol": positive(), "max_idle": _count(-1)},
+    "perceptron": {
+        "margin": non_negative(),
+        "budget": _count(),
+        "average": boolean(),
+        "aggressive": boolean(),
+    },
+}
+_NOTES = {
+    "lasvm": (1, 0),
+    "gap": (3, 3),
+    "tracking": (2, 1),
+    "exact_ramp": (0, 0),
+    "perceptron": (1, 0),
+}
+USUAL, SHIFTED, SHUT, ENDLESS = range(4)
+_BOXES = {
+    "lasvm": {USUAL},
+    "gap": {USUAL, SHIFTED},
+    "tracking": {USUAL},
+    "exact_ramp": {USUAL, SHUT},
+    "perceptron": {USUAL, ENDLESS},  # usual where there is none
 }
 
 # Types of the arrays of a machine, and what their sides count.
@@ -98,7 +150,9 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "alpha": ("float64", ("problems", "members")),
     "g": ("float64", ("problems", "members")),
     "rank": ("int64", ("problems", "members")),
-    "waiting": ("int64", ("problems",)),
+    "box": ("uint8", ("problems", "members")),
+    "trail": ("float64", ("problems", "members")),
+    "notes": ("float64", ("problems", "notes")),
     "counters": ("int64", ("counters",)),
     "seconds": ("float64", ("phases",)),
 }
@@ -118,7 +172,7 @@ _FITTED = {
     "_seen",
     "_since_finish",
 }
-_OPTIONAL = {"feature_names_in_"}
+_OPTIONAL = {"feature_names_in_", "_history"}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -140,7 +194,7 @@ def check_classifier(kind: Any, state: State) -> None:
     _require_names(_FITTED, fitted, "attributes")
     with np.errstate(all="ignore"):
         _check_attributes(state)
-        _check_machine(state)
+        _check_machine(kind, state)
 
 
 def _require(holds: Any, message: str) -> None:
@@ -179,20 +233,30 @@ def _check_attributes(state: State) -> None:
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
         _require(_within(state[name], 0.0, np.inf), f"{name} must be finite and not negative")
+    if "_history" in state:
+        _check_history(state["_history"], 1 if len(classes) == 2 else len(classes))
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         _check_array("feature_names_in_", names, "object", (state["n_features_in_"],))
         _require(all(type(name) is str for name in names), "feature_names_in_ must be strings")
 
 
+def _check_history(history: Any, problems: int) -> None:
+    _require(isinstance(history, dict), "_history must be a dict")
+    _require_names(HISTORY, history, "parts of _history")
+    rows = np.shape(history["gap"])[0]
+    for name, dtype in HISTORY.items():
+        _check_array(name, history[name], dtype, (rows, problems))
+
+
 # -- the machine -------------------------------------------------------------------------------
 
 
-def _check_machine(state: State) -> None:
-    machine = state["_machine"]
-    _require(isinstance(machine, dict), "_machine must be a dict")
-    plan = machine.get("plan")
-    _check_plan(plan, state)
+def _check_machine(kind: Any, state: State) -> None:
+    _require(isinstance(state["_machine"], dict), "_machine must be a dict")
+    machine = upgraded(state["_machine"])
+    plan: Any = machine.get("plan")
+    _check_plan(kind, plan, state)
     features = _SPARSE if plan["sparse"] else _DENSE
     expected = {**_ARRAYS, **features}
     _require_names({"plan", *expected}, machine, "parts of _machine")
@@ -200,10 +264,10 @@ def _check_machine(state: State) -> None:
     for name, (dtype, sides) in expected.items():
         dtype = sizes["real"] if dtype == "real" else dtype
         _check_array(name, machine[name], dtype, tuple(sizes[side] for side in sides))
-    _check_counts(machine)
+    _check_counts(machine, plan)
     _check_members(machine, len(state["classes_"]))
     for c in range(plan["problems"]):
-        _check_problem(machine, c, plan["problems"])
+        _check_problem(machine, c, plan)
     if plan["sparse"]:
         _check_lists(machine, plan["features"])
     _check_sizes(machine, plan)
@@ -211,22 +275,27 @@ def _check_machine(state: State) -> None:
         _check_columns(machine["X"], machine["ids"])
 
 
-def _check_plan(plan: Any, state: State) -> None:
+def _check_plan(kind: Any, plan: Any, state: State) -> None:
     _require(isinstance(plan, dict), "the plan of _machine must be a dict")
     _require_names({field.name for field in fields(Blueprint)}, plan, "parts of the plan")
     _obey(_PLAN, plan, "")
+    own = plan["algorithm"] == kind._algorithm
+    _require(own, f"its algorithm is not that of {kind.__name__}")
+    rules = _SETTINGS[plan["algorithm"]]
+    _require_names(rules, plan["settings"], "settings of the algorithm")
+    _obey(rules, plan["settings"], "")
     classes = len(state["classes_"])
     precomputed = state["kernel"] == "precomputed"
     width = state["n_features_in_"] + precomputed
     _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
     _require(plan["features"] == width, "features must fit n_features_in_")
     _require((plan["kernel"] == "callable") == precomputed, "kernel was changed after fitting")
-    _require(plan["delta_max"] >= 0 or plan["delta_max"] == -1, "delta_max must not be negative")
     _require(len(plan["center"]) in (0, width), "center must have a value a feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
-    centred = plan["kernel"] in ("rbf", "linear") and not plan["sparse"]
-    _require(centred or not plan["center"], "center belongs to dense features and rbf or linear")
+    centred = plan["kernel"] in ("rbf", "linear") or plan["algorithm"] != "lasvm"
+    fits = centred and not plan["sparse"] and plan["kernel"] != "callable"
+    _require(fits or not plan["center"], "center belongs to dense features and other kernels")
     if precomputed:
         _require(plan["double"] and not plan["sparse"], "precomputed rows are double and dense")
     _require(plan["sparse"] or width <= MOST_DENSE_FEATURES, "too many features to be dense")
@@ -245,6 +314,7 @@ def _sizes(machine: State, plan: State) -> dict[str, Any]:
         "entries": machine["data"].shape[0] if plan["sparse"] else 0,
         "counters": EARLY_COUNTERS if early else len(COUNTERS),
         "phases": len(PHASES),
+        "notes": sum(_NOTES[plan["algorithm"]]),
         "real": "float64" if plan["double"] else "float32",
     }
 
@@ -259,9 +329,11 @@ def _within(array: NDArray[Any], low: float, high: float) -> bool:
     return bool((np.isfinite(array) & (array >= low) & (array <= high)).all())
 
 
-def _check_counts(machine: State) -> None:
-    for name in ("waiting", "counters"):
-        _require(_within(machine[name], 0, MOST), f"{name} must be counts")
+def _check_counts(machine: State, plan: State) -> None:
+    counts, _ = _NOTES[plan["algorithm"]]
+    _require(_within(machine["counters"], 0, MOST), "counters must be counts")
+    _require(_within(machine["notes"][:, :counts], 0, MOST), "notes must begin with counts")
+    _require(np.isfinite(machine["notes"]).all(), "notes must be finite")
     _require(_within(machine["seconds"], 0, np.inf), "seconds must be finite and not negative")
 
 
@@ -278,18 +350,22 @@ def _check_members(machine: State, classes: int) -> None:
     _require(latest[held].all(), "ids of members that are held must be different")
 
 
-def _check_problem(machine: State, c: int, problems: int) -> None:
+def _check_problem(machine: State, c: int, plan: State) -> None:
     """Check the coefficients, gradient and ranks of one binary problem."""
-    alpha, g, rank = machine["alpha"][c], machine["g"][c], machine["rank"][c]
+    alpha, g, rank, box = (machine[name][c] for name in ("alpha", "g", "rank", "box"))
     held = rank >= 0
     _require((rank >= -1).all(), "rank must be -1 or more")
     _require(len(np.unique(rank[held])) == held.sum(), "ranks must be different")
     _require(np.isfinite(g).all(), "g must be finite")
+    _require(np.isfinite(machine["trail"][c]).all(), "trail must be finite")
+    _require(set(np.unique(box).tolist()) <= _BOXES[plan["algorithm"]], "box must be known")
     _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
-    positive_label = 1 if problems == 1 else c
-    sides = np.where(machine["labels"] == positive_label, machine["costs"], -machine["costs"])
+    positive_label = 1 if plan["problems"] == 1 else c
+    costs = np.where(box == SHUT, 0.0, machine["costs"])
+    sides = np.where((machine["labels"] == positive_label) != (box == SHIFTED), costs, -costs)
     inside = (alpha >= np.minimum(sides, 0)) & (alpha <= np.maximum(sides, 0))
-    _require(inside.all(), "alpha must lie between 0 and the cost of its member")
+    unbounded = (box == ENDLESS) & np.isfinite(alpha)
+    _require((inside | unbounded).all(), "alpha must lie between 0 and the cost of its member")
 
 
 def _check_lists(machine: State, features: int) -> None:

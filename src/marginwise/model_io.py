@@ -23,7 +23,7 @@ from marginwise._archive import Part, read_members, write_members
 from marginwise._codec import decode, encode, read_npy, write_npy
 from marginwise._state import check_classifier
 
-FORMAT = 1  # a file of a later format is refused, one of an earlier format stays readable
+FORMAT = 2  # a file of a later format is refused, one of an earlier format stays readable
 DOCUMENT = "model.json"
 MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}
@@ -33,6 +33,10 @@ Check = Callable[[Any, dict[str, Any]], None]
 # The estimators that have files: module, and what a state of theirs must satisfy.
 ESTIMATORS: dict[str, tuple[str, Check]] = {
     "OnlineSVC": ("marginwise.online", check_classifier),
+    "GapSVC": ("marginwise.gap", check_classifier),
+    "TrackingSVC": ("marginwise.tracking", check_classifier),
+    "ExactRampSVC": ("marginwise.exact_ramp", check_classifier),
+    "KernelPerceptron": ("marginwise.perceptron", check_classifier),
 }
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from marginwise._base import KernelClassifier
-from marginwise._params import Rule, boolean, either, integer, non_negative, none, one_of
+from marginwise._base import SELECTION_RULES, KernelClassifier
+from marginwise._params import Rule, boolean, either, integer, non_negative, none, one_of, positive
 
 
 class _FinishSwitch:
@@ -127,18 +127,18 @@ class OnlineSVC(KernelClassifier):
     array([0, 1])
     """
 
+    _algorithm = "lasvm"
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelClassifier._rules,
-        "epochs": integer(1),
-        "selection": one_of("random", "gradient", "active", "autoactive"),
-        "pool_size": either(none(), integer(1)),
+        **SELECTION_RULES,
+        "tol": positive(),
         "reprocess": either(integer(0), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
         "finish": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
-        "shuffle": boolean(),
     }
+    _seeds_per_class = 5
 
     finish: Any = _FinishSwitch()
 
@@ -199,8 +199,13 @@ class OnlineSVC(KernelClassifier):
     def _finishes(self) -> bool:
         return bool(self.finish)
 
-    def _plan(self) -> dict[str, Any]:
+    @property
+    def _finish_every(self) -> int | None:
+        return None if self.finish_every is None else int(self.finish_every)
+
+    def _settings(self) -> dict[str, Any]:
         return {
+            "tol": float(self.tol),
             "reprocess": -1 if self.reprocess == "gap" else int(self.reprocess),
             "reprocess_each": self.reprocess_when == "each",
             "delta_max": -1.0 if self.delta_max is None else float(self.delta_max),

@@ -220,6 +220,10 @@ class Forged:
     def plan(self) -> Any:
         return self.state["_machine"]["dict"]["plan"]["dict"]
 
+    @property
+    def settings(self) -> Any:
+        return self.plan["settings"]["dict"]
+
     def put(self, name: str, at: Any, value: Any) -> None:
         self.arrays[f"_machine.{name}"][at] = value
 
@@ -275,6 +279,10 @@ def change(name: str, changed: Callable[[Any], Any]) -> Callable[[Forged], Any]:
 
 def plan(**values: Any) -> Callable[[Forged], Any]:
     return lambda forged: forged.plan.update(values)
+
+
+def settings(**values: Any) -> Callable[[Forged], Any]:
+    return lambda forged: forged.settings.update(values)
 
 
 def says(**values: Any) -> Callable[[Forged], Any]:
@@ -370,7 +378,12 @@ LIES: list[Lie] = [
     ("lists", "ranks must be different", change("_machine.rank", np.ones_like)),
     ("lists", "ids of members that are held", repeated_id),
     ("lists", "ids of members that are held", id_of_a_dropped_member),
-    ("dense", "waiting must be counts", put("waiting", 0, -1)),
+    ("dense", "notes must begin with counts", put("notes", (0, 0), -1.0)),
+    ("dense", "notes must begin with counts", put("notes", (0, 0), np.nan)),
+    ("dense", "notes must be an array", change("_machine.notes", lambda a: a[:, :0])),
+    ("dense", "box must be known", put("box", (0, 0), 2)),
+    ("dense", "box must be known", put("box", (0, 0), 9)),
+    ("dense", "trail must be finite", put("trail", (0, 0), np.inf)),
     ("dense", "counters must be counts", put("counters", 3, -1)),
     ("dense", "counters must be counts", put("counters", 3, 2**63 - 1)),
     ("dense", "seconds must be", put("seconds", 0, np.nan)),
@@ -424,18 +437,23 @@ LIES: list[Lie] = [
     ("names", "does not know 'X'", plan(sparse=True)),
     ("dense", "X must be an array of float64", plan(double=True)),
     ("matrix", "double and dense", plan(double=False)),
-    ("dense", "tol must be", plan(tol=0.0)),
-    ("dense", "reprocess must be", plan(reprocess=-2)),
-    ("dense", "reprocess must be", plan(reprocess=2**63)),
-    ("dense", "reprocess_each must be", plan(reprocess_each=1)),
+    ("dense", "tol must be", settings(tol=0.0)),
+    ("dense", "reprocess must be", settings(reprocess=-2)),
+    ("dense", "reprocess must be", settings(reprocess=2**63)),
+    ("dense", "reprocess_each must be", settings(reprocess_each=1)),
     ("dense", "cache_bytes must be", plan(cache_bytes=-1)),
-    ("dense", "delta_max must", plan(delta_max=-0.5)),
+    ("dense", "delta_max must", settings(delta_max=-0.5)),
+    ("dense", "lacks 'reprocess'", lambda forged: forged.settings.pop("reprocess")),
+    ("dense", "does not know 'steps'", settings(steps=1)),
+    ("dense", "algorithm must be", plan(algorithm="magic")),
+    ("dense", "algorithm is not that of OnlineSVC", plan(algorithm="gap")),
+    ("dense", "settings must be", plan(settings=1)),
     ("dense", "center must have", change("_machine.plan.center", lambda a: a[:-1])),
     ("dense", "not finite", change("_machine.plan.center", lambda a: a * np.nan)),
     ("dense", "center must be a list", instead("_machine.plan", plan(center=[1, 2, 3]))),
     ("dense", "center is too far", change("_machine.plan.center", lambda a: a + 1e160)),
     ("names", "center belongs to", plan(center=[0.0, 0.0])),
-    ("dense", "lacks 'tol'", lambda forged: forged.plan.pop("tol")),
+    ("dense", "lacks 'gamma'", lambda forged: forged.plan.pop("gamma")),
     ("dense", "does not know 'secret'", plan(secret=1)),
     # parameters
     ("dense", "C must be", says(C=-1.0)),
@@ -516,7 +534,7 @@ LIES: list[Lie] = [
     ("dense", "no bools", raw(header("|b1", "(2,)"), b"\1\2")),
     ("dense", "no characters", raw(header("<U1", "(2,)"), b"\xff" * 8)),
     # the document
-    ("dense", "marginwise 9.9.9 or newer is needed", document(format=2, marginwise="9.9.9")),
+    ("dense", "marginwise 9.9.9 or newer is needed", document(format=3, marginwise="9.9.9")),
     ("dense", "0 is no format number", document(format=0)),
     ("dense", "no format number", document(format="1")),
     ("dense", "no format number", document(format=True)),

@@ -312,7 +312,7 @@ def test_members_are_plain_numpy_files(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.mwz") as archive:
         document = json.loads(archive.read("model.json"))
         alpha = np.load(io.BytesIO(archive.read("_machine.alpha.npy")), allow_pickle=False)
-    assert (document["format"], document["class"]) == (1, "OnlineSVC")
+    assert (document["format"], document["class"]) == (2, "OnlineSVC")
     np.testing.assert_array_equal(alpha, model.__getstate__()["_machine"]["alpha"])
 
 

@@ -101,12 +101,12 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
     }
 }
 
-// out[r * problems + c] = f_c(x_r), for the rows of a sample.
+// out[r * problems + c] = f_c(x_r), for the rows of a sample and padded weights of the members.
 template <class T>
-void decide(const Dual<T>& D, const Origin& origin, Index threads, const Sample& sample,
-            double* out) {
+void decide(const Dual<T>& D, const std::vector<Array<double>>& weights, const Origin& origin,
+            Index threads, const Sample& sample, double* out) {
     std::vector<const double*> weight;
-    for (const Share& share : D.shares) weight.push_back(share.weight.data());
+    for (const Array<double>& w : weights) weight.push_back(w.data());
     for (Index r = 0; r < sample.n; ++r)
         for (Index c = 0; c < D.problems(); ++c)
             out[r * D.problems() + c] = D.shares[usize(c)].P.bias();

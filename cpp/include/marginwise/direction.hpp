@@ -43,6 +43,66 @@ void move_pair(Dual<T>& D, Index c, Index i, Index j) {
     D.weigh(c, j);
 }
 
+// alpha_k += step, and a side of the box that is reached but for rounding is reached exactly.
+// Returns the change.
+inline double shift(Problem& P, Index k, double step) {
+    const std::size_t a = usize(k);
+    const double before = P.alpha[a], to = before + step, lo = P.lo[a], hi = P.hi[a];
+    const double tiny = 1e-12 * (hi - lo);
+    P.alpha[a] = to >= hi - tiny ? hi : to <= lo + tiny ? lo : to;
+    P.refresh(k);
+    return P.alpha[a] - before;
+}
+
+// Moves alpha_k alone to the maximum of the dual or a side of its box [usunier2010, eq. 3]; returns
+// by how much. g is left to the caller.
+inline double move_alone(Problem& P, Index k) {
+    constexpr double kLeastCurvature = 1e-12;
+    return shift(P, k, P.g[usize(k)] / std::max(P.diagonal[usize(k)], kLeastCurvature));
+}
+
+// Moves alpha_i and alpha_j to the maximum of the dual over both, within their boxes; returns by
+// how much. g is left to the caller.
+inline std::pair<double, double> move_both(Problem& P, Mover i, Index j) {
+    const std::size_t a = usize(i.k), b = usize(j);
+    const double k_ii = P.diagonal[a], k_jj = P.diagonal[b];
+    const double k_ij = static_cast<double>(i.row[j]);
+    const double down_i = P.lo[a] - P.alpha[a], up_i = P.hi[a] - P.alpha[a];
+    const double down_j = P.lo[b] - P.alpha[b], up_j = P.hi[b] - P.alpha[b];
+
+    // The maximum without boxes, or that of the four edges of the boxes
+    double x = 0, y = 0, most = 0;
+    const auto consider = [&](double to_i, double to_j) {
+        const double u = std::clamp(to_i, down_i, up_i), v = std::clamp(to_j, down_j, up_j);
+        const double gain =
+            P.g[a] * u + P.g[b] * v - (k_ii * u * u + 2 * k_ij * u * v + k_jj * v * v) / 2;
+        if (gain > most) x = u, y = v, most = gain;
+    };
+    const double determinant = k_ii * k_jj - k_ij * k_ij;
+    const double best_i = (P.g[a] * k_jj - P.g[b] * k_ij) / determinant;
+    const double best_j = (P.g[b] * k_ii - P.g[a] * k_ij) / determinant;
+    const bool inside = determinant > 1e-9 * k_ii * k_jj && down_i <= best_i && best_i <= up_i &&
+                        down_j <= best_j && best_j <= up_j;
+    if (inside) {
+        x = best_i, y = best_j;
+    } else {
+        for (const double u : {down_i, up_i}) consider(u, (P.g[b] - k_ij * u) / k_jj);
+        for (const double v : {down_j, up_j}) consider((P.g[a] - k_ij * v) / k_ii, v);
+    }
+    return {shift(P, i.k, x), shift(P, j, y)};
+}
+
+// The same, and g -= step K(k, .) for all places.
+template <class T>
+double ascend(Dual<T>& D, Index c, Index k) {
+    Problem& P = D.problem(c);
+    const double step = move_alone(P, k);
+    if (step == 0.0) return 0.0;
+    table().add(P.g.data(), D.row(c, k), -step, padded(P.size));
+    D.weigh(c, k);
+    return step;
+}
+
 // The partner of i by second-order choice: the largest guaranteed gain in the dual [fan2005].
 inline Index second_order_partner(const Problem& P, Mover i) {
     const std::size_t a = usize(i.k);

@@ -41,10 +41,13 @@ struct Example {
 template <class T>
 class Dual {
   public:
-    Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes)
+    Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes,
+         bool biased = true)
         : members(std::move(members_)), kernel(std::move(kernel_)) {
-        for (Index c = 0; c < problems; ++c)
+        for (Index c = 0; c < problems; ++c) {
             shares.emplace_back((kWorkingBytes + cache_bytes) / problems);
+            shares.back().P.biased = biased;
+        }
     }
 
     // Rows that are kept however small the cache is meant to be.
@@ -58,6 +61,7 @@ class Dual {
     std::vector<double> diagonal;     // K(s, s)
     std::vector<Index> holders;       // how many problems hold it
     Index dead = 0;                   // members that no problem holds
+    Index most_together = 64;         // rows computed when one is missing
     Stats stats;
 
     Index size() const { return members.size(); }
@@ -87,8 +91,8 @@ class Dual {
 
     // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
     // gradient g. Returns the place.
-    Index open(Index c, Index s, double g, const float* row) {
-        const Index k = open(c, s, 0.0, g);
+    Index open(Index c, Index s, double g, const float* row, Box box = Box::usual) {
+        const Index k = open(c, s, 0.0, g, box);
         Share& share = shares[usize(c)];
         simd::Extremes& e = share.P.extremes;
         if (share.P.hi[usize(k)] > 0 && g > e.g_max) e.i = k, e.g_max = g;
@@ -105,11 +109,10 @@ class Dual {
 
     // The same with any alpha, for a state that is being put together: extremes and kernel row are
     // left to be found.
-    Index open(Index c, Index s, double alpha, double g) {
+    Index open(Index c, Index s, double alpha, double g, Box box) {
         Share& share = shares[usize(c)];
-        const double y = sign(c, label[usize(s)]), side = y * cost[usize(s)];
-        const Index k =
-            share.P.add(alpha, g, std::min(0.0, side), std::max(0.0, side), diagonal[usize(s)]);
+        const double side = sign(c, label[usize(s)]) * cost[usize(s)];
+        const Index k = share.P.add(alpha, g, side, diagonal[usize(s)], box);
         share.member.push_back(static_cast<std::int32_t>(s));
         share.place[usize(s)] = k;
         share.weight[usize(s)] = alpha;
@@ -161,7 +164,7 @@ class Dual {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
         const RowCache& rows = shares[usize(c)].rows;
         const Index spare = rows.room() - rows.held() - 1;
-        return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, kTogether);
+        return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, most_together);
     }
 
     // Computes the rows of some places, all in one product: the tiles of members, which come from
@@ -230,7 +233,7 @@ class Dual {
         for (Index k = 0; k < share.P.size; ++k) {
             const std::size_t s = usize(Index(share.member[usize(k)]));
             members.extract(Index(s), row);
-            const std::int32_t positive = share.P.hi[usize(k)] > 0 ? 1 : 0;
+            const std::int32_t positive = share.P.y(k) > 0 ? 1 : 0;
             alone.append(row, 0, {members.ids[s], positive, cost[s]}, unused.data());
             alone.shares[0].member.push_back(static_cast<std::int32_t>(k));
             alone.shares[0].place[usize(k)] = k;
@@ -283,11 +286,17 @@ class Dual {
         return keep;
     }
 
-    // Fills an empty dual with the members that a saved state describes: their features and, for
-    // problem c and member s, alpha and g at [c * n + s] and its rank among the places at
-    // rank[c * n + s], or -1 where it has none. Statistics are the caller's to set.
-    void restore(const Matrix& X, const Example* examples, const double* alpha, const double* g,
-                 const std::int64_t* rank) {
+    // What a saved state says of the members of all problems, at [c * n + s] for problem c and
+    // member s: its rank among the places, or -1 where it has none, and what is kept there.
+    struct Saved {
+        const std::int64_t* rank;
+        const double *alpha, *g;
+        const std::uint8_t* box;  // null: all usual
+        const double* trail;      // null: all 0
+    };
+
+    // Fills an empty dual with members. Statistics are the caller's to set.
+    void restore(const Matrix& X, const Example* examples, const Saved& saved) {
         const Index n = rows_of(X);
         Rows<T> row;
         std::vector<float> unused(usize(n + 1));
@@ -299,14 +308,18 @@ class Dual {
             std::vector<Index> ranked(usize(n));
             std::iota(ranked.begin(), ranked.end(), Index(0));
             if (problems() > 1)
-                std::sort(ranked.begin(), ranked.end(),
-                          [&](Index s, Index t) { return rank[c * n + s] < rank[c * n + t]; });
+                std::sort(ranked.begin(), ranked.end(), [&](Index s, Index t) {
+                    return saved.rank[c * n + s] < saved.rank[c * n + t];
+                });
             for (const Index s : ranked) {
-                const bool held = rank[c * n + s] >= 0;
-                if (held)
-                    open(c, s, alpha[c * n + s], g[c * n + s]);
-                else if (problems() == 1)
-                    close(c, open(c, s, 0.0, 0.0));  // keeps its place
+                const Index at = c * n + s;
+                if (saved.rank[at] >= 0) {
+                    const Box box = saved.box ? Box{saved.box[at]} : Box::usual;
+                    const Index k = open(c, s, saved.alpha[at], saved.g[at], box);
+                    if (saved.trail) problem(c).trail[usize(k)] = saved.trail[at];
+                } else if (problems() == 1) {
+                    close(c, open(c, s, 0.0, 0.0, Box::usual));  // keeps its place
+                }
             }
             problem(c).find_extremes();
         }
@@ -320,8 +333,7 @@ class Dual {
             Problem& P = problem(c);
             for (Index k = 0; k < P.size; ++k) {
                 if (!P.open[usize(k)]) continue;
-                const double y = P.hi[usize(k)] > 0 ? 1 : -1;
-                P.g[usize(k)] = y - table().dot(P.alpha.data(), row(c, k), padded(P.size));
+                P.g[usize(k)] = P.y(k) - table().dot(P.alpha.data(), row(c, k), padded(P.size));
             }
             P.find_extremes();
         }
@@ -330,18 +342,15 @@ class Dual {
     double objective(Index c) const {
         const Problem& P = shares[usize(c)].P;
         double sum = 0;
-        for (std::size_t k = 0; k < usize(P.size); ++k)
-            sum += P.alpha[k] * ((P.hi[k] > 0 ? 1 : -1) + P.g[k]);
+        for (Index k = 0; k < P.size; ++k) sum += P.alpha[usize(k)] * (P.y(k) + P.g[usize(k)]);
         return sum / 2;
     }
 
     // Throws std::logic_error, naming it, if an INVARIANT does not hold; `tolerance` bounds the
-    // error of g. Cost: size()^2 kernel values.
-    void check(double tolerance);
+    // error of g, and `extremes` tells whether they are kept. Cost: size()^2 kernel values.
+    void check(double tolerance, bool extremes = true);
 
   private:
-    static constexpr Index kTogether = 64;  // rows computed when one is missing
-
     // Calls use(l, r, K(places[r], l)) for all r and all open places l.
     template <class F>
     void multiply(Share& share, const std::vector<Index>& places, F use) {

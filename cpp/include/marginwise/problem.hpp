@@ -1,57 +1,93 @@
 // One binary problem: coefficients, gradient and box of its places, and the most violating pair.
 //
 // Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
+// Some algorithms give some places another box.
 #pragma once
 
 #include <algorithm>
+#include <cfloat>
 
 #include "marginwise/dispatch.hpp"
 #include "marginwise/keep.hpp"
 
 namespace marginwise {
 
+// The box of a place, by its side, which is C y.
+enum class Box : std::uint8_t {
+    usual,    // from 0 to the side
+    shifted,  // the usual box, moved by -C y: what the ramp loss leaves to an outlier
+    shut,     // 0 alone
+    endless,  // no bounds
+};
+
 struct Problem {
-    // INVARIANT  open[k]:  lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
+    // INVARIANT  open[k]:  lo[k] and hi[k] are those of box[k] with side[k],
+    //                      lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
     //                      down[k] == 0 iff alpha[k] > lo[k],
+    //                      rise[k] and fall[k] are hi[k] - alpha[k] and alpha[k] - lo[k], rounded,
+    //                      and 0 only where these are,
     //                      g[k] == y[k] - sum_l alpha[l] K(k, l)
-    //            !open[k]: alpha[k] == lo[k] == hi[k] == 0, up[k] and down[k] infinite
-    //            extremes are those of g; every open place with alpha == 0 is listed in idle
+    //            !open[k]: alpha[k] == lo[k] == hi[k] == side[k] == 0, up[k] and down[k] infinite
+    //            extremes are those of g, where the algorithm needs them
+    //            every open place with alpha == 0 is listed in idle
     // Arrays are padded to whole tiles with closed places.
-    Array<double> alpha, g, lo, hi, up, down, diagonal;
+    Array<double> alpha, g, lo, hi, up, down, diagonal, side;
+    Array<float> rise, fall, pull;  // the rooms of a move; pull is side
+    Array<double> trail;            // what an algorithm that averages notes of alpha's past
+    std::vector<Box> box;
     std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
     std::vector<Index> idle;
     simd::Extremes extremes;
     Index size = 0;    // places in use, open or closed
     Index closed = 0;  // how many of them are closed
+    bool biased = true;
+
+    double y(Index k) const { return side[usize(k)] > 0 ? 1 : -1; }
+    Index members() const { return size - closed; }
 
     double bias() const {
+        if (!biased) return 0.0;
         if (extremes.both()) return (extremes.g_max + extremes.g_min) / 2;
         return extremes.i != kNone ? extremes.g_max : extremes.j != kNone ? extremes.g_min : 0.0;
     }
 
     // Adds an open place.
-    Index add(double alpha_, double g_, double lo_, double hi_, double diagonal_) {
+    Index add(double alpha_, double g_, double side_, double diagonal_, Box box_ = Box::usual) {
         if (size == count(g)) grow();
         const std::size_t k = usize(size);
         alpha[k] = alpha_;
         g[k] = g_;
-        lo[k] = lo_;
-        hi[k] = hi_;
+        side[k] = side_;
         diagonal[k] = diagonal_;
+        trail[k] = 0.0;
         open[k] = 1;
-        refresh(size);
+        set_box(size, box_);
         return size++;
     }
 
     Index add(const Problem& other, Index k) {
         const std::size_t o = usize(k);
-        return add(other.alpha[o], other.g[o], other.lo[o], other.hi[o], other.diagonal[o]);
+        const Index here =
+            add(other.alpha[o], other.g[o], other.side[o], other.diagonal[o], other.box[o]);
+        trail[usize(here)] = other.trail[o];
+        return here;
     }
 
-    // Closes place k, which has alpha = 0 and is neither extreme.
+    void set_box(Index k_, Box box_) {
+        const std::size_t k = usize(k_);
+        const double end = box_ == Box::shut ? 0.0 : side[k];
+        const double shift = box_ == Box::shifted ? side[k] : 0.0;
+        const double bound = box_ == Box::endless ? simd::Extremes::kInfinite : 0.0;
+        box[k] = box_;
+        lo[k] = std::min(0.0, end) - shift - bound;
+        hi[k] = std::max(0.0, end) - shift + bound;
+        refresh(k_);
+    }
+
+    // Closes place k, which has alpha = 0. If it is an extreme, they are to be found anew.
     void close(Index k) {
         open[usize(k)] = 0;
-        lo[usize(k)] = hi[usize(k)] = 0.0;
+        lo[usize(k)] = hi[usize(k)] = side[usize(k)] = trail[usize(k)] = 0.0;
         refresh(k);
         ++closed;
     }
@@ -60,6 +96,9 @@ struct Problem {
     void refresh(Index k_) {
         const std::size_t k = usize(k_);
         const bool is_open = open[k] != 0;
+        rise[k] = room(hi[k] - alpha[k]);
+        fall[k] = room(alpha[k] - lo[k]);
+        pull[k] = static_cast<float>(side[k]);
         up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
@@ -73,6 +112,21 @@ struct Problem {
         return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
     }
 
+    simd::Rooms rooms() const { return {rise.data(), fall.data(), pull.data()}; }
+    simd::Boxes boxes() const { return {alpha.data(), lo.data(), hi.data(), diagonal.data()}; }
+
+    // Places with alpha = 0.
+    std::vector<Index> idle_places() {
+        Index kept = 0;
+        for (const Index k : idle) {
+            const bool is_idle = open[usize(k)] && alpha[usize(k)] == 0.0;
+            if (is_idle) idle[usize(kept++)] = k;
+            listed[usize(k)] = is_idle;
+        }
+        idle.resize(usize(kept));
+        return idle;
+    }
+
     void find_extremes() {
         extremes = table().extremes(g.data(), up.data(), down.data(), padded(size));
     }
@@ -80,15 +134,23 @@ struct Problem {
     // Keeps the open places keep[0] < keep[1] < ..., in that order.
     void compact(const Keep& keep) {
         Problem kept;
+        kept.biased = biased;
         for (const Index k : keep) kept.add(*this, k);
         kept.find_extremes();
         *this = std::move(kept);
     }
 
   private:
+    static float room(double wide) {
+        return wide > 0 ? std::max(static_cast<float>(wide), FLT_MIN) : 0.0f;
+    }
+
     void grow() {
         const std::size_t n = usize(padded(size + size / 4 + kLanes));
-        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal}) array->resize(n, 0.0);
+        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal, &side, &trail})
+            array->resize(n, 0.0);
+        for (Array<float>* array : {&rise, &fall, &pull}) array->resize(n, 0.0f);
+        box.resize(n, Box::usual);
         up.resize(n, -simd::Extremes::kInfinite);
         down.resize(n, simd::Extremes::kInfinite);
         open.resize(n, 0);

@@ -15,8 +15,7 @@ struct Share {
     std::vector<std::int32_t> member;  // of each place; any where it is closed
     std::vector<Index> place;          // of each member, kNone where it has none
     Array<double> weight;
-    Index waiting = 0;  // members taken in before a violating pair could exist
-    Index tended = 0;   // places at the last tend_rows()
+    Index tended = 0;  // places at the last tend_rows()
 
     explicit Share(Index cache_bytes) : rows(cache_bytes) {}
 

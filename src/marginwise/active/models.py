@@ -18,7 +18,6 @@ from marginwise._base import SAMPLE, KernelClassifier
 from marginwise._feed import CHUNK, Bench
 from marginwise._input import Float, Ints
 from marginwise._machine import check_range
-from marginwise._params import check_params
 from marginwise._scores import Scores
 from marginwise.active.pool import Pool
 
@@ -35,7 +34,7 @@ def is_fitted(estimator: Any) -> bool:
 def model_for(estimator: Any, pool: Pool) -> Model:
     """Return the model that drives a copy of an estimator, which stays as it is."""
     if isinstance(estimator, KernelClassifier):
-        check_params(estimator, estimator._rules)
+        estimator._check_params()
         if estimator.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all labels at once; give an active learner's "
@@ -166,7 +165,9 @@ class OwnModel(Model):
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
         rows = self.pool.rows
         check_range(model._machine.plan, rows)
-        return Bench(model._machine.batch(model._augmented(rows, ids)), ids)
+        batch = model._machine.batch(model._augmented(rows, ids))
+        model._check_batch(batch)
+        return Bench(batch, ids)
 
     def _ids(self, rows: Ints) -> Ints:
         return rows + self._first

@@ -1,0 +1,122 @@
+// OnlineSVM^R: the ramp-loss SVM over all examples seen, settled after each [wang2009].
+//
+//   paper    here                              paper    here
+//   I        open places of a problem          g        y g
+//   V        places with the usual box         m        max_idle
+//
+// The fixed point of the concave-convex procedure: V holds the examples with y f >= -1, alpha is
+// optimal over V and zero elsewhere.
+//
+// DEPARTS: an example that no step is due for is taken into V or left out at once; the rest of the
+//          iteration would change nothing.
+// DEPARTS: should V not settle after many rounds, smaller gains are asked for, so that each round
+//          lowers the objective as the procedure promises.
+#pragma once
+
+#include "marginwise/direction.hpp"
+#include "marginwise/idle.hpp"
+#include "marginwise/learner.hpp"
+
+namespace marginwise {
+
+struct ExactRampSettings {
+    double tau = 1e-3;    // violation that is left alone
+    Index max_idle = -1;  // examples with alpha = 0 that are kept; negative: all
+};
+
+template <class T>
+class ExactRamp : public Learner<T> {
+  public:
+    static constexpr double kRampEnds = 2.0;    // y g = 1 - y f there
+    static constexpr double kLeastGain = 1e-5;  // of a step, in the dual
+    static constexpr Index kManyRounds = 16;
+
+    ExactRamp(Dual<T> dual, LearnerSettings common, ExactRampSettings settings)
+        : Learner<T>(std::move(dual), std::move(common)), settings_(settings) {}
+
+    using Learner<T>::D;
+
+    void check(double tolerance) override { D.check(tolerance, false); }
+
+  protected:
+    void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
+
+  private:
+    void settle_problem(Index c);
+    void solve(Index c, double least_gain);
+    bool update_active(Index c);
+    void unlearn(Index c, Index k);
+
+    ExactRampSettings settings_;
+};
+
+// Algorithm 1, steps 2 to 28, and the removal step of algorithm 2.
+template <class T>
+void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
+    if (this->holds(c, s)) return;  // settled before
+    const double y = D.sign(c, example.label);
+    const double g = y - this->raw_expansion(c, block.row(r));
+    const bool active = y * g <= kRampEnds;
+    ++D.stats.process;
+    const Index k = this->insert(c, example, block, r, s, g, active ? Box::usual : Box::shut);
+    if (active && ascend(D, c, k) != 0.0) settle_problem(c);  // 4 to 8
+    const Problem& P = D.problem(c);
+    if (settings_.max_idle >= 0)
+        drop_idle(D, c, settings_.max_idle,
+                  [&](Index l) { return std::abs(P.y(l) - P.g[usize(l)]); });
+}
+
+// Steps 9 to 27: solve over V and find V anew, until it stays.
+template <class T>
+void ExactRamp<T>::settle_problem(Index c) {
+    double least_gain = kLeastGain;
+    for (Index round = 1;; ++round) {
+        solve(c, least_gain);
+        if (!update_active(c)) return;
+        if (round % kManyRounds == 0) least_gain /= 10;
+    }
+}
+
+// Steps 10 to 15: the violator of largest gain moves, while there is one.
+template <class T>
+void ExactRamp<T>::solve(Index c, double least_gain) {
+    const Problem& P = D.problem(c);
+    while (true) {
+        const simd::Best best =
+            table().best_gain(P.g.data(), P.boxes(), settings_.tau, padded(P.size));
+        if (best.s == kNone || best.gain <= least_gain) return;
+        if (ascend(D, c, best.s) == 0.0) return;
+        ++D.stats.reprocess;
+    }
+}
+
+// Steps 16 to 26. Tells whether V changed.
+template <class T>
+bool ExactRamp<T>::update_active(Index c) {
+    Problem& P = D.problem(c);
+    std::vector<Index> leaving;
+    bool changed = false;
+    for (Index k = 0; k < P.size; ++k) {
+        const bool active = P.box[usize(k)] == Box::usual;
+        if (!P.open[usize(k)] || active == (P.y(k) * P.g[usize(k)] <= kRampEnds)) continue;
+        changed = true;
+        if (active)
+            leaving.push_back(k);
+        else
+            P.set_box(k, Box::usual);
+    }
+    for (const Index k : leaving) unlearn(c, k);
+    return changed;
+}
+
+template <class T>
+void ExactRamp<T>::unlearn(Index c, Index k) {
+    Problem& P = D.problem(c);
+    const double alpha = std::exchange(P.alpha[usize(k)], 0.0);
+    P.set_box(k, Box::shut);
+    if (alpha == 0.0) return;
+    table().add(P.g.data(), D.row(c, k), alpha, padded(P.size));
+    D.weigh(c, k);
+}
+
+}  // namespace marginwise

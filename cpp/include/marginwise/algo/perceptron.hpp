@@ -1,0 +1,115 @@
+// Kernel perceptrons: plain, with a margin, averaged, on a budget, and passive-aggressive
+// [bordes2005, section 2.2; crammer2006].
+//
+//   paper    here                        paper    here
+//   S        open places of a problem    N        budget
+//   beta     margin
+//
+// DEPARTS: a mistake on an example that is a member adds to its alpha.
+// DEPARTS: the averaged perceptron decides by the mean of all coefficients, not by a vote.
+#pragma once
+
+#include "marginwise/direction.hpp"
+#include "marginwise/learner.hpp"
+
+namespace marginwise {
+
+struct PerceptronSettings {
+    double margin = 0.0;
+    Index budget = 0;  // most members; 0: any number
+    bool average = false;
+    bool aggressive = false;  // passive-aggressive
+};
+
+template <class T>
+class Perceptron : public Learner<T> {
+  public:
+    Perceptron(Dual<T> dual, LearnerSettings common, PerceptronSettings settings)
+        : Learner<T>(std::move(dual), std::move(common)),
+          settings_(settings),
+          presented_(usize(D.problems()), 0) {}
+
+    using Learner<T>::D;
+
+    Array<double> output(Index c) const override {
+        const Share& share = D.shares[usize(c)];
+        Array<double> weight = share.weight;
+        if (!settings_.average) return weight;
+        const double examples = static_cast<double>(presented_[usize(c)]);
+        for (std::size_t k = 0; k < usize(share.P.size); ++k)
+            if (share.P.open[k])
+                weight[usize(Index(share.member[k]))] -= share.P.trail[k] / examples;
+        return weight;
+    }
+
+    std::vector<double> notes(Index c) const override {
+        return {static_cast<double>(presented_[usize(c)])};
+    }
+    void set_notes(Index c, const double* notes) override {
+        presented_[usize(c)] = static_cast<Index>(notes[0]);
+    }
+
+    void check(double tolerance) override { D.check(tolerance, false); }
+
+  protected:
+    void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
+    double gap(Index) const override { return 0.0; }
+
+  private:
+    double step(double z, double cost, double k_tt) const;
+    void move(Index c, Index k, double change);
+    void remove_one(Index c);
+
+    PerceptronSettings settings_;
+    std::vector<Index> presented_;
+};
+
+template <class T>
+void Perceptron<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
+    const Index before = presented_[usize(c)]++;
+    const double y = D.sign(c, example.label);
+    const double f = this->raw_expansion(c, block.row(r));                            // 3
+    const double size = step(y * f, example.cost, D.kernel.diagonal(block.rows, r));  // 4
+    if (size == 0.0) return;
+    ++D.stats.process;
+    if (!this->holds(c, s)) this->insert(c, example, block, r, s, y - f, Box::endless);  // 4a
+    const Index k = D.shares[usize(c)].place[usize(s)];
+    move(c, k, y * size);
+    if (settings_.average) D.problem(c).trail[usize(k)] += y * size * static_cast<double>(before);
+    if (settings_.budget > 0 && D.problem(c).members() > settings_.budget) remove_one(c);  // 4b
+}
+
+// By how much |alpha| of an example grows that is classified with y f = z.
+template <class T>
+double Perceptron<T>::step(double z, double cost, double k_tt) const {
+    if (!settings_.aggressive) return z <= settings_.margin ? cost : 0.0;
+    const double loss = std::max(0.0, settings_.margin - z);
+    return std::min(cost, loss / std::max(k_tt, 1e-12));
+}
+
+template <class T>
+void Perceptron<T>::move(Index c, Index k, double change) {
+    Problem& P = D.problem(c);
+    table().add(P.g.data(), D.row(c, k), -change, padded(P.size));
+    P.alpha[usize(k)] += change;
+    P.refresh(k);
+    D.weigh(c, k);
+}
+
+// The member leaves that would be classified best without itself.
+template <class T>
+void Perceptron<T>::remove_one(Index c) {
+    const Problem& P = D.problem(c);
+    Index best = kNone;
+    double highest = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        const std::size_t p = usize(k);
+        const double without = P.y(k) * (P.y(k) - P.g[p] - P.alpha[p] * P.diagonal[p]);
+        if (best == kNone || without > highest) best = k, highest = without;
+    }
+    move(c, best, -P.alpha[usize(best)]);
+    D.close(c, best);
+}
+
+}  // namespace marginwise

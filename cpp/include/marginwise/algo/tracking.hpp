@@ -1,0 +1,148 @@
+// Approximate incremental SVMs that track the sequence of optima [usunier2010, algorithms 1 and 2].
+//
+//   paper         here                            paper       here
+//   alpha, g      Problem::alpha, Problem::g      K           steps
+//   alpha-bar     alpha - Problem::trail          t           Round::known
+//   delta_T       Round::gained
+//
+// Picks are a hash of the seed, the round and the step: the same for any cut of the stream.
+//
+// DEPARTS: an example that comes again is known already: t does not grow.
+// DEPARTS: with gradients of support vectors alone, an example that averages to something stays a
+//          round longer than its alpha; it is not picked in it.
+#pragma once
+
+#include "marginwise/direction.hpp"
+#include "marginwise/learner.hpp"
+
+namespace marginwise {
+
+struct TrackingSettings {
+    Index steps = 10;
+    bool process = true;        // algorithm 2
+    bool average = true;        // the output is alpha-bar
+    bool support_only = false;  // gradients of support vectors alone [section 5.2]
+    std::uint64_t seed = 0;
+};
+
+// A number below n that looks random, for a step of a round.
+inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::uint64_t step) {
+    std::uint64_t z =
+        seed ^ ((round + 1) * 0x9E3779B97F4A7C15ULL) ^ ((step + 1) * 0xBF58476D1CE4E5B9ULL);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    __extension__ typedef unsigned __int128 Wide;
+    return static_cast<Index>((Wide{z} * static_cast<std::uint64_t>(n)) >> 64);
+}
+
+template <class T>
+class Tracking : public Learner<T> {
+  public:
+    Tracking(Dual<T> dual, LearnerSettings common, TrackingSettings settings)
+        : Learner<T>(std::move(dual), std::move(common)),
+          settings_(settings),
+          rounds_(usize(D.problems())) {
+        D.most_together = 1;  // nobody knows which will be picked
+    }
+
+    using Learner<T>::D;
+
+    Array<double> output(Index c) const override {
+        const Share& share = D.shares[usize(c)];
+        Array<double> weight = share.weight;
+        for (std::size_t k = 0; k < usize(share.P.size); ++k)
+            if (share.P.trail[k] != 0) weight[usize(Index(share.member[k]))] -= share.P.trail[k];
+        return weight;
+    }
+
+    std::vector<double> notes(Index c) const override {
+        const Round& round = rounds_[usize(c)];
+        return {static_cast<double>(round.number), static_cast<double>(round.known), round.gained};
+    }
+    void set_notes(Index c, const double* notes) override {
+        rounds_[usize(c)] = {static_cast<Index>(notes[0]), static_cast<Index>(notes[1]), notes[2]};
+    }
+
+    void check(double tolerance) override { D.check(tolerance, false); }
+
+  protected:
+    void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
+    double expansion(Index c, const float* row) const override;
+
+  private:
+    struct Round {
+        Index number = 0;   // examples presented
+        Index known = 0;    // different ones
+        double gained = 0;  // in the dual, by PROCESS
+    };
+
+    void process(Index c, Index k);
+    void reprocess(Index c, Index step);
+    void forget_idle(Index c);
+
+    TrackingSettings settings_;
+    std::vector<Round> rounds_;
+};
+
+// One round of algorithm 1, or 2 with PROCESS.
+template <class T>
+void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
+    Round& round = rounds_[usize(c)];
+    Problem& P = D.problem(c);
+    std::fill(P.trail.begin(), P.trail.end(), 0.0);  // alpha-bar is of one round alone
+    if (!this->holds(c, s)) {
+        const double g = D.sign(c, example.label) - this->raw_expansion(c, block.row(r));
+        this->insert(c, example, block, r, s, g);
+        ++round.known;
+    }
+    if (settings_.process) process(c, D.shares[usize(c)].place[usize(s)]);    // 4
+    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);  // 5
+    if (settings_.support_only) forget_idle(c);
+    ++round.number;  // 11
+}
+
+template <class T>
+void Tracking<T>::process(Index c, Index k) {
+    const double g = D.problem(c).g[usize(k)], curvature = D.problem(c).diagonal[usize(k)];
+    ++D.stats.process;
+    const double step = ascend(D, c, k);
+    rounds_[usize(c)].gained += step * (g - step * curvature / 2);
+}
+
+// A dual coordinate ascent step of an example that is picked at random.
+template <class T>
+void Tracking<T>::reprocess(Index c, Index step) {
+    const Round& round = rounds_[usize(c)];
+    Problem& P = D.problem(c);
+    const Index i = pick_below(round.known, settings_.seed, std::uint64_t(round.number),
+                               std::uint64_t(step));  // 6
+    if (i >= P.size || !P.open[usize(i)]) return;     // known, but no longer held
+    if (settings_.support_only && P.alpha[usize(i)] == 0.0) return;
+    const double change = ascend(D, c, i);  // 7
+    if (change == 0.0) return;
+    ++D.stats.reprocess;
+    // 8: of the `steps` values that are averaged, the first `step` lack this change
+    if (settings_.average)
+        P.trail[usize(i)] +=
+            change * static_cast<double>(step) / static_cast<double>(settings_.steps);
+}
+
+template <class T>
+void Tracking<T>::forget_idle(Index c) {
+    Problem& P = D.problem(c);
+    for (const Index k : P.idle_places())
+        if (P.trail[usize(k)] == 0.0) D.close(c, k);
+}
+
+template <class T>
+double Tracking<T>::expansion(Index c, const float* row) const {
+    double f = this->raw_expansion(c, row);
+    const Share& share = D.shares[usize(c)];
+    for (std::size_t k = 0; k < usize(share.P.size); ++k)
+        if (share.P.trail[k] != 0)
+            f -= share.P.trail[k] * static_cast<double>(row[Index(share.member[k])]);
+    return f;
+}
+
+}  // namespace marginwise

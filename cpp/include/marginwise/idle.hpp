@@ -1,0 +1,21 @@
+// Forgetting: which members with alpha = 0 a learner lets go.
+#pragma once
+
+#include "marginwise/dual.hpp"
+
+namespace marginwise {
+
+// Closes the idle places of problem c but for the `most` of least distance(k), the older where
+// several tie; tells whether there were any. Extremes are left to the caller.
+template <class T, class F>
+bool drop_idle(Dual<T>& D, Index c, Index most, F distance) {
+    std::vector<Index> idle = D.problem(c).idle_places();
+    if (count(idle) <= most) return false;
+    std::vector<std::pair<double, Index>> farthest;
+    for (const Index k : idle) farthest.emplace_back(distance(k), k);
+    std::nth_element(farthest.begin(), farthest.begin() + most, farthest.end());
+    for (auto at = farthest.begin() + most; at != farthest.end(); ++at) D.close(c, at->second);
+    return true;
+}
+
+}  // namespace marginwise

@@ -1,0 +1,115 @@
+"""What the learners share that move one coefficient at a time, and so have no bias."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._base import KernelClassifier
+from marginwise._machine import centre_for
+from marginwise._params import Rule, boolean
+from marginwise._state import HISTORY
+
+SAME_EVERYWHERE = ("rbf", "tanimoto")  # K(x, x) is 1
+OF_PRODUCTS = ("linear", "poly", "sigmoid")
+OFF_CENTRE = 1.0  # |mean|^2 over the variance from which a missing bias is felt
+
+
+class BiasFreeClassifier(KernelClassifier):
+    """Base of the classifiers without a bias: f(x) is a sum of kernel values alone.
+
+    Through the centre of the kernel's space all decision boundaries pass. That costs nothing where
+    the kernel is local. Where it is a function of x.y, features should be centred.
+    """
+
+    center: bool
+
+    _rules: ClassVar[dict[str, Rule]] = {**KernelClassifier._rules, "center": boolean()}
+
+    @property
+    def history_(self) -> dict[str, NDArray[Any]]:
+        """What was recorded after each row with ``record=True``.
+
+        "gap", the duality gap over the examples held; "members", how many are held;
+        "kernel_evaluations", so far. A column for each class where there are several.
+        """
+        check_is_fitted(self)
+        if not self._machine.plan.record:
+            raise AttributeError("history_ is kept with record=True only.")
+        history = self._joined_history()
+        return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in history.items()}
+
+    def _keep_records(self) -> None:
+        if self._machine.plan.record:
+            self._records = [*self.__dict__.get("_records", []), self._machine.take_records()]
+            if len(self._records) > 100:  # few, so that a stream of single rows stays quick
+                self._records = [tuple(self._joined_history().values())]
+
+    def _joined_history(self) -> dict[str, NDArray[Any]]:
+        records: list[Any] = self.__dict__.get("_records") or [self._machine.take_records()]
+        parts = (np.concatenate(part) for part in zip(*records, strict=True))
+        return dict(zip(HISTORY, parts, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_records" in state:
+            state["_history"] = self._joined_history()
+            del state["_records"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        history = state.pop("_history", None)
+        super().__setstate__(state)
+        if history is not None:
+            self._records = [tuple(history[name] for name in HISTORY)]
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
+        if kernel == "rbf":
+            return centre_for(X, kernel, first_row_only=streaming)
+        if not self.center:
+            self._warn_off_centre(X, kernel)
+            return []
+        if sp.issparse(X) or kernel == "callable":
+            what = "sparse features" if sp.issparse(X) else "a kernel of your own"
+            raise ValueError(f"center=True cannot be had with {what}; centre the data beforehand.")
+        mean: list[float] = X.mean(axis=0, dtype=np.float64).tolist()
+        return mean
+
+    def _warn_off_centre(self, X: Any, kernel: str) -> None:
+        """Say that a bias will be missed, if it will."""
+        if kernel not in OF_PRODUCTS or sp.issparse(X) or X.shape[0] < 2:
+            return
+        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+        if mean @ mean > OFF_CENTRE * variance.sum():
+            warnings.warn(
+                f"{type(self).__name__} has no bias, and these features lie off their centre: with "
+                f"kernel={kernel!r} all boundaries pass through the origin. Use center=True, or "
+                "scale the features.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _check_batch(self, batch: Any) -> None:
+        if self._machine.plan.kernel in SAME_EVERYWHERE:
+            return
+        squares = self._machine.diagonal(batch)
+        row = int(np.argmin(squares)) if len(squares) else 0
+        if len(squares) and not squares[row] > 0:
+            raise ValueError(
+                f"the kernel of row {row} with itself is {squares[row]:.3g}; "
+                f"{type(self).__name__} needs K(x, x) > 0."
+            )
+
+    def _members(self, state: dict[str, Any]) -> Any:
+        """Return the examples held as a batch."""
+        machine = self._machine
+        X = machine.features_of(state)
+        return machine.batch(X)

@@ -1,0 +1,287 @@
+"""LASVM-G and its kin [ertekin2011] worked by hand on one to four points, and what they promise.
+
+Signed alpha, no bias; g = y - f. PROCESS and REPROCESS move one coordinate by
+clip(g / K, lo - alpha, hi - alpha). The gap is the sum over members of max(lo g, hi g) - alpha g,
+its threshold max(C, target), target^2 = sum h^2 - (sum h)^2 / l with h = C y g before PROCESS.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marginwise import GapSVC
+from tests.support import blobs, rings
+
+E = np.eye(4)  # orthogonal unit vectors: with the linear kernel, K is the identity
+
+
+def learner(**params: Any) -> GapSVC:
+    return GapSVC(**{"kernel": "linear", "C": 10.0, **params})
+
+
+def feed(model: Any, *examples: tuple[Any, int], **more: Any) -> Any:
+    """Give examples (x, y) one at a time; a number stands for a row of one feature."""
+    for x, y in examples:
+        model.partial_fit([np.atleast_1d(x)], [y], classes=[-1, 1], **more)
+    return model
+
+
+def coefficients(model: Any, problem: int = 0) -> dict[int, float]:
+    """alpha of all examples that a model holds, by id; 0 where they are no support vectors."""
+    support = dict(zip(model.support_.tolist(), model.dual_coef_[problem].tolist(), strict=True))
+    return {id_: support.get(id_, 0.0) for id_ in sorted(model.ids_.tolist())}
+
+
+# -- PROCESS --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [+1, -1])
+def test_one_example(y: int) -> None:
+    # x = 2, K = 4: alpha = y/4, so that w = y/2 and y f(2) = 1.
+    model = feed(learner(), (2.0, y))
+    assert coefficients(model) == {0: y / 4}
+    assert model.decision_function([[2.0], [1.0]]).tolist() == [y, y / 2]
+    assert model.intercept_.tolist() == [0.0]
+    assert model.dual_objective() == 1 / 4 - 1 / 8
+
+
+def test_step_ends_at_the_side_of_the_box() -> None:
+    # C = 1/4 < g / K = 1
+    model = feed(learner(C=0.25), (1.0, +1))
+    assert coefficients(model) == {0: 0.25}
+    assert model.dual_objective() == 0.25 - 1 / 32
+
+
+def test_weights_scale_the_box() -> None:
+    model = feed(learner(), (1.0, +1), sample_weight=[0.025])
+    assert coefficients(model) == {0: 0.25}
+
+
+def test_example_beyond_the_margin_is_held_with_no_weight() -> None:
+    # w = 1: f(3) = 3, g = -2, but alpha is at 0 already.
+    model = feed(learner(), (1.0, +1), (3.0, +1))
+    assert coefficients(model) == {0: 1.0, 1: 0.0}
+    assert model.support_.tolist() == [0]
+    assert model.n_support_.tolist() == [0, 1]
+
+
+def test_there_is_no_bias() -> None:
+    """Examples of one class are learned at once; f(0) is 0 whatever the labels."""
+    model = feed(learner(), (E[0], +1), (E[1], +1))
+    assert coefficients(model) == {0: 1.0, 1: 1.0}
+    assert model.decision_function(np.zeros((1, 4))).tolist() == [0.0]
+
+
+# -- REPROCESS ------------------------------------------------------------------------------------
+
+# x = 1, y = +1: alpha_0 = 1, w = 1. The same point with y = -1: g = -2, alpha_1 = -2, w = -1.
+# Now g_0 = 2 and the gap is (10 - 1) 2 = 18 > C = 10 (target 0: h was 0). REPROCESS, in turn:
+#   alpha_0 = 3, w = +1, g_1 = -2, gap (10 - 2) 2 = 16
+#   alpha_1 = -4, w = -1, g_0 = 2, gap (10 - 3) 2 = 14
+#   alpha_0 = 5, w = +1, g_1 = -2, gap (10 - 4) 2 = 12
+#   alpha_1 = -6, w = -1, g_0 = 2, gap (10 - 5) 2 = 10, which is no more than C.
+CLASH = ((E[0], +1), (E[0], -1))
+
+
+def test_reprocess_until_the_gap_is_within_c() -> None:
+    model = feed(learner(), *CLASH)
+    assert coefficients(model) == {0: 5.0, 1: -6.0}
+    assert model.stats_["reprocess"] == 4
+    assert model.decision_function(E[:1]).tolist() == [-1.0]
+
+
+def test_gap_target_above_c_leaves_a_larger_gap() -> None:
+    # After CLASH h = (10 * 2, 0), target = sqrt(400 - 400 / 2) = 14.1. x = (1, 1, 1, 1) / 2 with
+    # y = -1: f = -1/2, g = -1/2, K = 1, alpha = -1/2; w_0 = -5/4, g = (9/4, 1/4, 0) and the gap is
+    # (10 - 5) 9/4 + 6/4 = 12.75: above C, below the target.
+    model = feed(learner(), *CLASH, (np.full(4, 0.5), -1))
+    assert coefficients(model) == {0: 5.0, 1: -6.0, 2: -0.5}
+    assert model.stats_["reprocess"] == 4
+
+
+def test_reprocess_looks_at_members_that_can_move_only() -> None:
+    # C = 1. x = 1, y = +1: alpha_0 = 1 = C. Then x = 2, y = -1: g = -3, K = 4, alpha_1 = -3/4,
+    # w = -1/2: g = (3/2, 0). Member 0 has the larger g but is at its side: the gap is 0.
+    # x = 4, y = +1: f = -2, g = 3, K = 16: alpha_2 = 3/16, w = 1/4, g = (3/4, -3/2, 0). The gap is
+    # 0 + (1 - 3/4) 3/2 = 3/8, below C.
+    model = feed(learner(C=1.0), (1.0, +1), (2.0, -1), (4.0, +1))
+    assert coefficients(model) == {0: 1.0, 1: -0.75, 2: 0.1875}
+    assert model.stats_["reprocess"] == 0
+
+
+def test_example_held_already_is_not_inserted_again() -> None:
+    # PROCESS is left out. The target, 14.1 as above, is not exceeded by the gap of 10.
+    model = feed(learner(), *CLASH)
+    model.partial_fit(E[:1], [1], ids=[0])
+    assert coefficients(model) == {0: 5.0, 1: -6.0}
+
+
+# -- the ramp loss and the filter -----------------------------------------------------------------
+
+
+def test_ramp_keeps_an_example_that_is_far_off_at_zero() -> None:
+    # w = 1. x = 2, y = -1: y f = -2 < -1, so its box is [-10, 0] + 10, and g = -3: no step.
+    model = feed(learner(loss="ramp"), (1.0, +1), (2.0, -1))
+    assert coefficients(model) == {0: 1.0, 1: 0.0}
+
+
+def test_ramp_learns_an_example_that_is_not_far_off() -> None:
+    # w = 1. x = 1/2, y = -1: y f = -1/2, g = -3/2, K = 1/4, alpha = -6, w = -2. g_0 = 3, the gap
+    # is (10 - 1) 3 = 27 > 10; REPROCESS: alpha_0 = 4, w = 1, g_1 = -3/2, gap (10 - 6) 3/2 = 6.
+    model = feed(learner(loss="ramp"), (1.0, +1), (0.5, -1))
+    assert coefficients(model) == {0: 4.0, 1: -6.0}
+
+
+def test_an_example_in_a_shifted_box_moves_against_its_label() -> None:
+    # w = 1. x = -4, y = +1: y f = -4 < -1, so its box is [0, 10] - 10, and g = 5: no step.
+    # x = 1/2, y = -1: h = (0, 50), target sqrt(2500 - 1250) = 35.4; g = -3/2, alpha = -6, w = -2,
+    # g = (3, -7, 0), gap 9 * 3 + 10 * 7 = 97. REPROCESS: the largest is -7, alpha_1 = -7/16,
+    # w = -1/4, g = (5/4, 0, -7/8), gap 9 * 5/4 + (10 - 6) 7/8 = 14.75.
+    model = feed(learner(loss="ramp"), (1.0, +1), (-4.0, +1), (0.5, -1))
+    assert coefficients(model) == {0: 1.0, 1: -7 / 16, 2: -6.0}
+    assert model.stats_["reprocess"] == 1
+
+
+def test_at_the_ramp_itself_the_box_is_not_shifted() -> None:
+    # y f = -1 exactly: as with the hinge loss
+    assert coefficients(feed(learner(loss="ramp"), *CLASH)) == {0: 5.0, 1: -6.0}
+    assert coefficients(feed(learner(loss="filter"), *CLASH)) == {0: 5.0, 1: -6.0}
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "taken"),
+    [
+        (3.0, +1, False),  # y f = 3 > 1
+        (1.0, +1, True),  # y f = 1
+        (0.5, +1, True),
+        (2.0, -1, False),  # y f = -2 < -1
+        (1.0, -1, True),  # y f = -1
+    ],
+)
+def test_filter_takes_examples_on_the_ramp_only(x: float, y: int, taken: bool) -> None:
+    model = feed(learner(loss="filter"), (1.0, +1), (x, y))
+    assert (1 in coefficients(model)) is taken
+
+
+# -- CLEAN ----------------------------------------------------------------------------------------
+
+IDLE = ((1.0, +1), (3.0, +1), (2.0, +1), (4.0, +1))  # w = 1: y g = 0, -2, -1, -3
+
+
+@pytest.mark.parametrize(
+    ("max_idle", "kept"), [(0, [0]), (1, [0, 2]), (2, [0, 1, 2]), (3, [0, 1, 2, 3])]
+)
+def test_clean_keeps_the_idle_that_are_nearest(max_idle: int, kept: list[int]) -> None:
+    model = feed(learner(clean_every=4, max_idle=max_idle), *IDLE[:3])
+    assert coefficients(model) == {0: 1.0, 1: 0.0, 2: 0.0}, "too early"
+    feed(model, IDLE[3])
+    assert list(coefficients(model)) == kept
+
+
+def test_clean_counts_examples_that_the_filter_skips() -> None:
+    # x = 1 twice (the second is idle at y f = 1), then two that are skipped.
+    model = feed(
+        learner(loss="filter", clean_every=4, max_idle=0), (1.0, 1), (1.0, 1), (3.0, 1), (3.0, 1)
+    )
+    assert coefficients(model) == {0: 1.0}
+
+
+def test_full_never_cleans() -> None:
+    model = feed(learner(clean_every=None, max_idle=0), *IDLE)
+    assert list(coefficients(model)) == [0, 1, 2, 3]
+
+
+# -- several classes ------------------------------------------------------------------------------
+
+
+def test_three_classes_are_three_problems() -> None:
+    # K = I: in each problem each example goes to alpha = y.
+    model = learner()
+    for k in range(3):
+        model.partial_fit(E[k : k + 1], [k], classes=[0, 1, 2])
+    assert model.dual_coef_.tolist() == [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
+    assert model.predict(E[:3]).tolist() == [0, 1, 2]
+    assert model.intercept_.tolist() == [0.0, 0.0, 0.0]
+
+
+# -- what they promise ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_ramp_and_filter_need_fewer_support_vectors_under_wrong_labels(C: float, seed: int) -> None:
+    X, y = rings(600, seed, noise=0.2)
+    X_test, y_test = rings(500, seed + 1)
+    count, score = {}, {}
+    for loss in ("hinge", "ramp", "filter"):
+        model = GapSVC(loss=loss, C=C, gamma=1.0, random_state=seed).fit(X, y)
+        count[loss], score[loss] = int(model.n_support_.sum()), model.score(X_test, y_test)
+    assert count["ramp"] < 0.8 * count["hinge"]
+    assert count["filter"] < 0.8 * count["hinge"]
+    assert min(score["ramp"], score["filter"]) > score["hinge"] - 0.05
+
+
+def test_full_keeps_everything(seed: int) -> None:
+    X, y = rings(500, seed, noise=0.2)
+    model = GapSVC(clean_every=None, C=5.0, gamma=1.0, random_state=seed).fit(X, y)
+    assert sorted(model.ids_.tolist()) == list(range(500))
+
+
+def test_members_right_after_clean(seed: int) -> None:
+    """Up to the first CLEAN all is as without; then the idle nearest to the margin are left."""
+    X, y = rings(300, seed, noise=0.1)
+    params: dict[str, Any] = {"C": 5.0, "gamma": 1.0, "shuffle": False}
+    full = GapSVC(clean_every=None, **params).fit(X, y)
+    model = GapSVC(clean_every=300, max_idle=20, **params).fit(X, y)
+    np.testing.assert_array_equal(np.sort(model.support_), np.sort(full.support_))
+    idle = np.setdiff1d(full.ids_, full.support_)
+    beyond = np.where(y, 1.0, -1.0) * full.decision_function(X)
+    nearest = idle[np.argsort(beyond[idle])[:20]]
+    assert sorted(np.setdiff1d(model.ids_, model.support_)) == sorted(nearest)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_history_has_a_value_for_each_example(classes: int, seed: int) -> None:
+    X, y = blobs(200, seed, classes)
+    model = GapSVC(C=5.0, gamma=0.5, clean_every=50, max_idle=10, record=True, shuffle=False)
+    model.fit(X, y)
+    shape = (200,) if classes == 2 else (200, classes)
+    assert set(model.history_) == {"gap", "members", "kernel_evaluations"}
+    assert all(np.shape(values) == shape for values in model.history_.values())
+    gaps, members, evaluations = (np.asarray(model.history_[k]) for k in model.history_)
+    assert np.all(gaps >= -1e-9), "the primal is never below the dual"
+    assert np.all(members >= 0)
+    assert np.all(np.diff(evaluations, axis=0) >= 0)
+    assert np.all(np.diff(members, axis=0)[~np.isin(np.arange(1, 200), [49, 99, 149, 199])] <= 1)
+
+
+def test_history_is_kept_only_where_asked() -> None:
+    X, y = rings(50, 0)
+    assert not hasattr(GapSVC().fit(X, y), "history_")
+
+
+def test_gap_stays_within_its_threshold_unless_nothing_can_move(seed: int) -> None:
+    """With FULL all rows are members, so the gap over members is that of all rows so far."""
+    X, y = rings(150, seed, noise=0.2)
+    model = GapSVC(C=10.0, gamma=1.0, clean_every=None)
+    signs = np.where(y, 1.0, -1.0)
+    target = 0.0
+    for k in range(150):
+        model.partial_fit(X[k : k + 1], y[k : k + 1], classes=[0, 1])
+        f = model.decision_function(X[: k + 1])
+        gap = model.duality_gap(X[: k + 1], y[: k + 1])
+        assert gap <= max(10.0, target) * (1 + 1e-5)
+        h = 10.0 * (1 - signs[: k + 1] * f)
+        target = float(np.sqrt(max(0.0, h @ h - h.sum() ** 2 / (k + 1))))
+
+
+def test_more_rows_than_one_pass_bring_it_to_the_svm_without_bias(seed: int) -> None:
+    """The gap as a share of the objective falls with the number of rows."""
+    shares = []
+    for n in (50, 800):
+        X, y = rings(n, seed, noise=0.1)
+        model = GapSVC(C=1.0, gamma=1.0, clean_every=None, shuffle=False).fit(X, y)
+        shares.append(model.duality_gap(X, y) / model.dual_objective())
+    assert shares[1] < 0.5 * shares[0]
