@@ -319,10 +319,10 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
     using L = Learner<T>;
     nb::class_<Laid<T>>(m, laid);
     nb::class_<L>(m, name)
-        .def(nb::new_([](const std::string& algorithm, const State& settings,
-                         const Kernel& kernel, nb::object callable, Index problems, Index features,
-                         bool sparse, bool biased, Index cache_bytes, std::vector<double> center,
-                         double scale, double norm_limit, Index threads, bool record) {
+        .def(nb::new_([](const std::string& algorithm, const State& settings, const Kernel& kernel,
+                         nb::object callable, Index problems, Index features, bool sparse,
+                         bool biased, Index cache_bytes, std::vector<double> center, double scale,
+                         double norm_limit, Index threads, bool record) {
                  return make_learner<T>(algorithm, settings,
                                         Dual<T>(Members<T>(features, sparse),
                                                 KernelBlocks<T>(kernel, block_kernel(callable)),

@@ -281,14 +281,17 @@ inline double lowest(Doubles v) {
     return best;
 }
 
+inline double total(Doubles v) {
+    double sum = 0;
+    for (Index lane = 0; lane < kWide; ++lane) sum += v[lane];
+    return sum;
+}
+
 double dot(const double* a, const float* k, Index n) {
     Doubles sum[4] = {};
     for (Index s = 0; s < n; s += 4 * kWide)
         for (int v = 0; v < 4; ++v) sum[v] += load(a + s + v * kWide) * widen(k + s + v * kWide);
-    const Doubles total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    double result = 0;
-    for (Index lane = 0; lane < kWide; ++lane) result += total[lane];
-    return result;
+    return total((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 void collect(float* out, const float* row, const std::int32_t* at, Index n) {
@@ -310,10 +313,10 @@ struct RoomRule {
     const Rooms& rooms;
 
     Doubles high(Index s, Doubles g) const {
-        return widen(rooms.rise + s) > Doubles{} ? g : all(-Extremes::kInfinite);
+        return load(rooms.rise + s) > Doubles{} ? g : all(-Extremes::kInfinite);
     }
     Doubles low(Index s, Doubles g) const {
-        return widen(rooms.fall + s) > Doubles{} ? g : all(Extremes::kInfinite);
+        return load(rooms.fall + s) > Doubles{} ? g : all(Extremes::kInfinite);
     }
 };
 
@@ -366,23 +369,14 @@ Extremes extremes(const double* g, const double* up, const double* down, Index n
 
 template <class F>
 inline Tally tally_of(const double* g, const Rooms& rooms, Index n, F updated) {
-    Doubles gap{}, h{}, h_squared{};
+    Doubles gap{};
     const Extremes found = scan(g, RoomRule{rooms}, n, [&](Index s) {
         const Doubles value = updated(s);
-        const Doubles up = widen(rooms.rise + s) * value, down = -widen(rooms.fall + s) * value;
-        const Doubles term = widen(rooms.side + s) * value;
+        const Doubles up = load(rooms.rise + s) * value, down = -load(rooms.fall + s) * value;
         gap += up > down ? up : down;
-        h += term;
-        h_squared += term * term;
         return value;
     });
-    Tally tally{found, {}};
-    for (Index lane = 0; lane < kWide; ++lane) {
-        tally.sums.gap += gap[lane];
-        tally.sums.h += h[lane];
-        tally.sums.h_squared += h_squared[lane];
-    }
-    return tally;
+    return {found, total(gap)};
 }
 
 Tally step_both(double* g, const float* k_i, double a, const float* k_j, double b,
@@ -396,6 +390,16 @@ Tally step_both(double* g, const float* k_i, double a, const float* k_j, double 
 
 Tally tally(const double* g, const Rooms& rooms, Index n) {
     return tally_of(g, rooms, n, [=](Index s) { return load(g + s); });
+}
+
+Moments moments(const double* g, const double* side, Index n) {
+    Doubles h{}, h_squared{};
+    for (Index s = 0; s < n; s += kWide) {
+        const Doubles term = load(side + s) * load(g + s);
+        h += term;
+        h_squared += term * term;
+    }
+    return {total(h), total(h_squared)};
 }
 
 // The place of the highest gain, the first where several tie, for gains of members s, s+1, ....
@@ -464,6 +468,7 @@ Table MW_CAT(MARGINWISE_ISA, _table)() {
             second_order,
             step_both,
             tally,
+            moments,
             best_gain,
             MW_STRING(MARGINWISE_ISA)};
 }

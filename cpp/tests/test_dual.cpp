@@ -6,8 +6,8 @@
 #include "toy_stream.hpp"
 
 using namespace marginwise;
-using toy::Pupil;
 using toy::Options;
+using toy::Pupil;
 
 namespace {
 

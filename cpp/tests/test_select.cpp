@@ -6,8 +6,8 @@
 
 using namespace marginwise;
 using toy::Essence;
-using toy::Pupil;
 using toy::Options;
+using toy::Pupil;
 
 namespace {
 

@@ -151,6 +151,7 @@ class Dual {
         RowCache::Row& held = share.rows.take(k, share.P.size);
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
         if (held.length == share.P.size || share.mirror(held, k)) return held.values;
+        if (problems() == 1 && 2 * held.length >= share.P.size) return complete_row(share, held, k);
         fetch(c, wanted_soon(share.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
         return share.rows.peek(k)->values;
     }
@@ -351,16 +352,25 @@ class Dual {
     void check(double tolerance, bool extremes = true);
 
   private:
-    // Calls use(l, r, K(places[r], l)) for all r and all open places l.
+    // Computes the columns that a row lacks; places are positions.
+    const float* complete_row(Share& share, RowCache::Row& held, Index k) {
+        const Index first = held.length / kLanes;
+        multiply(share, {k}, [&](Index l, Index, float value) { held.values[l] = value; }, first);
+        share.finish_row(held);
+        return held.values;
+    }
+
+    // Calls use(l, r, K(places[r], l)) for all r and all open places l of members from tile `first`
+    // on.
     template <class F>
-    void multiply(Share& share, const std::vector<Index>& places, F use) {
+    void multiply(Share& share, const std::vector<Index>& places, F use, Index first = 0) {
         const Index n = count(places);
         if (n == 0) return;
         std::vector<Index> at;
         for (const Index k : places) at.push_back(Index(share.member[usize(k)]));
         members.extract(at.data(), n, extracted_);
         collected_.resize(usize(n * kLanes));
-        for (Index t = 0; t < tiles_for(size()); ++t) {
+        for (Index t = first; t < tiles_for(size()); ++t) {
             kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
                           members.tile_after(t));
             for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
@@ -369,7 +379,7 @@ class Dual {
                 for (Index r = 0; r < n; ++r) use(l, r, collected_[usize(r * kLanes + lane)]);
             }
         }
-        stats.kernel_evaluations += n * size();
+        stats.kernel_evaluations += n * (size() - first * kLanes);
     }
 
     Scratch<T> scratch_;

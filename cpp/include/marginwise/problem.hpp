@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cfloat>
 
 #include "marginwise/dispatch.hpp"
 #include "marginwise/keep.hpp"
@@ -24,16 +23,14 @@ struct Problem {
     // INVARIANT  open[k]:  lo[k] and hi[k] are those of box[k] with side[k],
     //                      lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
     //                      down[k] == 0 iff alpha[k] > lo[k],
-    //                      rise[k] and fall[k] are hi[k] - alpha[k] and alpha[k] - lo[k], rounded,
-    //                      and 0 only where these are,
+    //                      rise[k] == hi[k] - alpha[k], fall[k] == alpha[k] - lo[k],
     //                      g[k] == y[k] - sum_l alpha[l] K(k, l)
     //            !open[k]: alpha[k] == lo[k] == hi[k] == side[k] == 0, up[k] and down[k] infinite
     //            extremes are those of g, where the algorithm needs them
     //            every open place with alpha == 0 is listed in idle
     // Arrays are padded to whole tiles with closed places.
-    Array<double> alpha, g, lo, hi, up, down, diagonal, side;
-    Array<float> rise, fall, pull;  // the rooms of a move; pull is side
-    Array<double> trail;            // what an algorithm that averages notes of alpha's past
+    Array<double> alpha, g, lo, hi, up, down, rise, fall, diagonal, side;
+    Array<double> trail;  // what an algorithm that averages notes of alpha's past
     std::vector<Box> box;
     std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
     std::vector<Index> idle;
@@ -96,9 +93,8 @@ struct Problem {
     void refresh(Index k_) {
         const std::size_t k = usize(k_);
         const bool is_open = open[k] != 0;
-        rise[k] = room(hi[k] - alpha[k]);
-        fall[k] = room(alpha[k] - lo[k]);
-        pull[k] = static_cast<float>(side[k]);
+        rise[k] = hi[k] - alpha[k];
+        fall[k] = alpha[k] - lo[k];
         up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
@@ -112,7 +108,7 @@ struct Problem {
         return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
     }
 
-    simd::Rooms rooms() const { return {rise.data(), fall.data(), pull.data()}; }
+    simd::Rooms rooms() const { return {rise.data(), fall.data()}; }
     simd::Boxes boxes() const { return {alpha.data(), lo.data(), hi.data(), diagonal.data()}; }
 
     // Places with alpha = 0.
@@ -141,15 +137,10 @@ struct Problem {
     }
 
   private:
-    static float room(double wide) {
-        return wide > 0 ? std::max(static_cast<float>(wide), FLT_MIN) : 0.0f;
-    }
-
     void grow() {
         const std::size_t n = usize(padded(size + size / 4 + kLanes));
-        for (Array<double>* array : {&alpha, &g, &lo, &hi, &diagonal, &side, &trail})
+        for (Array<double>* array : {&alpha, &g, &lo, &hi, &rise, &fall, &diagonal, &side, &trail})
             array->resize(n, 0.0);
-        for (Array<float>* array : {&rise, &fall, &pull}) array->resize(n, 0.0f);
         box.resize(n, Box::usual);
         up.resize(n, -simd::Extremes::kInfinite);
         down.resize(n, simd::Extremes::kInfinite);

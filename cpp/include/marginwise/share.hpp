@@ -15,7 +15,8 @@ struct Share {
     std::vector<std::int32_t> member;  // of each place; any where it is closed
     std::vector<Index> place;          // of each member, kNone where it has none
     Array<double> weight;
-    Index tended = 0;  // places at the last tend_rows()
+    Index tended = 0;            // places at the last tend_rows()
+    bool keeps_bounded = false;  // rows of bounded members stay while there is room
 
     explicit Share(Index cache_bytes) : rows(cache_bytes) {}
 
@@ -71,8 +72,8 @@ struct Share {
     }
 
     // Between blocks: rows that were complete after the block before are completed, a few at a time
-    // from the rows of the places since; then rows of bounded members, which are seldom asked for
-    // again, give up their memory.
+    // from the rows of the places since; then rows of bounded members, which a learner of pairs
+    // seldom asks for again, give up their memory.
     void tend_rows() {
         constexpr Index kGroup = 16;  // one cache line of each new row
         const Index n = P.size;
@@ -87,7 +88,7 @@ struct Share {
             tend_group(k, std::min(k + kGroup, tended), fresh);
         for (Index k = tended; at_hand && k < n; ++k)
             if (fresh[usize(k - tended)]) mirror(*rows.peek(k), k);
-        for (Index k = 0; k < n; ++k)
+        for (Index k = 0; k < n && !keeps_bounded; ++k)
             if (P.bounded(k)) rows.drop(k);
         tended = n;
     }

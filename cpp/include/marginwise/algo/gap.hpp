@@ -3,10 +3,10 @@
 //   paper       here                             paper       here
 //   S           open places of a problem         A, B        lo, hi
 //   alpha, g    Problem::alpha, Problem::g       beta        Box::shifted where it is C
-//   G, G-hat    Sums::gap, target()              m, s        max_idle, ramp
+//   G, G-hat    Standing::gap, target()          m, s        max_idle, ramp
 //
-// Gap and target are sums over the members. They come with every pass that updates the gradient,
-// and a new member adds its own terms: there is no other pass.
+// The gap comes with every pass that updates the gradient, the moments of the target with one pass
+// after an example that took steps; a new member adds its own terms to both.
 //
 // DEPARTS: REPROCESS moves both members of the most violating pair, to the best point of their two
 //          boxes, where the paper moves the worse of the two: twenty times fewer steps on Adult.
@@ -42,44 +42,47 @@ class Gap : public Learner<T> {
     Gap(Dual<T> dual, LearnerSettings common, GapSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          standing_(usize(D.problems())) {}
+          standing_(usize(D.problems())) {
+        for (Share& share : D.shares) share.keeps_bounded = true;
+    }
 
     using Learner<T>::D;
 
     std::vector<double> notes(Index c) const override {
         const Standing& now = standing_[usize(c)];
-        return {double(now.since_clean),
-                double(now.met[0]),
-                double(now.met[1]),
-                now.sums.gap,
-                now.sums.h,
-                now.sums.h_squared};
+        return {double(now.since_clean), double(now.met[0]),   double(now.met[1]), now.gap,
+                now.moments.h,           now.moments.h_squared};
     }
     void set_notes(Index c, const double* notes) override {
         standing_[usize(c)] = {
-            Index(notes[0]), {Index(notes[1]), Index(notes[2])}, {notes[3], notes[4], notes[5]}};
+            Index(notes[0]), {Index(notes[1]), Index(notes[2])}, notes[3], {notes[4], notes[5]}};
     }
 
   protected:
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
-    double gap(Index c) const override { return standing_[usize(c)].sums.gap; }
+    double gap(Index c) const override { return standing_[usize(c)].gap; }
 
   private:
     // Where a problem is.
     struct Standing {
         Index since_clean = 0;  // examples
         Index met[2] = {0, 0};  // negative and positive examples, up to kSeeds
-        simd::Sums sums;
+        double gap = 0;
+        simd::Moments moments;
     };
 
     double target(Index c) const;
-    void process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
+    bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
                  Box box);
     bool reprocess(Index c);
     void clean(Index c);
     void take(Index c, const simd::Tally& tally) {
         D.problem(c).extremes = tally.extremes;
-        standing_[usize(c)].sums = tally.sums;
+        standing_[usize(c)].gap = tally.gap;
+    }
+    void find_moments(Index c) {
+        const Problem& P = D.problem(c);
+        standing_[usize(c)].moments = table().moments(P.g.data(), P.side.data(), padded(P.size));
     }
 
     GapSettings settings_;
@@ -99,10 +102,10 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
     const bool outlier = loss == Loss::ramp && z < settings_.ramp;
     if (!ignored) {
         const double threshold = std::max(example.cost, target(c));
-        if (!this->holds(c, s))
-            process(c, example, block, r, s, f, outlier ? Box::shifted : Box::usual);
-        while (now.sums.gap > threshold && reprocess(c)) {
-        }
+        const Box box = outlier ? Box::shifted : Box::usual;
+        bool moved = !this->holds(c, s) && process(c, example, block, r, s, f, box);
+        while (now.gap > threshold && reprocess(c)) moved = true;
+        if (moved) find_moments(c);
     }
     ++now.since_clean;
     if (settings_.clean_every > 0 && now.since_clean >= settings_.clean_every) clean(c);
@@ -111,29 +114,30 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
 // The gap target, the standard deviation of the primal [eq. 8].
 template <class T>
 double Gap<T>::target(Index c) const {
-    const simd::Sums& sums = standing_[usize(c)].sums;
+    const simd::Moments& sums = standing_[usize(c)].moments;
     const double l = static_cast<double>(D.shares[usize(c)].P.members());
     return l > 0 ? std::sqrt(std::max(0.0, sums.h_squared - sums.h * sums.h / l)) : 0.0;
 }
 
-// LASVM-G PROCESS(i).
+// LASVM-G PROCESS(i). Tells whether alpha changed.
 template <class T>
-void Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
+bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
                      Box box) {
     const double g = D.sign(c, example.label) - f;  // 1
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g, box);
     Problem& P = D.problem(c);
     const double h = P.side[usize(k)] * g;
-    simd::Sums& sums = standing_[usize(c)].sums;
-    sums.gap += std::max(P.lo[usize(k)] * g, P.hi[usize(k)] * g);
-    sums.h += h;
-    sums.h_squared += h * h;
+    Standing& now = standing_[usize(c)];
+    now.gap += std::max(P.lo[usize(k)] * g, P.hi[usize(k)] * g);
+    now.moments.h += h;
+    now.moments.h_squared += h * h;
     const double step = move_alone(P, k);  // 2
-    if (step == 0.0) return;
+    if (step == 0.0) return false;
     const float* row = D.row(c, k);
     take(c, table().step_both(P.g.data(), row, step, row, 0.0, P.rooms(), padded(P.size)));  // 3
     D.weigh(c, k);
+    return true;
 }
 
 // LASVM-G REPROCESS(). Tells whether alpha changed.
@@ -164,6 +168,7 @@ void Gap<T>::clean(Index c) {
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
     if (D.problems() > 1) D.shares[usize(c)].compact();  // sums must not depend on closed places
     take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
+    find_moments(c);
 }
 
 }  // namespace marginwise

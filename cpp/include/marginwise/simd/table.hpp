@@ -29,20 +29,20 @@ struct Best {
     double gain = 0.0;
 };
 
-// Sums over the members that a gap-driven learner goes by, with h = C y g [ertekin2011, eq. 8, 9].
-struct Sums {
-    double gap = 0.0;  // of max(lo g, hi g) - alpha g
-    double h = 0.0, h_squared = 0.0;
+// How far each alpha may rise and fall.
+struct Rooms {
+    const double *rise, *fall;
 };
 
+// Extremes of g, and the sum of max(rise g, -fall g), which is the gap [ertekin2011, eq. 9].
 struct Tally {
     Extremes extremes;
-    Sums sums;
+    double gap = 0.0;
 };
 
-// How far each alpha may rise and fall, 0 exactly where it may not, and C y.
-struct Rooms {
-    const float *rise, *fall, *side;
+// Sums of h = C y g and of h^2 over the members [ertekin2011, eq. 8].
+struct Moments {
+    double h = 0.0, h_squared = 0.0;
 };
 
 // Where each alpha is in its box, and K(s, s).
@@ -97,10 +97,11 @@ struct Table {
     // argmax over alpha_s > lo_s, g_s < g_i of (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) [fan2005].
     Best (*second_order)(const double* g, const float* k_i, const double* diagonal,
                          const double* down, double g_i, double k_ii, Index n);
-    // g -= a k_i + b k_j, with the extremes and sums of the new g, in one pass.
+    // g -= a k_i + b k_j, with extremes and gap of the new g, in one pass.
     Tally (*step_both)(double* g, const float* k_i, double a, const float* k_j, double b,
                        const Rooms& rooms, Index n);
     Tally (*tally)(const double* g, const Rooms& rooms, Index n);
+    Moments (*moments)(const double* g, const double* side, Index n);
     // argmax over |g_s| > tolerance of the gain in the dual of moving alpha_s alone, in its box.
     Best (*best_gain)(const double* g, const Boxes& boxes, double tolerance, Index n);
     const char* name;
