@@ -326,6 +326,75 @@ TEST(a_step_is_an_update_and_a_search) {
             }
 }
 
+TEST(a_step_of_both_is_an_update_a_search_and_the_gap) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes) {
+            Members m(n, static_cast<std::uint64_t>(n) + 5, false);
+            toy::Random random(static_cast<std::uint64_t>(n));
+            Array<double> rise(m.g.size(), 0.0), fall(m.g.size(), 0.0);
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                if (m.up[s] == 0) rise[s] = 0.1 + random.uniform();
+                if (m.down[s] == 0) fall[s] = 0.1 + random.uniform();
+            }
+            const Array<double> before = m.g;
+            const simd::Tally found = table.step_both(m.g.data(), m.k_i.data(), 0.4, m.k_j.data(),
+                                                      -0.7, {rise.data(), fall.data()}, count(m.g));
+            double worst = 0, gap = 0;
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                const double expected = before[s] - 0.4 * static_cast<double>(m.k_i[s]) +
+                                        0.7 * static_cast<double>(m.k_j[s]);
+                worst = std::max(worst, std::abs(m.g[s] - expected));
+                gap += std::max(rise[s] * m.g[s], -fall[s] * m.g[s]);
+            }
+            CHECK_SAY(worst <= 1e-15 * 8, toy::at("the update is off:", n) + table.name);
+            CHECK_SAY(same(found.extremes, extremes_by_hand(m)), toy::at(table.name, n));
+            CHECK(std::abs(found.gap - gap) <= 1e-12 * (1 + gap));
+            const simd::Tally again =
+                table.tally(m.g.data(), {rise.data(), fall.data()}, count(m.g));
+            CHECK(same(again.extremes, found.extremes) && again.gap == found.gap);
+        }
+}
+
+TEST(moments_are_sums_of_products_and_their_squares) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes) {
+            const Members m(n, 13, false);
+            double h = 0, h_squared = 0;
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                h += m.diagonal[s] * m.g[s];
+                h_squared += m.diagonal[s] * m.g[s] * m.diagonal[s] * m.g[s];
+            }
+            const simd::Moments found = table.moments(m.g.data(), m.diagonal.data(), count(m.g));
+            CHECK(std::abs(found.h - h) <= 1e-12 * (1 + h_squared));
+            CHECK(std::abs(found.h_squared - h_squared) <= 1e-12 * (1 + h_squared));
+        }
+}
+
+TEST(the_best_single_move_gains_most_within_its_box) {
+    for (const Table& table : tables())
+        for (const Index n : kSizes) {
+            const Members m(n, static_cast<std::uint64_t>(n) + 9, false);
+            Array<double> alpha(m.g.size(), 0.0), lo = alpha, hi = alpha;
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                if (m.up[s] == 0) hi[s] = 0.3;
+                if (m.down[s] == 0) lo[s] = -0.2;
+            }
+            Best best;
+            for (std::size_t s = 0; s < m.g.size(); ++s) {
+                if (std::abs(m.g[s]) <= 0.05) continue;
+                const double k = std::max(m.diagonal[s], 1e-12);
+                const double move = std::clamp(m.g[s] / k, lo[s], hi[s]);
+                const double gain = move * (m.g[s] - move * k / 2);
+                if (gain > best.gain) best = {static_cast<Index>(s), gain};
+            }
+            const Best found =
+                table.best_gain(m.g.data(), {alpha.data(), lo.data(), hi.data(), m.diagonal.data()},
+                                0.05, count(m.g));
+            CHECK_SAY(found.s == best.s, toy::at(table.name, n));
+            CHECK(std::abs(found.gain - best.gain) <= 1e-12);
+        }
+}
+
 TEST(second_order_choice_takes_the_largest_gain) {
     for (const Table& table : tables())
         for (const Index n : kSizes)

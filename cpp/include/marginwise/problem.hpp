@@ -111,6 +111,15 @@ struct Problem {
     simd::Rooms rooms() const { return {rise.data(), fall.data()}; }
     simd::Boxes boxes() const { return {alpha.data(), lo.data(), hi.data(), diagonal.data()}; }
 
+    // The n-th open place, or kNone.
+    Index nth_open(Index n) const {
+        if (n >= members()) return kNone;
+        if (closed == 0) return n;
+        Index k = 0;
+        while (n >= 0) n -= open[usize(k++)];
+        return k - 1;
+    }
+
     // Places with alpha = 0.
     std::vector<Index> idle_places() {
         Index kept = 0;

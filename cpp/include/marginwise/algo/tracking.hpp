@@ -91,13 +91,14 @@ void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Ind
     Round& round = rounds_[usize(c)];
     Problem& P = D.problem(c);
     std::fill(P.trail.begin(), P.trail.end(), 0.0);  // alpha-bar is of one round alone
-    if (!this->holds(c, s)) {
-        const double g = D.sign(c, example.label) - this->raw_expansion(c, block.row(r));
-        this->insert(c, example, block, r, s, g);
-        ++round.known;
-    }
-    if (settings_.process) process(c, D.shares[usize(c)].place[usize(s)]);    // 4
-    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);  // 5
+    const bool known = this->holds(c, s);
+    const double y = D.sign(c, example.label);
+    const double g = known ? 0.0 : y - this->raw_expansion(c, block.row(r));
+    const bool stays = !settings_.support_only || y * g > 0;  // alpha will not be 0
+    if (!known && stays) this->insert(c, example, block, r, s, g);
+    if (!known) ++round.known;
+    if (settings_.process && (known || stays)) process(c, D.shares[usize(c)].place[usize(s)]);  // 4
+    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);                    // 5
     if (settings_.support_only) forget_idle(c);
     ++round.number;  // 11
 }
@@ -115,9 +116,10 @@ template <class T>
 void Tracking<T>::reprocess(Index c, Index step) {
     const Round& round = rounds_[usize(c)];
     Problem& P = D.problem(c);
-    const Index i = pick_below(round.known, settings_.seed, std::uint64_t(round.number),
-                               std::uint64_t(step));  // 6
-    if (i >= P.size || !P.open[usize(i)]) return;     // known, but no longer held
+    const Index drawn =
+        pick_below(round.known, settings_.seed, std::uint64_t(round.number), std::uint64_t(step));
+    const Index i = P.nth_open(drawn);  // 6
+    if (i == kNone) return;             // one that is no longer held
     if (settings_.support_only && P.alpha[usize(i)] == 0.0) return;
     const double change = ascend(D, c, i);  // 7
     if (change == 0.0) return;

@@ -1,0 +1,228 @@
+// The algorithms that move one coordinate at a time, on toy streams: whole after every example, one
+// model however the stream is cut, and the same after it was saved.
+
+#include "check.hpp"
+#include "marginwise/algo/exact_ramp.hpp"
+#include "marginwise/algo/gap.hpp"
+#include "marginwise/algo/perceptron.hpp"
+#include "marginwise/algo/tracking.hpp"
+#include "toy_stream.hpp"
+
+using namespace marginwise;
+using toy::Essence;
+using toy::Options;
+using toy::Stream;
+
+namespace {
+
+using Make = std::function<std::unique_ptr<Learner<float>>(Dual<float>, LearnerSettings)>;
+
+struct Variant {
+    const char* name;
+    Make make;
+};
+
+template <class Algorithm, class Settings>
+Variant variant(const char* name, Settings settings) {
+    return {name, [settings](Dual<float> dual, LearnerSettings common) {
+                return std::make_unique<Algorithm>(std::move(dual), std::move(common), settings);
+            }};
+}
+
+std::vector<Variant> variants() {
+    GapSettings hinge;
+    hinge.clean_every = 17;
+    hinge.max_idle = 5;
+    GapSettings ramp = hinge, filter = hinge, full = hinge;
+    ramp.loss = Loss::ramp;
+    ramp.ramp = 0.0;  // many outliers
+    filter.loss = Loss::filter;
+    full.clean_every = 0;
+    TrackingSettings algorithm_2, algorithm_1, support;
+    algorithm_1.process = false;
+    support.support_only = true;
+    return {variant<Gap<float>>("gap, hinge", hinge),
+            variant<Gap<float>>("gap, ramp", ramp),
+            variant<Gap<float>>("gap, filter", filter),
+            variant<Gap<float>>("gap, full", full),
+            variant<Tracking<float>>("tracking, algorithm 1", algorithm_1),
+            variant<Tracking<float>>("tracking, algorithm 2", algorithm_2),
+            variant<Tracking<float>>("tracking, support", support),
+            variant<ExactRamp<float>>("exact ramp", ExactRampSettings{}),
+            variant<ExactRamp<float>>("exact ramp, few idle", ExactRampSettings{1e-3, 7}),
+            variant<Perceptron<float>>("perceptron", PerceptronSettings{}),
+            variant<Perceptron<float>>("averaged", PerceptronSettings{0.0, 0, true, false}),
+            variant<Perceptron<float>>("budget", PerceptronSettings{0.1, 9, false, false}),
+            variant<Perceptron<float>>("aggressive", PerceptronSettings{1.0, 0, false, true})};
+}
+
+std::vector<Options> many_options() {
+    std::vector<Options> all(4);
+    all[1].classes = 3;
+    all[2].sparse = all[2].csr = true;
+    all[2].classes = 3;
+    all[3].kernel.kind = KernelKind::linear;
+    all[3].C = 0.05;
+    return all;
+}
+
+struct Class {
+    Options options;
+    Stream stream;
+    std::unique_ptr<Learner<float>> learner;
+
+    Class(Index n, const Options& options_, const Variant& variant)
+        : options(options_), stream(n, options_), learner(fresh(variant, 1)) {}
+
+    std::unique_ptr<Learner<float>> fresh(const Variant& variant, Index threads) const {
+        return variant.make(
+            Dual<float>(Members<float>(3, options.sparse), KernelBlocks<float>(options.kernel),
+                        options.classes == 2 ? 1 : options.classes, options.cache_bytes, false),
+            LearnerSettings{{}, 1e300, threads, true});
+    }
+    void learn(Learner<float>& who, Index begin, Index end) const {
+        const std::vector<std::int64_t> order = toy::ascending(end);
+        CHECK(who.learn(stream.batch(options.csr), order.data() + begin, end - begin, 1e9) ==
+              end - begin);
+    }
+};
+
+template <class Body>
+void for_all(Index n, Body body) {
+    for (const Variant& variant : variants())
+        for (const Options& options : many_options()) {
+            Class c(n, options, variant);
+            body(c, variant);
+        }
+}
+
+bool same_output(const Learner<float>& a, const Learner<float>& b) {
+    for (Index c = 0; c < a.D.problems(); ++c)
+        if (a.output(c) != b.output(c) || a.notes(c) != b.notes(c)) return false;
+    return Essence<float>(a.D) == Essence<float>(b.D);
+}
+
+TEST(whole_after_every_example) {
+    for_all(90, [](Class& c, const Variant&) {
+        for (Index r = 0; r < 90; ++r) {
+            c.learn(*c.learner, r, r + 1);
+            c.learner->check(1e-5);
+            for (const Share& share : c.learner->D.shares) CHECK(share.P.bias() == 0.0);
+        }
+    });
+}
+
+TEST(one_model_however_the_stream_is_cut_and_for_any_threads) {
+    constexpr Index n = 300;
+    for_all(n, [&](Class& c, const Variant& variant) {
+        c.learn(*c.learner, 0, n);
+        const auto other = c.fresh(variant, 2);
+        for (Index begin = 0, step = 1; begin < n; begin += step, step = 2 * step + 1)
+            c.learn(*other, begin, std::min(begin + step, n));
+        CHECK_SAY(same_output(*c.learner, *other), variant.name);
+    });
+}
+
+TEST(a_learner_goes_on_from_its_state) {
+    constexpr Index n = 260, stop = 131;
+    for_all(n, [&](Class& c, const Variant& variant) {
+        Learner<float>& first = *c.learner;
+        c.learn(first, 0, stop);
+        const Dual<float>& D = first.D;
+        const std::size_t members = usize(D.size()), problems = D.shares.size();
+        std::vector<Example> examples;
+        std::vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0),
+            g = alpha, trail = alpha;
+        std::vector<std::int64_t> rank(problems * members, -1);
+        std::vector<std::uint8_t> box(problems * members, 0);
+        Rows<float> row;
+        for (std::size_t s = 0; s < members; ++s) {
+            D.members.extract(Index(s), row);
+            for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
+                features[s * 3 + row.index[usize(p)]] = double(row.value[usize(p)]);
+            examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
+            for (std::size_t p = 0; p < problems; ++p) {
+                const Index k = D.shares[p].place[s];
+                if (k == kNone) continue;
+                const Problem& P = D.shares[p].P;
+                alpha[p * members + s] = P.alpha[usize(k)];
+                g[p * members + s] = P.g[usize(k)];
+                trail[p * members + s] = P.trail[usize(k)];
+                box[p * members + s] = static_cast<std::uint8_t>(P.box[usize(k)]);
+                rank[p * members + s] = k;
+            }
+        }
+        const auto second = c.fresh(variant, 1);
+        second->D.restore(DenseView<double>{features.data(), Index(members), 3}, examples.data(),
+                          {rank.data(), alpha.data(), g.data(), box.data(), trail.data()});
+        for (Index p = 0; p < D.problems(); ++p) second->set_notes(p, first.notes(p).data());
+        CHECK_SAY(same_output(first, *second), variant.name);
+        second->check(1e-5);
+        c.learn(first, stop, n);
+        c.learn(*second, stop, n);
+        CHECK_SAY(same_output(first, *second), variant.name);
+    });
+}
+
+TEST(every_example_is_recorded) {
+    for_all(50, [](Class& c, const Variant&) {
+        c.learn(*c.learner, 0, 50);
+        const std::vector<Record> records = c.learner->take_records();
+        CHECK(count(records) == 50 * c.learner->D.problems());
+        CHECK(records.back().members == c.learner->D.shares.back().P.members());
+        CHECK(records.back().kernel_evaluations == c.learner->D.stats.kernel_evaluations);
+        CHECK(c.learner->take_records().empty());
+    });
+}
+
+TEST(the_gap_that_is_kept_is_the_gap) {
+    for (const Variant& variant : variants()) {
+        if (std::string(variant.name).rfind("gap", 0) != 0) continue;
+        Class c(200, Options{}, variant);
+        for (Index r = 0; r < 200; ++r) {
+            c.learn(*c.learner, r, r + 1);
+            const double kept = c.learner->take_records().back().gap;
+            const double now = gap_of(c.learner->D.problem(0));
+            CHECK_SAY(std::abs(kept - now) <= 1e-9 * (1 + now), toy::at(variant.name, r));
+        }
+    }
+}
+
+TEST(two_coordinates_move_to_the_best_point_of_their_boxes) {
+    toy::Random random(3);
+    for (Index trial = 0; trial < 2000; ++trial) {
+        Problem P;
+        for (Index k = 0; k < 2; ++k) {
+            const double side = random.around_zero();
+            const double alpha =
+                side * (trial % 3 == 0 ? double(random.below(2)) : random.uniform());
+            P.add(alpha, 2 * random.around_zero(), side == 0 ? 0.5 : side, 1.0 + random.uniform());
+        }
+        const float k_01 = static_cast<float>(0.99 * random.around_zero());
+        const float row[2] = {static_cast<float>(P.diagonal[0]), k_01};
+        const double g[2] = {P.g[0], P.g[1]}, start[2] = {P.alpha[0], P.alpha[1]};
+        const auto gain = [&](double u, double v) {
+            return g[0] * u + g[1] * v -
+                   (P.diagonal[0] * u * u + 2 * double(k_01) * u * v + P.diagonal[1] * v * v) / 2;
+        };
+        const auto [a, b] = move_both(P, {0, row}, 1);
+        CHECK(P.lo[0] <= P.alpha[0] && P.alpha[0] <= P.hi[0]);
+        CHECK(P.lo[1] <= P.alpha[1] && P.alpha[1] <= P.hi[1]);
+        double best = 0;
+        for (int i = 0; i <= 40; ++i)
+            for (int j = 0; j <= 40; ++j)
+                best = std::max(best, gain(P.lo[0] + (P.hi[0] - P.lo[0]) * i / 40 - start[0],
+                                           P.lo[1] + (P.hi[1] - P.lo[1]) * j / 40 - start[1]));
+        CHECK_SAY(gain(a, b) >= best - 1e-12, toy::at("a better point exists, trial", trial));
+    }
+}
+
+TEST(picks_are_spread_evenly) {
+    std::vector<Index> hits(10, 0);
+    for (std::uint64_t round = 0; round < 2000; ++round)
+        for (std::uint64_t step = 0; step < 10; ++step)
+            ++hits[usize(pick_below(10, 42, round, step))];
+    for (const Index h : hits) CHECK(h > 1800 && h < 2200);
+}
+
+}  // namespace
