@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwise
-from marginwise import OnlineSVC
+from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
 
 CATALOGUE = [
     OnlineSVC(),
@@ -20,6 +20,19 @@ CATALOGUE = [
     OnlineSVC(selection="autoactive"),
     OnlineSVC(selection="gradient", pool_size=None),
     OnlineSVC(kernel="precomputed"),
+    GapSVC(),
+    GapSVC(loss="ramp", record=True, n_jobs=2),
+    GapSVC(loss="filter", selection="active"),
+    GapSVC(clean_every=None, kernel="tanimoto", epochs=2),
+    TrackingSVC(),
+    TrackingSVC(process=False, steps=20, record=True),
+    TrackingSVC(gradients="support", average=False),
+    ExactRampSVC(),
+    ExactRampSVC(max_idle=5, kernel="tanimoto"),
+    KernelPerceptron(epochs=5),
+    KernelPerceptron(average=True, epochs=5),
+    KernelPerceptron(budget=100, margin=0.5, epochs=5),
+    KernelPerceptron(update="pa", epochs=5),
 ]
 
 REPEATED = (

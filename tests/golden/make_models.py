@@ -6,10 +6,11 @@ keep the old: ``python tests/golden/make_models.py`` writes those of the format 
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from marginwise import OnlineSVC, save
+from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC, save
 from marginwise.model_io import FORMAT
 
 MODELS = Path(__file__).parent / "models"
@@ -30,7 +31,24 @@ def make_online() -> None:
     write("online", model, random.standard_normal((20, 3)).round(6))
 
 
-def write(name: str, model: OnlineSVC, rows: np.ndarray) -> None:
+def make_others() -> None:
+    """Two noisy classes, learned in part, so that a later version can go on."""
+    random = np.random.RandomState(1)
+    X = random.standard_normal((120, 2)).round(6)
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * random.standard_normal(120) > 0, 1, -1)
+    rows = random.standard_normal((20, 2)).round(6)
+    common = {"C": 5.0, "gamma": 1.0, "random_state": 3}
+    models = {
+        "gap": GapSVC(loss="ramp", clean_every=50, max_idle=5, record=True, **common),
+        "tracking": TrackingSVC(**common),
+        "exact_ramp": ExactRampSVC(max_idle=20, **common),
+        "perceptron": KernelPerceptron(average=True, **common),
+    }
+    for name, model in models.items():
+        write(name, model.partial_fit(X, y, classes=[-1, 1]), rows)
+
+
+def write(name: str, model: Any, rows: np.ndarray) -> None:
     """Write a model, and beside it rows with what it says of them."""
     path = MODELS / f"{name}-v{FORMAT}.mwz"
     save(model, path)
@@ -45,3 +63,4 @@ def write(name: str, model: OnlineSVC, rows: np.ndarray) -> None:
 if __name__ == "__main__":
     MODELS.mkdir(exist_ok=True)
     make_online()
+    make_others()
