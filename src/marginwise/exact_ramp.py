@@ -28,7 +28,9 @@ class ExactRampSVC(BiasFreeClassifier):
     C
         Penalty of the ramp loss. Larger fits the training rows more closely.
     kernel
-        As in `OnlineSVC`.
+        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
+        kernel values), or a function that is given two blocks of rows and returns the matrix of
+        kernel values between them. K(x, x) must be above 0 for every row.
     gamma
         Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
         1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
@@ -42,7 +44,7 @@ class ExactRampSVC(BiasFreeClassifier):
         How many rows that are no support vectors are kept, the nearest to the boundary; None keeps
         all. A few hundred make a long stream much faster and change little.
     epochs
-        Passes of `fit` over the rows.
+        Passes of `fit` over the rows. A second one matters only to rows that `max_idle` let go.
     center
         Whether dense features are measured from their mean, which stands in for the missing bias
         where the kernel is a function of x.y.
@@ -79,7 +81,10 @@ class ExactRampSVC(BiasFreeClassifier):
     ...     if model.wants(X[k : k + 1])[0]:
     ...         model = model.partial_fit(X[k : k + 1], y[k : k + 1])
     ...         asked += 1
-    >>> asked
+    >>> asked < 350 / 2
+    True
+    >>> model.score(X[400:], y[400:])
+    0.96
     """
 
     _algorithm = "exact_ramp"

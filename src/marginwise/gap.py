@@ -9,7 +9,7 @@ import numpy as np
 
 from marginwise._base import SELECTION_RULES
 from marginwise._bias_free import BiasFreeClassifier
-from marginwise._params import Rule, below, either, integer, none, one_of, positive
+from marginwise._params import Rule, below, boolean, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")
 
@@ -28,7 +28,9 @@ class GapSVC(BiasFreeClassifier):
     C
         Penalty of the loss. Larger fits the training rows more closely.
     kernel
-        As in `OnlineSVC`.
+        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
+        kernel values), or a function that is given two blocks of rows and returns the matrix of
+        kernel values between them. K(x, x) must be above 0 for every row.
     gamma
         Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
         1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
@@ -84,18 +86,22 @@ class GapSVC(BiasFreeClassifier):
     >>> import numpy as np
     >>> from sklearn.datasets import make_moons
     >>> from marginwise import GapSVC
-    >>> X, y = make_moons(700, noise=0.2, random_state=0)
-    >>> wrong = np.random.RandomState(0).rand(600) < 0.2
-    >>> noisy = np.where(wrong, 1 - y[:600], y[:600])
-    >>> for loss in ("hinge", "ramp"):
-    ...     model = GapSVC(loss=loss, C=10, gamma=1.0, random_state=0).fit(X[:600], noisy)
-    ...     print(loss, model.score(X[600:], y[600:]), model.n_support_.sum())
+    >>> X, y = make_moons(3000, noise=0.2, random_state=0)
+    >>> wrong = np.random.RandomState(0).rand(2000) < 0.2
+    >>> noisy = np.where(wrong, 1 - y[:2000], y[:2000])
+    >>> hinge = GapSVC(gamma=1.0, random_state=0).fit(X[:2000], noisy)
+    >>> ramp = GapSVC(gamma=1.0, loss="ramp", random_state=0).fit(X[:2000], noisy)
+    >>> len(ramp.support_) < len(hinge.support_) / 2
+    True
+    >>> print(f"{ramp.score(X[2000:], y[2000:]):.2f}")
+    0.96
     """
 
     _algorithm = "gap"
     _rules: ClassVar[dict[str, Rule]] = {
         **BiasFreeClassifier._rules,
         **SELECTION_RULES,
+        "record": boolean(),
         "tol": positive(),
         "loss": one_of(*LOSSES),
         "ramp": below(1),

@@ -14,16 +14,19 @@ from marginwise._params import Rule, boolean, either, integer, non_negative, non
 class KernelPerceptron(BiasFreeClassifier):
     """Kernel perceptron: plain, averaged, on a budget, or passive-aggressive [bordes2005].
 
-    A row that is classified wrong becomes a support vector, and that is all: no row is ever looked
-    at again. It is the cheapest of the kernel machines here, and the least accurate on noisy data.
-    It has no bias.
+    A row that is classified wrong becomes a support vector, and that is all: no other coefficient
+    changes. It is the simplest of the kernel machines here. Wrong labels ruin the plain one, and
+    the one on a budget; with ``average=True`` it stands them well. It has no bias.
 
     Parameters
     ----------
     C
-        What the coefficient of a row grows by; its largest growth where ``update="pa"``.
+        What the coefficient of a row grows by; its largest growth where ``update="pa"``. With
+        "perceptron" and no margin it scales f(x) and changes no prediction.
     kernel
-        As in `OnlineSVC`.
+        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
+        kernel values), or a function that is given two blocks of rows and returns the matrix of
+        kernel values between them. K(x, x) must be above 0 for every row.
     gamma
         Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
         1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
@@ -32,8 +35,9 @@ class KernelPerceptron(BiasFreeClassifier):
     coef0
         Constant of the "poly" and "sigmoid" kernels.
     budget
-        Most support vectors of a class; None for any number. Beyond it the one leaves that is
-        classified best without itself.
+        Most support vectors of a binary problem, of which there is one a class where there are
+        several; None for any number. Beyond it the one leaves that is classified best without
+        itself.
     margin
         Rows with y f(x) <= `margin` are learned. For "pa" it is the margin that a row is given, 0
         standing for 1.
@@ -74,6 +78,7 @@ class KernelPerceptron(BiasFreeClassifier):
     >>> X, y = make_moons(500, noise=0.1, random_state=0)
     >>> model = KernelPerceptron(gamma=1.0, average=True, random_state=0).fit(X[:400], y[:400])
     >>> model.score(X[400:], y[400:])
+    1.0
     """
 
     _algorithm = "perceptron"

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+import marginwise
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -62,6 +64,32 @@ def test_learning_curves_of_few_runs(tmp_path: Path) -> None:
     rows = re.findall(r"^ +(\d+|all) +[\d.]+", done.stdout, re.MULTILINE)
     assert rows == ["10", "15", "20", "30", "40", "all"] * 2
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_estimator_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "choosing.png"
+    done = run("examples/choosing.py", "--seeds", "1", "--rows", "150", "--picture", picture)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^(\w+)\S*.* +([\d.]+|any) +[\d.]+ +[\d.]+ +\d+$", done.stdout, re.M)
+    catalogue = {name for name in marginwise.__all__ if hasattr(getattr(marginwise, name), "fit")}
+    assert {name for name, _ in rows} == catalogue | {"SVC"}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_wrong_labels_swell_the_hinge_only() -> None:
+    done = run("examples/wrong_labels.py", "--rows", "600", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if re.match(r"(SVC|GapSVC|Exact)", line)]
+    sizes = {row[:16].strip(): [int(n) for n in re.findall(r"% +(\d+)", row)] for row in rows}
+    assert len(sizes) == 5
+    for name, (right, *_, wrong) in sizes.items():
+        hinge = name in ("SVC", "GapSVC, hinge")
+        assert (wrong > 0.6 * 600) == hinge, name  # with three tenths of the labels wrong
+        assert right < 0.35 * 600, name
+    suspects = re.search(r"Of these, (\d+)% are labelled wrong", done.stdout)
+    assert suspects is not None
+    assert int(suspects[1]) > 80
 
 
 SMS = "examples/label_sms.py"

@@ -13,15 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from marginwise import OnlineSVC
+from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
 from marginwise.active import STRATEGIES, ActiveLearner, StoppingRule
 from marginwise.active.stopping import RULES
 
 ROOT = Path(__file__).parents[2]
 ONLINE = ROOT / "docs" / "algorithms" / "online.md"
 ACTIVE = ROOT / "docs" / "active.md"
-LASVM = ROOT / "cpp" / "include" / "marginwise" / "algo" / "lasvm.hpp"
-SELECT = ROOT / "cpp" / "include" / "marginwise" / "select.hpp"
+CORE = ROOT / "cpp" / "include" / "marginwise"
+ESTIMATORS = {
+    "online": OnlineSVC,
+    "gap": GapSVC,
+    "tracking": TrackingSVC,
+    "exact_ramp": ExactRampSVC,
+    "perceptron": KernelPerceptron,
+}
+# The headers whose departures a page explains. Other pages have a header of their own name.
+EXPLAINS = {"online": [CORE / "algo" / "lasvm.hpp", CORE / "select.hpp"]}
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -46,6 +54,26 @@ def anchors(page: Path) -> set[str]:
     """Return what links to the headings of a page end in."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in headings}
+
+
+def algorithm_page(name: str) -> Path:
+    return ROOT / "docs" / "algorithms" / f"{name}.md"
+
+
+def headers(name: str) -> list[Path]:
+    return EXPLAINS.get(name, [CORE / "algo" / f"{name}.hpp"])
+
+
+def parameter_table(name: str) -> dict[str, object]:
+    """Return the defaults of the parameters that the page of an algorithm describes."""
+    text = section("Parameters", algorithm_page(name))
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (\S[^|]*) \|", text, re.M)
+    return {parameter: ast.literal_eval(default) for parameter, default, _ in rows}
+
+
+def defaults(estimator: type) -> dict[str, object]:
+    signature = inspect.signature(estimator).parameters.values()
+    return {parameter.name: parameter.default for parameter in signature}
 
 
 def section(title: str, page: Path = ONLINE) -> str:
@@ -129,10 +157,7 @@ def test_pictures_are_small() -> None:
 
 
 def test_every_parameter_is_described_with_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (\S[^|]*) \|", section("Parameters"), re.M)
-    described = {name: ast.literal_eval(default) for name, default, _ in rows}
-    signature = inspect.signature(OnlineSVC).parameters.values()
-    assert described == {parameter.name: parameter.default for parameter in signature}
+    assert parameter_table("online") == defaults(OnlineSVC)
 
 
 def test_every_statistic_is_described() -> None:
@@ -143,19 +168,66 @@ def test_every_statistic_is_described() -> None:
     assert set(names) == model.stats_.keys()
 
 
+# -- the pages of all algorithms -----------------------------------------------------------------
+
+
+def test_every_algorithm_has_a_page() -> None:
+    assert {path.stem for path in (ROOT / "docs" / "algorithms").iterdir()} == ESTIMATORS.keys()
+    explained = {path for name in ESTIMATORS for path in headers(name)}
+    assert {path for path in CORE.rglob("*.hpp") if "DEPARTS:" in path.read_text()} == explained
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_departure_is_explained(name: str) -> None:
+    departures = sum(path.read_text().count("DEPARTS:") for path in headers(name))
+    text = section("Where we depart from the paper", algorithm_page(name))
+    numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
+    assert numbers == [str(k + 1) for k in range(departures)]
+
+
 @pytest.mark.parametrize("step", ["process", "reprocess"])
-def test_steps_are_numbered_as_in_the_code(step: str) -> None:
-    body = re.search(rf"^bool Lasvm<T>::{step}\(.*?^\}}", LASVM.read_text(), re.M | re.S)
+@pytest.mark.parametrize("name", ["online", "gap"])
+def test_steps_are_numbered_as_in_the_code(name: str, step: str) -> None:
+    code = headers(name)[0].read_text()
+    body = re.search(rf"^(?:bool|void) \w+<T>::{step}\(.*?^\}}", code, re.M | re.S)
     assert body is not None
     numbers = re.findall(r"// (\d)\b", body[0])
-    (code,) = [c for _, c in BLOCK.findall(section("The steps")) if c.startswith(step.upper())]
-    assert re.findall(r"^(\d) ", code, re.MULTILINE) == numbers == list("12345")
+    assert len(numbers) >= 3
+    blocks = "\n".join(text for _, text in BLOCK.findall(algorithm_page(name).read_text("utf-8")))
+    steps = re.search(rf"^{step.upper()}\b.*?(?=^[A-Z]|\Z)", blocks, re.M | re.S)
+    assert steps is not None
+    assert re.findall(r"^(\d) ", steps[0], re.MULTILINE) == numbers
 
 
-def test_every_departure_is_explained() -> None:
-    departures = sum(path.read_text().count("DEPARTS:") for path in (LASVM, SELECT))
-    numbers = re.findall(r"^(\d+)\. ", section("Where we depart from the paper"), re.MULTILINE)
-    assert numbers == [str(k + 1) for k in range(departures)]
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_that_others_lack_are_described_with_their_defaults(name: str) -> None:
+    described, actual = parameter_table(name), defaults(ESTIMATORS[name])
+    assert described == {parameter: actual[parameter] for parameter in described}
+    assert actual.keys() - defaults(OnlineSVC).keys() <= described.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "online"])
+def test_pages_of_algorithms_tell_the_same_things(name: str) -> None:
+    titles = re.findall(r"^## (.+)$", prose(algorithm_page(name)), re.MULTILINE)
+    assert titles == [
+        "When to use it",
+        "What it does",
+        "Where we depart from the paper",
+        "Cost",
+        "What it gives up",
+        "No bias",
+        "Parameters",
+        "An example",
+        "References",
+    ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md", "docs/index.md"])
+def test_every_estimator_is_offered(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name, estimator in ESTIMATORS.items():
+        assert estimator.__name__ in text
+        assert f"algorithms/{name}.md" in text
 
 
 # -- the page of active learning -----------------------------------------------------------------

@@ -142,6 +142,104 @@ def test_tables_of_ertekin2007(tmp_path: Path) -> None:
     assert all(f"\nTable {k}." in f"\n{done.stdout}" for k in (1, 3, 4))
 
 
+def test_ramp_against_hinge(tmp_path: Path) -> None:
+    need("banana.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/wang2009.py", out, "--data", DATA, "--only", "banana", "gauss")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    assert found.keys() == {"banana", "gauss"}
+    for methods in found.values():
+        assert methods.keys() == {"LibSVM", "PA", "OnlineSVM^R", "OnlineASVM^R", "offline"}
+        assert all(m["accuracy"] > 65 for (m,) in methods.values())
+        ramp, asked, offline = (
+            methods[key][0] for key in ("OnlineSVM^R", "OnlineASVM^R", "offline")
+        )
+        assert ramp["inside"] == 1
+        assert asked["labels"] < ramp["labels"] == ramp["rows"]
+        # Both end in local optima, not necessarily in the same one.
+        assert ramp["objective"] == pytest.approx(offline["objective"], rel=0.1)
+    rows = figures(done.stdout)
+    hinge, ramp = (found["gauss"][key][0] for key in ("LibSVM", "OnlineSVM^R"))
+    sparser = hinge["support_vectors"] / ramp["support_vectors"]
+    assert rows["gauss: times sparser than LibSVM"][:2] == [f"{sparser:.1f} ×", "≥ 10.0 ×"]
+
+
+def test_tuning_prints_choices(tmp_path: Path) -> None:
+    done = run("reproduce/wang2009.py", tmp_path / "out.json", "--only", "gauss", "--tune")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for learner, line in zip(("hinge", "ramp", "pa"), lines, strict=True):
+        assert line.startswith(f"gauss: {learner}=Choice(C=")
+
+
+def test_tracking_on_adult(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    need("a9a.npz")
+    out, picture = tmp_path / "out.json", tmp_path / "tracking.png"
+    done = run("reproduce/usunier2010.py", out, "--data", DATA, "--plot", picture)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {name: runs[0] for one in measured(out).values() for name, runs in one.items()}
+    assert len(found) == 13
+    for run_of in found.values():
+        assert run_of["rows"] == 800
+        assert 0 < run_of["gap"] < run_of["bound"]
+    gaps = [found[f"algorithm {k}, K=20"]["gap"] for k in (2, 1)]
+    assert gaps == sorted(gaps)  # PROCESS helps
+    assert picture.stat().st_size > 10_000
+    rows = figures(done.stdout)
+    both = [found[f"algorithm {k}, K={steps}"]["gap"] for k, steps in ((2, 10), (1, 20))]
+    said = rows["adult: gap of algorithm 2, K=10 over that of algorithm 1, K=20"]
+    assert said[0] == f"{both[0] / both[1]:.2f}"
+
+
+def test_table_of_ertekin2011(tmp_path: Path) -> None:
+    need("banana.npz", "usps.npz")
+    out = tmp_path / "out.json"
+    sets = ("banana", "usps-0", "usps-0-noise")
+    done = run("reproduce/ertekin2011.py", out, "--data", DATA, "--only", *sets)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    assert found.keys() == set(sets)
+    for methods in found.values():
+        assert methods.keys() == {"FULL", "G", "NC", "I"}
+        assert all(m["accuracy"] > 85 for (m,) in methods.values())
+    noisy = {method: m["support_vectors"] for method, (m,) in found["usps-0-noise"].items()}
+    assert max(noisy["NC"], noisy["I"]) < noisy["G"]  # wrong labels become no support vectors
+    line = next(row for row in done.stdout.splitlines() if row.startswith("support vectors: NC"))
+    assert f"{noisy['NC']} (752)" in line
+    assert "of 75." in done.stdout  # figures that are judged
+
+
+def test_wrong_labels_of_ertekin2011(tmp_path: Path) -> None:
+    need("banana.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/ertekin2011.py", out, "--data", DATA, "--only", "banana-turned")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)["banana-turned"]
+    assert found.keys() == {"SVC", "ramp", "filter"}
+    picks = {key: max(m["grid"], key=lambda at: at["validated"]) for key, (m,) in found.items()}
+    assert all(pick["accuracy"] > 80 for pick in picks.values())
+    share = picks["ramp"]["support_vectors"] / picks["SVC"]["support_vectors"]
+    said = figures(done.stdout)["banana-turned: ramp: support vectors over SVC's"]
+    assert said[:2] == [f"{share:.2f}", "≤ 0.50"]
+
+
+def test_speed_of_ertekin2011(tmp_path: Path) -> None:
+    need("a9a.npz")
+    out = tmp_path / "out.json"
+    given = ("--data", DATA, "--only", "adult-svc")
+    done = run("reproduce/ertekin2011.py", out, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)
+    assert found.keys() == {"adult-svc", "adult-svc: SVC"}
+    (svc,), (ours,) = found["adult-svc: SVC"], found["adult-svc"]["NC"]
+    said = figures(done.stdout)["adult-svc: NC: error above SVC's, points"]
+    assert said[0] == f"{svc['accuracy'] - ours['accuracy']:+.3f}"
+    again = run("reproduce/ertekin2011.py", out, *given, "--resume")
+    assert again.stdout == done.stdout
+
+
 def test_missing_data_are_named(tmp_path: Path) -> None:
     done = run(SELECTION, tmp_path / "out.json", "--data", tmp_path, "--only", "adult")
     assert done.returncode == 1

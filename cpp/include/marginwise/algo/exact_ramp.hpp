@@ -9,8 +9,9 @@
 //
 // DEPARTS: an example that no step is due for is taken into V or left out at once; the rest of the
 //          iteration would change nothing.
-// DEPARTS: should V not settle after many rounds, smaller gains are asked for, so that each round
-//          lowers the objective as the procedure promises.
+// DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
+//          that each round lowers the objective as the procedure promises; should it not settle
+//          even so (with a kernel that is not positive), examples only leave V any more.
 #pragma once
 
 #include "marginwise/direction.hpp"
@@ -29,7 +30,7 @@ class ExactRamp : public Learner<T> {
   public:
     static constexpr double kRampEnds = 2.0;    // y g = 1 - y f there
     static constexpr double kLeastGain = 1e-5;  // of a step, in the dual
-    static constexpr Index kManyRounds = 16;
+    static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
     ExactRamp(Dual<T> dual, LearnerSettings common, ExactRampSettings settings)
         : Learner<T>(std::move(dual), std::move(common)), settings_(settings) {}
@@ -43,8 +44,8 @@ class ExactRamp : public Learner<T> {
 
   private:
     void settle_problem(Index c);
-    void solve(Index c, double least_gain);
-    bool update_active(Index c);
+    void solve(Index c, double tau, double least_gain);
+    bool update_active(Index c, bool may_join);
     void unlearn(Index c, Index k);
 
     ExactRampSettings settings_;
@@ -69,21 +70,20 @@ void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, In
 // Steps 9 to 27: solve over V and find V anew, until it stays.
 template <class T>
 void ExactRamp<T>::settle_problem(Index c) {
-    double least_gain = kLeastGain;
+    double tau = settings_.tau, least_gain = kLeastGain;
     for (Index round = 1;; ++round) {
-        solve(c, least_gain);
-        if (!update_active(c)) return;
-        if (round % kManyRounds == 0) least_gain /= 10;
+        solve(c, tau, least_gain);
+        if (!update_active(c, round < kMostRounds)) return;
+        if (round % kManyRounds == 0 && round < kMostRounds) tau /= 10, least_gain /= 10;
     }
 }
 
 // Steps 10 to 15: the violator of largest gain moves, while there is one.
 template <class T>
-void ExactRamp<T>::solve(Index c, double least_gain) {
+void ExactRamp<T>::solve(Index c, double tau, double least_gain) {
     const Problem& P = D.problem(c);
     while (true) {
-        const simd::Best best =
-            table().best_gain(P.g.data(), P.boxes(), settings_.tau, padded(P.size));
+        const simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
         if (best.s == kNone || best.gain <= least_gain) return;
         if (ascend(D, c, best.s) == 0.0) return;
         ++D.stats.reprocess;
@@ -92,13 +92,14 @@ void ExactRamp<T>::solve(Index c, double least_gain) {
 
 // Steps 16 to 26. Tells whether V changed.
 template <class T>
-bool ExactRamp<T>::update_active(Index c) {
+bool ExactRamp<T>::update_active(Index c, bool may_join) {
     Problem& P = D.problem(c);
     std::vector<Index> leaving;
     bool changed = false;
     for (Index k = 0; k < P.size; ++k) {
         const bool active = P.box[usize(k)] == Box::usual;
         if (!P.open[usize(k)] || active == (P.y(k) * P.g[usize(k)] <= kRampEnds)) continue;
+        if (!active && !may_join) continue;
         changed = true;
         if (active)
             leaving.push_back(k);
