@@ -32,6 +32,12 @@ def online(params: dict[str, Any], threads: int, seed: int) -> Any:
     return OnlineSVC(**{"cache_size": CACHE, **params}, n_jobs=threads, random_state=seed)
 
 
+def gap(params: dict[str, Any], threads: int, seed: int) -> Any:
+    from marginwise import GapSVC
+
+    return GapSVC(**{"cache_size": CACHE, **params}, n_jobs=threads, random_state=seed)
+
+
 def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
     """SVC has no threads and no use for the seed."""
     from sklearn.svm import SVC
@@ -49,4 +55,4 @@ def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
     return SVC(**{"cache_size": CACHE, **params})
 
 
-CONTESTANTS = {"OnlineSVC": online, "SVC": svc, "intelex": intelex}
+CONTESTANTS = {"OnlineSVC": online, "GapSVC": gap, "SVC": svc, "intelex": intelex}

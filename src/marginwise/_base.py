@@ -122,7 +122,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- learning ------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from nothing: passes over the rows, then finishing.
+        """Learn from nothing: passes over the rows, and finishing where the algorithm has it.
 
         Parameters
         ----------

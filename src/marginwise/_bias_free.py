@@ -38,6 +38,8 @@ class BiasFreeClassifier(KernelClassifier):
         "gap", the duality gap over the examples held; "members", how many are held;
         "kernel_evaluations", so far. A column for each class where there are several.
         """
+        if not hasattr(self, "record"):
+            raise AttributeError(f"{type(self).__name__} keeps no history_.")
         check_is_fitted(self)
         if not self._machine.plan.record:
             raise AttributeError("history_ is kept with record=True only.")
@@ -103,8 +105,9 @@ class BiasFreeClassifier(KernelClassifier):
         squares = self._machine.diagonal(batch)
         row = int(np.argmin(squares)) if len(squares) else 0
         if len(squares) and not squares[row] > 0:
+            where = ", measured from the centre," if self._machine.plan.center else ""
             raise ValueError(
-                f"the kernel of row {row} with itself is {squares[row]:.3g}; "
+                f"the kernel of row {row} with itself{where} is {squares[row]:.3g}; "
                 f"{type(self).__name__} needs K(x, x) > 0."
             )
 

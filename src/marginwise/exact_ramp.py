@@ -136,8 +136,7 @@ class ExactRampSVC(BiasFreeClassifier):
         """
         scores = self.decision_function(X)
         inside = np.abs(scores.reshape(len(scores), -1)) <= 1
-        wanted: NDArray[np.bool_] = inside.any(axis=1)
-        return wanted
+        return np.asarray(inside.any(axis=1))
 
     def ramp_objective(self) -> float | Float:
         """Return what is minimised over the rows held; one value per class where there are several.

@@ -9,7 +9,7 @@
 // after an example that took steps; a new member adds its own terms to both.
 //
 // DEPARTS: REPROCESS moves both members of the most violating pair, to the best point of their two
-//          boxes, where the paper moves the worse of the two: twenty times fewer steps on Adult.
+//          boxes, where the paper moves the worse of the two: the same gap in far fewer steps.
 // DEPARTS: the first few examples of each class are learned whatever the loss. A model that has met
 //          one class only takes the other for outliers, and stays so for good.
 // DEPARTS: CLEAN keeps the members whose gradient is nearest to moving them; the paper's |g|+ would
