@@ -27,8 +27,8 @@ def draw(results: Results, path: Path) -> None:
         colour, stroke = COLOURS[2 - setup.algorithm], STROKES[SHOWN.index(setup.K)]
         draw_curve(left, results, setup, setup.name, color=colour, linestyle=stroke)
     finish(left, "Fig. 2: the gap stays level")
-    for setup, colour, stroke in zip(FIGURE3, COLOURS, STROKES, strict=False):
-        draw_curve(middle, results, setup, setup.teacher, color=colour, linestyle=stroke)
+    for k, setup in enumerate(FIGURE3):
+        draw_curve(middle, results, setup, setup.teacher, color=COLOURS[k], linestyle=STROKES[k])
     finish(middle, f"Fig. 3: {FIGURE3[0].name}, two teachers")
     draw_steps(right, results)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,10 +60,10 @@ def draw_steps(ax: Any, results: Results) -> None:
     span = np.geomspace(gaps.min(), gaps.max(), 50)
     for power, stroke in ((1, "solid"), (2, "dashed")):
         law = np.exp(np.mean(np.log(K) + power * np.log(gaps))) / span**power
-        name = "K ~ 1 / gap" if power == 1 else "K ~ 1 / gap² (corollary 4)"
+        name = "K ~ 1 / gap (p = 1)" if power == 1 else "K ~ 1 / gap² (corollary 4)"
         ax.plot(span, law, color="0.35", linestyle=stroke, linewidth=1, label=name)
-    said = "" if found is None else f", fitted: K ~ 1 / gap^{found[1]:.2f}"
-    ax.set(title=f"Fig. 4: steps against gap{said}", xlabel=f"mean of {YLABEL}", ylabel="K")
+    said = "" if found is None else f", p = {found[1]:.2f} in K ~ gap⁻ᵖ"
+    ax.set(title=f"Fig. 4: steps for a gap{said}", xlabel=f"mean of {YLABEL}", ylabel="K")
     ax.set(xscale="log", yscale="log")
     ax.grid(alpha=0.25, which="both")
     ax.legend(frameon=False)

@@ -100,21 +100,22 @@ LEARN: dict[str, Callable[[Trial], Learned]] = {
 
 
 def measure(learn: Callable[[Trial], Learned], trial: Trial, seed: int) -> dict[str, Any]:
-    """Learn, and measure the model; accuracy in percent, the share inside the ramp from 0 to 1."""
+    """Learn, and measure the model; accuracy in percent, shares from 0 to 1."""
     start = time.perf_counter()
     model, labels = learn(trial)
     seconds = time.perf_counter() - start
     split, support = trial.split, np.asarray(model.support_)
-    inside = np.abs(model.decision_function(split.X[support])) <= 1 + SLACK
-    found = {
+    found: dict[str, Any] = {
         "seed": seed,
         "accuracy": 100 * float(np.mean(model.predict(split.X_test) == split.y_test)),
         "support_vectors": len(support),
-        "inside": float(inside.mean()),
         "labels": labels,
         "rows": len(split.y),
         "seconds": seconds,
     }
+    margins = (2 * split.y[support] - 1) * model.decision_function(split.X[support])
+    found["inside"] = float(np.mean(np.abs(margins) <= 1 + SLACK))
+    found["wrong"] = float(np.mean(margins < -1 - SLACK))
     if hasattr(model, "stats_"):
         found["kernel_evaluations"] = int(model.stats_["kernel_evaluations"])
     if hasattr(model, "ramp_objective"):

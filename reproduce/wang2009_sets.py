@@ -17,7 +17,7 @@ import numpy as np
 from datasets import Archive, Split, _csr, _drawn, _first
 from sklearn.preprocessing import StandardScaler
 
-QUICK_TRAIN, QUICK_TEST = 300, 200
+QUICK_TRAIN, QUICK_TEST = 250, 200
 NOISE = 0.15  # share of the labels that are switched for training
 COSTS = (0.1, 1, 5, 10, 50, 100, 500)
 # Kernel exp(-|x - y|² / 2σ²) with σ² = M / 2^k for M attributes; the last k is lost in the copy.
@@ -70,7 +70,7 @@ class DataSet:
 
 
 def _gauss(_: Archive, seed: int, rows: int = 10_000) -> Split:
-    """Draw from N((0, 0), I) and N((2, 0), 4 I), of which no rule tells 18.5 % apart."""
+    """Draw from N((0, 0), I) and N((2, 0), 4 I), of which the best rule mistakes 18.5 %."""
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=2 * rows)
     X = rng.normal(size=(2 * rows, 2)) * (1.0 + y)[:, None]
@@ -133,9 +133,9 @@ SETS = {
     "adult": DataSet(
         "a9a.npz",
         partial(_adult, train=10_000),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(5, 0),
+        Choice(10, 0),
+        Choice(1, 2),
         seeds=3,
         noisy=True,
         note="10,000 of the 32,561 training rows, all test rows.",
@@ -143,26 +143,26 @@ SETS = {
     "banana": DataSet(
         "banana.npz",
         partial(_pooled, positive=1, train=4000, test=1300),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(10, 1),
+        Choice(10, 2),
+        Choice(0.1, 4),
         noisy=True,
     ),
-    "checkerboard": DataSet(None, _checkerboard, Choice(1, 0), Choice(1, 0), Choice(0.1, 0)),
+    "checkerboard": DataSet(None, _checkerboard, Choice(500, 2), Choice(50, 4), Choice(0.1, 6)),
     "ncheckerboard": DataSet(
         None,
         partial(_checkerboard, noise=NOISE),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(0.1, 6),
+        Choice(10, 4),
+        Choice(0.1, 6),
         noisy=True,
     ),
     "cover": DataSet(
         "covtype_subset.npz",
         partial(_pooled, positive=2, train=10_000, test=10_000),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(10, -1),
+        Choice(10, 0),
+        Choice(5, 6),
         seeds=3,
         noisy=True,
         note="10,000 rows to learn and 10,000 to test, of the 92,962 at hand.",
@@ -170,38 +170,40 @@ SETS = {
     "dna": DataSet(
         "dna.npz",
         partial(_canonical, positive=2),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(1, 1),
+        Choice(5, 1),
+        Choice(5, 2),
     ),
     "gauss": DataSet(
         None,
         _gauss,
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(1, 2),
+        Choice(5, 0),
+        Choice(0.1, 2),
         noisy=True,
+        note="the paper does not print its two distributions. Ours are N((0, 0), I) and N((2, 0), "
+        "4 I), a common benchmark in which no rule is right more often than in 81.5 %.",
     ),
     "usps": DataSet(
         "usps.npz",
         partial(_canonical, positive=(0, 3, 6, 8, 9)),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(10, 1),
+        Choice(5, 2),
+        Choice(0.1, 6),
     ),
     "waveform": DataSet(
         "waveform_uci.npz",
         partial(_pooled, positive=(1, 2), train=4000, test=1000),
         Choice(1, 0),
         Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(0.1, 1),
     ),
     "letter": DataSet(
         "letter.npz",
         partial(_letter, train=10_000),
-        Choice(1, 0),
-        Choice(1, 0),
-        Choice(0.1, 0),
+        Choice(10, 2),
+        Choice(1, 6),
+        Choice(0.1, 6),
         seeds=3,
         added=True,
         note="not in the paper; 10,000 of the 16,000 training rows, A to M against N to Z.",

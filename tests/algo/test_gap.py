@@ -1,8 +1,9 @@
 """LASVM-G and its kin [ertekin2011] worked by hand on one to four points, and what they promise.
 
-Signed alpha, no bias; g = y - f. PROCESS and REPROCESS move one coordinate by
-clip(g / K, lo - alpha, hi - alpha). The gap is the sum over members of max(lo g, hi g) - alpha g,
-its threshold max(C, target), target^2 = sum h^2 - (sum h)^2 / l with h = C y g before PROCESS.
+Signed alpha, no bias; g = y - f. PROCESS moves the new example by clip(g / K, lo - alpha,
+hi - alpha); REPROCESS moves the members of largest and least g to the best point of their two
+boxes. The gap is the sum over members of max(lo g, hi g) - alpha g, its threshold max(C, target),
+target^2 = sum h^2 - (sum h)^2 / l with h = C y g before PROCESS.
 """
 
 from __future__ import annotations
@@ -77,78 +78,99 @@ def test_there_is_no_bias() -> None:
 
 # -- REPROCESS ------------------------------------------------------------------------------------
 
-# x = 1, y = +1: alpha_0 = 1, w = 1. The same point with y = -1: g = -2, alpha_1 = -2, w = -1.
-# Now g_0 = 2 and the gap is (10 - 1) 2 = 18 > C = 10 (target 0: h was 0). REPROCESS, in turn:
-#   alpha_0 = 3, w = +1, g_1 = -2, gap (10 - 2) 2 = 16
-#   alpha_1 = -4, w = -1, g_0 = 2, gap (10 - 3) 2 = 14
-#   alpha_0 = 5, w = +1, g_1 = -2, gap (10 - 4) 2 = 12
-#   alpha_1 = -6, w = -1, g_0 = 2, gap (10 - 5) 2 = 10, which is no more than C.
-CLASH = ((E[0], +1), (E[0], -1))
+
+def test_reprocess_brings_both_to_the_margin() -> None:
+    # x = (1, 0), y = +1: alpha_0 = 1. x = (1, 1/2), y = -1: f = 1, g = -2, K = 5/4,
+    # alpha_1 = -8/5, w = (-3/5, -4/5), g = (8/5, 0), gap (10 - 1) 8/5 = 14.4 > C = 10.
+    # REPROCESS: both g become 0 at w = (1, -4) = 9 x_0 - 8 x_1, within the boxes.
+    model = feed(learner(), ([1.0, 0.0], +1), ([1.0, 0.5], -1))
+    assert coefficients(model) == pytest.approx({0: 9.0, 1: -8.0}, rel=1e-12)
+    assert model.stats_["reprocess"] == 1
+    assert model.decision_function([[1.0, 0.0], [1.0, 0.5]]) == pytest.approx([1.0, -1.0])
 
 
-def test_reprocess_until_the_gap_is_within_c() -> None:
-    model = feed(learner(), *CLASH)
-    assert coefficients(model) == {0: 5.0, 1: -6.0}
-    assert model.stats_["reprocess"] == 4
-    assert model.decision_function(E[:1]).tolist() == [-1.0]
+def test_reprocess_stays_in_both_boxes() -> None:
+    # The same with C = 5: gap (5 - 1) 8/5 = 6.4 > 5. By u and v the dual gains
+    # 8/5 u - (u^2 + 2 u v + 5/4 v^2) / 2, u <= 4, v >= -3.4. At u = 4 the best v is -3.2, with a
+    # gain of 4.8; at v = -3.4 it is u = 4, cut from 5, with 4.775.
+    model = feed(learner(C=5.0), ([1.0, 0.0], +1), ([1.0, 0.5], -1))
+    assert coefficients(model) == pytest.approx({0: 5.0, 1: -4.8}, rel=1e-12)
+    assert model.stats_["reprocess"] == 1
 
 
-def test_gap_target_above_c_leaves_a_larger_gap() -> None:
-    # After CLASH h = (10 * 2, 0), target = sqrt(400 - 400 / 2) = 14.1. x = (1, 1, 1, 1) / 2 with
-    # y = -1: f = -1/2, g = -1/2, K = 1, alpha = -1/2; w_0 = -5/4, g = (9/4, 1/4, 0) and the gap is
-    # (10 - 5) 9/4 + 6/4 = 12.75: above C, below the target.
-    model = feed(learner(), *CLASH, (np.full(4, 0.5), -1))
-    assert coefficients(model) == {0: 5.0, 1: -6.0, 2: -0.5}
-    assert model.stats_["reprocess"] == 4
+def test_reprocess_of_one_point_with_two_labels() -> None:
+    # x = 1, y = +1: w = 1; the same with y = -1: alpha_1 = -2, w = -1, g_0 = 2, gap 18 > 10. The
+    # dual gains 2 u - (u + v)^2 / 2, u <= 9, v >= -8: both go to their sides, w = 0.
+    model = feed(learner(), (1.0, +1), (1.0, -1))
+    assert coefficients(model) == {0: 10.0, 1: -10.0}
+    assert model.stats_["reprocess"] == 1
 
 
-def test_reprocess_looks_at_members_that_can_move_only() -> None:
-    # C = 1. x = 1, y = +1: alpha_0 = 1 = C. Then x = 2, y = -1: g = -3, K = 4, alpha_1 = -3/4,
-    # w = -1/2: g = (3/2, 0). Member 0 has the larger g but is at its side: the gap is 0.
-    # x = 4, y = +1: f = -2, g = 3, K = 16: alpha_2 = 3/16, w = 1/4, g = (3/4, -3/2, 0). The gap is
-    # 0 + (1 - 3/4) 3/2 = 3/8, below C.
-    model = feed(learner(C=1.0), (1.0, +1), (2.0, -1), (4.0, +1))
-    assert coefficients(model) == {0: 1.0, 1: -0.75, 2: 0.1875}
+def test_gap_within_c_is_left_alone() -> None:
+    # x = (1, 1), y = -1 instead: K = 2, alpha_1 = -1, w = (0, -1), g = (1, 0), gap 9 <= 10.
+    model = feed(learner(), ([1.0, 0.0], +1), ([1.0, 1.0], -1))
+    assert coefficients(model) == {0: 1.0, 1: -1.0}
+    assert model.stats_["reprocess"] == 0
+
+
+def test_gap_within_the_target_is_left_alone() -> None:
+    # C = 1. x = 1, y = +1: alpha = 1 = C. x = 1, y = -1: g = -2, alpha = -1 = -C, w = 0. x = 2,
+    # y = +1: alpha = 1/4, w = 1/2, g = (1/2, -3/2, 0): h = (1/2, 3/2, 0), target^2 = 5/2 - 4/3,
+    # target = 1.08. x = 11/16, y = -1: f = 11/32, g / K = -2.8: alpha = -1, w = -3/16. Those at
+    # their sides have no gap; that of x = 2 is (1 - 1/4) (1 + 3/8) = 1.03: above C, within target.
+    model = feed(learner(C=1.0), (1.0, +1), (1.0, -1), (2.0, +1), (0.6875, -1))
+    assert coefficients(model) == {0: 1.0, 1: -1.0, 2: 0.25, 3: -1.0}
     assert model.stats_["reprocess"] == 0
 
 
 def test_example_held_already_is_not_inserted_again() -> None:
-    # PROCESS is left out. The target, 14.1 as above, is not exceeded by the gap of 10.
-    model = feed(learner(), *CLASH)
-    model.partial_fit(E[:1], [1], ids=[0])
-    assert coefficients(model) == {0: 5.0, 1: -6.0}
+    model = feed(learner(), (1.0, +1), (1.0, -1))
+    model.partial_fit([[1.0]], [1], ids=[0])
+    assert coefficients(model) == {0: 10.0, 1: -10.0}
 
 
 # -- the ramp loss and the filter -----------------------------------------------------------------
 
+# Five of each class, which are learned whatever the loss: alpha_0 = 1 and alpha_5 = -1; the others
+# have g = 0. They know nothing of e_0, where id 10 makes f(x e_0) = x.
+SEEDS = (*[(E[1], +1)] * 5, *[(E[2], -1)] * 5)
+SEEDED = (*SEEDS, (E[0], +1))
+
+
+def moved(model: GapSVC) -> dict[int, float]:
+    """alpha of the members after the seeds."""
+    return {id_: alpha for id_, alpha in coefficients(model).items() if id_ >= len(SEEDS)}
+
+
+@pytest.mark.parametrize("loss", ["ramp", "filter"])
+def test_first_five_of_each_class_are_just_learned(loss: str) -> None:
+    # w = 1. x = 3, y = +1 is beyond the ramp: held as a seed with alpha = 0, and skipped by the
+    # filter from the sixth on. x = 2, y = -1 has y f = -2: learned as a seed all the same.
+    model = feed(learner(loss=loss), (1.0, +1), *[(3.0, +1)] * 7)
+    assert list(coefficients(model)) == list(range(8 if loss == "ramp" else 5))
+    feed(model, (2.0, -1))
+    assert coefficients(model)[8] < 0
+
 
 def test_ramp_keeps_an_example_that_is_far_off_at_zero() -> None:
-    # w = 1. x = 2, y = -1: y f = -2 < -1, so its box is [-10, 0] + 10, and g = -3: no step.
-    model = feed(learner(loss="ramp"), (1.0, +1), (2.0, -1))
-    assert coefficients(model) == {0: 1.0, 1: 0.0}
+    # y f = -2 < -1: the box is [-10, 0] + 10, and g = -3: no step.
+    model = feed(learner(loss="ramp"), *SEEDED, (2 * E[0], -1))
+    assert moved(model) == {10: 1.0, 11: 0.0}
 
 
 def test_ramp_learns_an_example_that_is_not_far_off() -> None:
-    # w = 1. x = 1/2, y = -1: y f = -1/2, g = -3/2, K = 1/4, alpha = -6, w = -2. g_0 = 3, the gap
-    # is (10 - 1) 3 = 27 > 10; REPROCESS: alpha_0 = 4, w = 1, g_1 = -3/2, gap (10 - 6) 3/2 = 6.
-    model = feed(learner(loss="ramp"), (1.0, +1), (0.5, -1))
-    assert coefficients(model) == {0: 4.0, 1: -6.0}
+    # x = (1/2, 0, 0, 3/2), y = -1: y f = -1/2, g = -3/2, K = 5/2: alpha = -3/5. w_0 = 7/10, and the
+    # gap of id 10, (10 - 1) 3/10, is within C.
+    model = feed(learner(loss="ramp"), *SEEDED, ([0.5, 0.0, 0.0, 1.5], -1))
+    assert moved(model) == pytest.approx({10: 1.0, 11: -0.6}, rel=1e-12)
 
 
-def test_an_example_in_a_shifted_box_moves_against_its_label() -> None:
-    # w = 1. x = -4, y = +1: y f = -4 < -1, so its box is [0, 10] - 10, and g = 5: no step.
-    # x = 1/2, y = -1: h = (0, 50), target sqrt(2500 - 1250) = 35.4; g = -3/2, alpha = -6, w = -2,
-    # g = (3, -7, 0), gap 9 * 3 + 10 * 7 = 97. REPROCESS: the largest is -7, alpha_1 = -7/16,
-    # w = -1/4, g = (5/4, 0, -7/8), gap 9 * 5/4 + (10 - 6) 7/8 = 14.75.
-    model = feed(learner(loss="ramp"), (1.0, +1), (-4.0, +1), (0.5, -1))
-    assert coefficients(model) == {0: 1.0, 1: -7 / 16, 2: -6.0}
-    assert model.stats_["reprocess"] == 1
-
-
-def test_at_the_ramp_itself_the_box_is_not_shifted() -> None:
-    # y f = -1 exactly: as with the hinge loss
-    assert coefficients(feed(learner(loss="ramp"), *CLASH)) == {0: 5.0, 1: -6.0}
-    assert coefficients(feed(learner(loss="filter"), *CLASH)) == {0: 5.0, 1: -6.0}
+def test_at_the_ramp_itself_the_loss_is_the_hinge() -> None:
+    # y f = -1 exactly
+    hinge = moved(feed(learner(), *SEEDED, (E[0], -1)))
+    assert hinge[11] < 0
+    assert moved(feed(learner(loss="ramp"), *SEEDED, (E[0], -1))) == hinge
+    assert moved(feed(learner(loss="filter"), *SEEDED, (E[0], -1))) == hinge
 
 
 @pytest.mark.parametrize(
@@ -162,8 +184,8 @@ def test_at_the_ramp_itself_the_box_is_not_shifted() -> None:
     ],
 )
 def test_filter_takes_examples_on_the_ramp_only(x: float, y: int, taken: bool) -> None:
-    model = feed(learner(loss="filter"), (1.0, +1), (x, y))
-    assert (1 in coefficients(model)) is taken
+    model = feed(learner(loss="filter"), *SEEDED, (x * E[0], y))
+    assert (11 in moved(model)) is taken
 
 
 # -- CLEAN ----------------------------------------------------------------------------------------
@@ -182,11 +204,20 @@ def test_clean_keeps_the_idle_that_are_nearest(max_idle: int, kept: list[int]) -
 
 
 def test_clean_counts_examples_that_the_filter_skips() -> None:
-    # x = 1 twice (the second is idle at y f = 1), then two that are skipped.
+    # Of x = 3 four are seeds, the other three are skipped.
+    model = feed(learner(loss="filter", clean_every=8, max_idle=0), (1.0, +1), *[(3.0, +1)] * 6)
+    assert list(coefficients(model)) == [0, 1, 2, 3, 4]
+    assert coefficients(feed(model, (3.0, +1))) == {0: 1.0}
+
+
+def test_clean_drops_what_is_farthest_from_moving() -> None:
+    # x = -4 e_0, y = +1: y f = -4, so its box is [-10, 0] and g = 5 must fall below 0 to move it:
+    # 5 away. x = 3 e_0, y = +1: g = -2 must rise above 0: 2 away. Eight idle seeds have g = 0.
     model = feed(
-        learner(loss="filter", clean_every=4, max_idle=0), (1.0, 1), (1.0, 1), (3.0, 1), (3.0, 1)
+        learner(loss="ramp", clean_every=13, max_idle=9), *SEEDED, (-4 * E[0], +1), (3 * E[0], +1)
     )
-    assert coefficients(model) == {0: 1.0}
+    assert moved(model) == {10: 1.0, 12: 0.0}
+    assert len(model.ids_) == 12
 
 
 def test_full_never_cleans() -> None:
@@ -275,13 +306,3 @@ def test_gap_stays_within_its_threshold_unless_nothing_can_move(seed: int) -> No
         assert gap <= max(10.0, target) * (1 + 1e-5)
         h = 10.0 * (1 - signs[: k + 1] * f)
         target = float(np.sqrt(max(0.0, h @ h - h.sum() ** 2 / (k + 1))))
-
-
-def test_more_rows_than_one_pass_bring_it_to_the_svm_without_bias(seed: int) -> None:
-    """The gap as a share of the objective falls with the number of rows."""
-    shares = []
-    for n in (50, 800):
-        X, y = rings(n, seed, noise=0.1)
-        model = GapSVC(C=1.0, gamma=1.0, clean_every=None, shuffle=False).fit(X, y)
-        shares.append(model.duality_gap(X, y) / model.dual_objective())
-    assert shares[1] < 0.5 * shares[0]

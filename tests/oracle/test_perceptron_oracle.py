@@ -70,7 +70,7 @@ class Perceptron:
     def change(self, t: int, z: float, size: float) -> float:
         wanted = self.margin or float(self.update == "pa")
         if self.S:
-            self.apart((z - wanted) / (size + wanted))
+            self.apart((z - wanted) / max(size + wanted, 1e-300))
         if self.update == "pa":
             return min(float(self.C[t]), max(0.0, wanted - z) / float(self.K[t, t]))
         return float(self.C[t]) if z <= wanted else 0.0

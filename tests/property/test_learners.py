@@ -47,6 +47,7 @@ LEARNERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "pa, averaged": (KernelPerceptron, {"update": "pa", "average": True}),
     "pa, budget": (KernelPerceptron, {"update": "pa", "budget": 25}),
 }
+FEW = ["gap, ramp", "tracking", "tracking, support", "ramp, idle", "perceptron, averaged"]
 N = 300  # rows: several blocks, CLEANs and removals
 
 
@@ -122,7 +123,7 @@ def test_threads_and_cache_do_not_matter(learner: str, classes: int, seed: int) 
     whole = learned(make(learner), X, y)
     fitted = make(learner, epochs=2).fit(X, y)
     fitted._machine.check(1e-4)
-    for more in ({"n_jobs": 2}, {"n_jobs": -1}, {"cache_size": 1e-6}, {"cache_size": 0.05}):
+    for more in ({"n_jobs": 2}, {"cache_size": 1e-6}):
         assert_same(whole, learned(make(learner, **more), X, y, [100]), f"{more}")
         assert_same(fitted, make(learner, epochs=2, **more).fit(X, y), f"fit, {more}")
 
@@ -135,6 +136,7 @@ def test_dense_and_sparse_rows_are_one(learner: str, classes: int, seed: int) ->
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", "cosine", "tanimoto"])
+@pytest.mark.parametrize("learner", FEW)
 def test_kernels(learner: str, kernel: str, seed: int) -> None:
     """With each kernel the laws hold that hold with one."""
     rng = np.random.default_rng(seed)
@@ -191,6 +193,7 @@ class Rows:
         return self.X[ids], self.y[ids]
 
 
+@pytest.mark.parametrize("learner", FEW)
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_source_is_learned_as_arrays_are(
     learner: str, classes: int, shuffle: bool, seed: int
@@ -201,6 +204,7 @@ def test_a_source_is_learned_as_arrays_are(
     assert_same(fitted, source, "learn_from against fit")
 
 
+@pytest.mark.parametrize("learner", FEW)
 def test_rows_of_weight_zero_are_left_out(learner: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], size=N)
@@ -230,7 +234,6 @@ def by_file(model: Any, folder: Path) -> Any:
 STORED: dict[str, Callable[[Any, Path], Any]] = {
     "file": by_file,
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, _: copy.deepcopy(model),
 }
 
 
@@ -244,6 +247,7 @@ def test_goes_on_as_if_never_stopped(
     assert_same(whole, stored, f"by {way}")
 
 
+@pytest.mark.parametrize("learner", FEW)
 @pytest.mark.parametrize("way", STORED)
 def test_what_is_stored_is_the_model(
     learner: str, classes: int, way: str, tmp_path: Path, seed: int
@@ -262,11 +266,21 @@ def test_what_is_stored_is_the_model(
 # -- what must not change -------------------------------------------------------------------------
 
 
+def standing(model: Any) -> dict[str, Any]:
+    """All of a model's state; of places their order alone, for a copy closes them up."""
+    state = pickle.loads(pickle.dumps(model.__getstate__()))
+    rank = state["_machine"]["rank"]
+    order = np.argsort(np.argsort(rank, axis=1, kind="stable"), axis=1)
+    state["_machine"]["rank"] = np.where(rank >= 0, order, -1)
+    return state
+
+
 def refused(model: Any, call: Callable[[], Any], words: str) -> None:
-    before = pickle.loads(pickle.dumps(model.__getstate__()))
+    before = standing(model)
     with pytest.raises(ValueError, match=words):
         call()
-    assert_untouched(before, model, f"after the error ({words})")
+    found = differences(before, standing(model))
+    assert not found, f"after the error ({words}): {found}"
     model._machine.check(1e-4)
 
 
@@ -279,6 +293,8 @@ def test_a_failing_call_leaves_the_model_as_it_was(learner: str, classes: int, s
     refused(model, lambda: model.partial_fit(X[200:], bad_labels), "9")
     refused(model, lambda: model.learn_many(X[200:], bad_labels), "9")
     refused(model, lambda: model.fit(bad_rows, y[200:]), "row 60")
+    refused(model, lambda: model.learn_from(Rows(bad_rows, y[200:])), "NaN")
+    refused(model, lambda: model.learn_from(Rows(X[200:], bad_labels), range(classes)), "9")
     model.partial_fit(X[200:], y[200:])
     assert_same(model, learned(make(learner), X, y, [200]), "continued after errors")
 
@@ -287,6 +303,7 @@ def dot(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return A @ B.T
 
 
+@pytest.mark.parametrize("learner", FEW)
 @pytest.mark.parametrize("kernel", ["linear", "poly", "callable"])
 def test_a_row_without_a_length_leaves_the_model_as_it_was(
     learner: str, kernel: str, seed: int
@@ -310,6 +327,7 @@ def test_a_row_without_a_length_leaves_the_model_as_it_was(
     assert_same(model, whole, "continued after errors")
 
 
+@pytest.mark.parametrize("learner", FEW)
 def test_learning_changes_no_hyperparameter(learner: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     model = make(learner, epochs=2)
@@ -341,6 +359,7 @@ def test_asking_changes_nothing(learner: str, classes: int, seed: int) -> None:
     assert_untouched(before, model, "predicting and looking")
 
 
+@pytest.mark.parametrize("learner", FEW)
 def test_inputs_are_not_aliased(learner: str, seed: int) -> None:
     X, y = stream(2, seed)
     weights, ids = np.ones(N), np.arange(N)
@@ -358,11 +377,7 @@ def test_decision_values_are_those_of_the_coefficients(
 ) -> None:
     X, y = stream(classes, seed)
     model = learned(make(learner), X, y)
-    vectors = (
-        np.asarray(model.support_vectors_.todense())
-        if sp.issparse(model.support_vectors_)
-        else model.support_vectors_
-    )
+    vectors = model.support_vectors_
     K = np.exp(-0.7 * ((X[:, None] - vectors) ** 2).sum(axis=2))
     expected = K @ model.dual_coef_.T
     given = model.decision_function(X).reshape(N, -1)
@@ -372,6 +387,7 @@ def test_decision_values_are_those_of_the_coefficients(
     assert model.n_support_.sum() == len(model.support_)
 
 
+@pytest.mark.parametrize("learner", FEW)
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_centred_features_may_lie_anywhere(learner: str, kernel: str, seed: int) -> None:
     """With center=True, moving all features moves nothing else."""
@@ -384,6 +400,7 @@ def test_centred_features_may_lie_anywhere(learner: str, kernel: str, seed: int)
     np.testing.assert_allclose(here, there, rtol=0, atol=1e-3 * np.abs(here).max())
 
 
+@pytest.mark.parametrize("learner", ["gap", "tracking", "ramp", "perceptron"])
 def test_features_off_their_centre_are_warned_of(learner: str, seed: int) -> None:
     X, y = rings(100, seed)
     for kernel in ("linear", "poly", "sigmoid"):
