@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -155,6 +155,10 @@ class GapSVC(BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def finish(self) -> Self:
+        """Settle the examples held: REPROCESS until none violates by more than `tol`."""
+        return self._finish_now()
 
     @property
     def _selection(self) -> str:

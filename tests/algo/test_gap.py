@@ -306,3 +306,25 @@ def test_gap_stays_within_its_threshold_unless_nothing_can_move(seed: int) -> No
         assert gap <= max(10.0, target) * (1 + 1e-5)
         h = 10.0 * (1 - signs[: k + 1] * f)
         target = float(np.sqrt(max(0.0, h @ h - h.sum() ** 2 / (k + 1))))
+
+
+# -- finish ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["hinge", "ramp", "filter"])
+def test_finish_leaves_no_violation(loss: str) -> None:
+    """After finish() no member that may move has |g| > tol; the dual has grown, nobody was lost."""
+    X, y = rings(400, seed=3)
+    model = GapSVC(C=20.0, gamma=1.0, loss=loss, random_state=0).fit(X, y)
+    before, held = model.dual_objective(), model.ids_.tolist()
+    state = model.finish()._machine.state()
+    g, alpha, box = state["g"][0], state["alpha"][0], state["box"][0]
+    sides = 20.0 * model._machine.signs(state["labels"])[:, 0]
+    shift = np.where(box == 1, sides, 0.0)
+    may_rise = alpha < np.maximum(sides, 0.0) - shift
+    may_fall = alpha > np.minimum(sides, 0.0) - shift
+    members = state["rank"][0] >= 0
+    assert g[members & may_rise].max(initial=0.0) <= model.tol
+    assert g[members & may_fall].min(initial=0.0) >= -model.tol
+    assert model.dual_objective() >= before
+    assert model.ids_.tolist() == held

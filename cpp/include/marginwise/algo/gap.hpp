@@ -48,6 +48,9 @@ class Gap : public Learner<T> {
 
     using Learner<T>::D;
 
+    // Repeats REPROCESS until nobody violates by more than tau.
+    bool finish(double tau, double seconds) override;
+
     std::vector<double> notes(Index c) const override {
         const Standing& now = standing_[usize(c)];
         return {double(now.since_clean), double(now.met[0]),   double(now.met[1]), now.gap,
@@ -74,7 +77,7 @@ class Gap : public Learner<T> {
     double target(Index c) const;
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
                  Box box);
-    bool reprocess(Index c);
+    bool reprocess(Index c, double tau);
     void clean(Index c);
     void take(Index c, const simd::Tally& tally) {
         D.problem(c).extremes = tally.extremes;
@@ -104,7 +107,7 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
         const double threshold = std::max(example.cost, target(c));
         const Box box = outlier ? Box::shifted : Box::usual;
         bool moved = !this->holds(c, s) && process(c, example, block, r, s, f, box);
-        while (now.gap > threshold && reprocess(c)) moved = true;
+        while (now.gap > threshold && reprocess(c, settings_.tau)) moved = true;
         if (moved) find_moments(c);
     }
     ++now.since_clean;
@@ -142,10 +145,10 @@ bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, 
 
 // LASVM-G REPROCESS(). Tells whether alpha changed.
 template <class T>
-bool Gap<T>::reprocess(Index c) {
+bool Gap<T>::reprocess(Index c, double tau) {
     Problem& P = D.problem(c);
-    const simd::Extremes e = P.extremes;                             // 1
-    if (std::max(-e.g_min, e.g_max) <= settings_.tau) return false;  // 2
+    const simd::Extremes e = P.extremes;                   // 1
+    if (std::max(-e.g_min, e.g_max) <= tau) return false;  // 2
     ++D.stats.reprocess;
     const Index i = e.i == kNone ? e.j : e.i, j = e.j == kNone ? e.i : e.j;  // 3
     const float* k_i = D.row(c, i);
@@ -155,6 +158,21 @@ bool Gap<T>::reprocess(Index c) {
     D.weigh(c, i);
     D.weigh(c, j);
     return a != 0.0 || b != 0.0;
+}
+
+template <class T>
+bool Gap<T>::finish(double tau, double seconds) {
+    constexpr Index kLook = 256;  // steps between two looks at the clock
+    const Stopwatch whole(D.stats.finish_seconds);
+    const Deadline deadline(seconds);
+    for (Index c = 0; c < D.problems(); ++c) {
+        bool late = false;
+        for (Index step = 1; !late && reprocess(c, tau); ++step)
+            late = step % kLook == 0 && deadline.passed();
+        find_moments(c);
+        if (late) return false;
+    }
+    return true;
 }
 
 // CLEAN: of the members with alpha = 0, those leave that are farthest from moving.
