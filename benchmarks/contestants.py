@@ -38,17 +38,6 @@ def gap(params: dict[str, Any], threads: int, seed: int) -> Any:
     return GapSVC(**{"cache_size": CACHE, **params}, n_jobs=threads, random_state=seed)
 
 
-def finished_gap(params: dict[str, Any], threads: int, seed: int) -> Any:
-    """GapSVC whose fit ends with finish()."""
-    from marginwise import GapSVC
-
-    class Finished(GapSVC):
-        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-            return super().fit(X, y, sample_weight).finish()
-
-    return Finished(**{"cache_size": CACHE, **params}, n_jobs=threads, random_state=seed)
-
-
 def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
     """SVC has no threads and no use for the seed."""
     from sklearn.svm import SVC
@@ -69,7 +58,6 @@ def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
 CONTESTANTS = {
     "OnlineSVC": online,
     "GapSVC": gap,
-    "GapSVC, finished": finished_gap,
     "SVC": svc,
     "intelex": intelex,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,15 @@ def measure_at(model: Any, split: Split, seed: int) -> dict[str, Any]:
 
 
 def measure_turned(
-    name: str, folder: Path, seeds: Iterable[int], *, quick: bool
+    name: str, folder: Path, seeds: Iterable[int], contestants: Sequence[str], *, quick: bool
 ) -> dict[str, list[dict[str, Any]]]:
     """Measure each contestant at each C of the grid, seed by seed; it shall choose later."""
     data = SETS[TURNED[name]]
-    found: dict[str, list[dict[str, Any]]] = {contestant: [] for contestant in CONTESTANTS}
+    found: dict[str, list[dict[str, Any]]] = {contestant: [] for contestant in contestants}
     for seed in seeds:
         split = data.load(folder, seed, quick=quick)
         turn_labels(split, SHARE, seed)
-        for contestant in CONTESTANTS:
+        for contestant in contestants:
             rows = kernel_of(split, data.gamma) if contestant == "SVC" else split
             grid = [
                 measure_at(model_of(contestant, data, C, seed), rows, seed)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from marginwise._base import SELECTION_RULES
 from marginwise._bias_free import BiasFreeClassifier
+from marginwise._finish import FinishSwitch
 from marginwise._params import Rule, below, boolean, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")
@@ -50,6 +51,9 @@ class GapSVC(BiasFreeClassifier):
         is FULL SVM: every row stays.
     max_idle
         How many examples that are no support vectors stay then, the nearest to the margin.
+    finish
+        Whether `fit` ends by settling the examples held. (As a method, `finish()` does that at any
+        time.) The paper does not.
     epochs
         Passes of `fit` over the rows.
     selection
@@ -107,7 +111,10 @@ class GapSVC(BiasFreeClassifier):
         "ramp": below(1),
         "clean_every": either(none(), integer(1)),
         "max_idle": integer(0),
+        "finish": boolean(),
     }
+
+    finish: Any = FinishSwitch()
 
     def __init__(
         self,
@@ -122,6 +129,7 @@ class GapSVC(BiasFreeClassifier):
         ramp: float = -1.0,
         clean_every: int | None = 300,
         max_idle: int = 100,
+        finish: bool = True,
         epochs: int = 1,
         selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
@@ -144,6 +152,7 @@ class GapSVC(BiasFreeClassifier):
         self.ramp = ramp
         self.clean_every = clean_every
         self.max_idle = max_idle
+        self.finish = finish
         self.epochs = epochs
         self.selection = selection
         self.pool_size = pool_size
@@ -156,9 +165,13 @@ class GapSVC(BiasFreeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def finish(self) -> Self:
-        """Settle the examples held: REPROCESS until none violates by more than `tol`."""
-        return self._finish_now()
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {**super().get_params(deep), "finish": self.__dict__["finish"]}
+
+    @property
+    def _finishes(self) -> bool:
+        return bool(self.finish)
 
     @property
     def _selection(self) -> str:

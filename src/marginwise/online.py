@@ -8,42 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._base import SELECTION_RULES, KernelClassifier
+from marginwise._finish import FinishSwitch
 from marginwise._params import Rule, boolean, either, integer, non_negative, none, one_of, positive
-
-
-class _FinishSwitch:
-    """Let ``finish`` be both a parameter and a method.
-
-    Assigning sets the parameter, which is what ``get_params`` returns; reading gives an object
-    that is as true as the parameter and that finishes the model when it is called.
-    """
-
-    def __get__(self, estimator: Any, owner: type) -> Any:
-        return self if estimator is None else _Finish(estimator)
-
-    def __set__(self, estimator: Any, value: bool) -> None:
-        estimator.__dict__["finish"] = value
-
-
-class _Finish:
-    def __init__(self, estimator: OnlineSVC) -> None:
-        self._estimator = estimator
-
-    def __call__(self) -> OnlineSVC:
-        """Settle the examples held: REPROCESS until no pair violates by more than `tol`."""
-        return self._estimator._finish_now()
-
-    def __bool__(self) -> bool:
-        return bool(self._estimator.__dict__["finish"])
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self) == other
-
-    def __hash__(self) -> int:
-        return hash(bool(self))
-
-    def __repr__(self) -> str:
-        return repr(bool(self))
 
 
 class OnlineSVC(KernelClassifier):
@@ -140,7 +106,7 @@ class OnlineSVC(KernelClassifier):
     }
     _seeds_per_class = 5
 
-    finish: Any = _FinishSwitch()
+    finish: Any = FinishSwitch()
 
     def __init__(
         self,

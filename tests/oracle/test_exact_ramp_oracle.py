@@ -44,7 +44,7 @@ class Ramp:
         self.alpha, self.g = np.zeros(len(y)), np.ones(len(y))
         self.S: list[int] = []
         self.V: set[int] = set()
-        self.left, self.came_back, self.doubt = 0, 0, np.inf
+        self.doubt = np.inf
 
     def output(self) -> np.ndarray:
         return self.y * self.alpha
@@ -100,8 +100,6 @@ class Ramp:
         self.apart(*(self.g[self.S] - 2))
         active = {i for i in self.S if self.g[i] <= 2}  # 16-22
         gone, new = self.V - active, active - self.V
-        self.left += len(gone)
-        self.came_back += sum(self.g[i] >= 0 for i in new)
         self.V = active
         for i in sorted(gone):  # 23-26
             self.move(i, 0.0)
@@ -134,7 +132,7 @@ def test_every_example(C: float, noise: float, seed: int) -> None:
     X, y = cloud(seed, n=80, noise=noise)
     problems = problems_of(single(rbf(X, X)), y, C)
     follow(ExactRampSVC(kernel=rbf, C=C), X, y, problems)
-    assert noise < 0.5 or problems[0].left + problems[0].came_back > 0, "V is too easy to find"
+    assert len(problems[0].V) < len(problems[0].S), "no row is off the ramp"
 
 
 @pytest.mark.parametrize("max_idle", [0, 1, 10, 1000])

@@ -305,7 +305,7 @@ def test_every_example(learner: str, C: float, seed: int) -> None:
     params = {"clean_every": 40, "max_idle": 5, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, C, params)
     follow(GapSVC(kernel=rbf, C=C, **params), X, y, problems)
-    assert problems[0].steps > 3 or "," in learner, "REPROCESS had nothing to do"
+    assert problems[0].steps > 3 or learner not in ("G", "FULL"), "REPROCESS had nothing to do"
 
 
 @pytest.mark.parametrize("learner", ["G", "NC", "I", "FULL"])
@@ -375,7 +375,7 @@ def test_a_second_epoch(learner: str, seed: int) -> None:
     X, y = cloud(seed, n=90)
     params = {"clean_every": 25, "max_idle": 2, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, 2.0, params)
-    model = GapSVC(kernel=rbf, C=2.0, epochs=2, shuffle=False, **params).fit(X, y)
+    model = GapSVC(kernel=rbf, C=2.0, epochs=2, shuffle=False, finish=False, **params).fit(X, y)
     assert learn_all(problems, [*range(len(y)), *range(len(y))])
     compare(model, problems, X, "after two epochs")
 
@@ -390,7 +390,7 @@ def test_history_is_that_of_the_paper(classes: int, seed: int) -> None:
         assert learn_all(problems, [k])
         gaps.append([P.gap() for P in problems])
         members.append([len(P.S) for P in problems])
-    model = GapSVC(kernel=rbf, C=2.0, record=True, shuffle=False, **params).fit(X, y)
+    model = GapSVC(kernel=rbf, C=2.0, record=True, shuffle=False, finish=False, **params).fit(X, y)
     shape = (len(y),) if classes == 2 else (len(y), classes)
     np.testing.assert_array_equal(model.history_["members"], np.reshape(members, shape))
     np.testing.assert_allclose(model.history_["gap"], np.reshape(gaps, shape), rtol=0, atol=1e-8)
@@ -401,7 +401,7 @@ def test_dual_objective_and_duality_gap(seed: int) -> None:
     K = single(rbf(X, X))
     (P,) = problems_of(K, y, 2.0, {"clean_every": None})
     assert learn_all([P], range(len(y)))
-    model = GapSVC(kernel=rbf, C=2.0, clean_every=None, shuffle=False).fit(X, y)
+    model = GapSVC(kernel=rbf, C=2.0, clean_every=None, shuffle=False, finish=False).fit(X, y)
     w2, f = P.alpha @ K @ P.alpha, K @ P.alpha
     dual = P.alpha @ P.y - w2 / 2
     primal = w2 / 2 + 2.0 * np.maximum(0, 1 - P.y * f).sum()

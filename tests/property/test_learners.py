@@ -24,11 +24,12 @@ from tests.support import (
     rings,
 )
 
+# Without finishing, `fit` in the order given is a stream like any other.
 LEARNERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "gap": (GapSVC, {"clean_every": 60, "max_idle": 5}),
-    "gap, ramp": (GapSVC, {"loss": "ramp", "clean_every": 60, "max_idle": 5}),
-    "gap, filter": (GapSVC, {"loss": "filter", "clean_every": 60, "max_idle": 5}),
-    "gap, full": (GapSVC, {"clean_every": None, "record": True}),
+    "gap": (GapSVC, {"finish": False, "clean_every": 60, "max_idle": 5}),
+    "gap, ramp": (GapSVC, {"finish": False, "loss": "ramp", "clean_every": 60, "max_idle": 5}),
+    "gap, filter": (GapSVC, {"finish": False, "loss": "filter", "clean_every": 60, "max_idle": 5}),
+    "gap, full": (GapSVC, {"finish": False, "clean_every": None, "record": True}),
     "tracking": (TrackingSVC, {"steps": 5, "record": True}),
     "tracking, algorithm 1": (TrackingSVC, {"steps": 5, "process": False}),
     "tracking, last": (TrackingSVC, {"steps": 5, "average": False}),
@@ -63,6 +64,8 @@ def classes(request: pytest.FixtureRequest) -> int:
 
 def make(learner: str, **more: Any) -> Any:
     kind, params = LEARNERS[learner]
+    if kind is GapSVC:  # finishing belongs to fit, and not to a stream
+        params = {"finish": False, **params}
     return kind(**{"C": 3.0, "gamma": 0.7, "random_state": 0, **params, **more})
 
 
@@ -221,6 +224,21 @@ def test_the_seed_decides(learner: str, seed: int) -> None:
     one, same, other = (make(learner, random_state=state).fit(X, y) for state in (1, 1, 2))
     assert_same(one, same, "the same seed twice")
     assert not np.array_equal(one.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize("learner", ["gap", "gap, ramp", "gap, filter", "gap, full"])
+def test_finishing_is_one_model(learner: str, classes: int, seed: int) -> None:
+    """It may come at any time: what is learned after it does not depend on anything else either."""
+    X, y = stream(classes, seed)
+    finish = lambda model: model.finish()  # noqa: E731
+    model = learned(make(learner), X, y, [100], finish)
+    assert_same(model, learned(make(learner, n_jobs=2), X, y, [100], finish), "two threads")
+    assert_same(model, learned(make(learner, cache_size=1e-6), X, y, [100], finish), "no cache")
+    stored = learned(make(learner), X, y, [100], lambda m: pickle.loads(pickle.dumps(m)).finish())
+    assert_same(model, stored, "stored before finishing")
+    once = model.stats_["reprocess"]
+    assert model.finish().stats_["reprocess"] == once, "there was more to finish"
+    model._machine.check(1e-4)
 
 
 # -- stored in the middle -------------------------------------------------------------------------
