@@ -28,7 +28,7 @@ class Problem(Protocol):
     """What a transcription shows: its members, its output, how near its decisions were."""
 
     K: np.ndarray
-    S: Sequence[int]
+    S: list[int]
     doubt: float
 
     def learn(self, k: int) -> None: ...
@@ -302,7 +302,7 @@ def problems_of(
 @pytest.mark.parametrize("C", [2.0, 10.0])
 def test_every_example(learner: str, C: float, seed: int) -> None:
     X, y = cloud(seed)
-    params = {"clean_every": 40, "max_idle": 5, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 40, "max_idle": 5, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, C, params)
     follow(GapSVC(kernel=rbf, C=C, **params), X, y, problems)
     assert problems[0].steps > 3 or learner not in ("G", "FULL"), "REPROCESS had nothing to do"
@@ -316,7 +316,7 @@ def test_every_example_with_native_kernels(learner: str, kernel: str, seed: int)
     options: dict[str, Any] = {"gamma": 1.0, "coef0": 1.0, "degree": 2} if kernel == "poly" else {}
     K = kernel_values(kernel, X, X, **options)
     assert np.array_equal(K, single(K))
-    params = {"clean_every": 30, "max_idle": 4, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 30, "max_idle": 4, **LEARNERS[learner]}
     C = 0.25 if kernel == "linear" else 1 / 64
     follow(GapSVC(kernel=kernel, C=C, **options, **params), X, y, problems_of(K, y, C, params))
 
@@ -325,7 +325,7 @@ def test_every_example_with_native_kernels(learner: str, kernel: str, seed: int)
 def test_every_example_of_a_precomputed_kernel(learner: str, seed: int) -> None:
     X, y = cloud(seed)
     K = single(rbf(X, X))
-    params = {"clean_every": 30, "max_idle": 4, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 30, "max_idle": 4, **LEARNERS[learner]}
     follow(GapSVC(kernel="precomputed", C=2.0, **params), K, y, problems_of(K, y, 2.0, params))
 
 
@@ -333,7 +333,7 @@ def test_every_example_of_a_precomputed_kernel(learner: str, seed: int) -> None:
 def test_every_example_of_three_classes(learner: str, seed: int) -> None:
     """Each class against the rest is a problem of its own, whatever the others hold."""
     X, y = cloud(seed, n=90, classes=3)
-    params = {"clean_every": 25, "max_idle": 3, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 25, "max_idle": 3, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, 2.0, params)
     follow(GapSVC(kernel=rbf, C=2.0, **params), X, y, problems)
 
@@ -346,7 +346,7 @@ def test_every_example_with_weights(learner: str, classes: int, seed: int) -> No
     weights = np.random.default_rng(seed).choice([0.25, 1.0, 3.0], size=len(y))
     class_weight = dict(enumerate([0.5, 2.0, 1.5][:classes]))
     costs = 1.5 * weights * np.array([class_weight[label] for label in y.tolist()])
-    params = {"clean_every": 25, "max_idle": 3, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 25, "max_idle": 3, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, costs, params)
     model = GapSVC(kernel=rbf, C=1.5, class_weight=class_weight, **params)
     follow(model, X, y, problems, weights)
@@ -358,7 +358,7 @@ def test_every_example_around_clean(every: int, idle: int, seed: int) -> None:
     X, y = cloud(seed)
     K = single(rbf(X, X))
     for loss in ("hinge", "filter"):
-        params = {"loss": loss, "clean_every": every, "max_idle": idle}
+        params: dict[str, Any] = {"loss": loss, "clean_every": every, "max_idle": idle}
         follow(GapSVC(kernel=rbf, C=2.0, **params), X, y, problems_of(K, y, 2.0, params))
 
 
@@ -373,17 +373,36 @@ def test_reprocess_stops_at_tol(tol: float, seed: int) -> None:
 def test_a_second_epoch(learner: str, seed: int) -> None:
     """Members are not inserted twice, those cleaned away come in again, and the count goes on."""
     X, y = cloud(seed, n=90)
-    params = {"clean_every": 25, "max_idle": 2, **LEARNERS[learner]}
+    params: dict[str, Any] = {"clean_every": 25, "max_idle": 2, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, 2.0, params)
     model = GapSVC(kernel=rbf, C=2.0, epochs=2, shuffle=False, finish=False, **params).fit(X, y)
     assert learn_all(problems, [*range(len(y)), *range(len(y))])
     compare(model, problems, X, "after two epochs")
 
 
+@pytest.mark.parametrize("learner", ["G", "NC", "I"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_finishing_leaves_nobody_to_move(learner: str, classes: int, seed: int) -> None:
+    """REPROCESS until it bails out: the maximum of the dual over the members, to within tol."""
+    X, y = cloud(seed, n=60, classes=classes)
+    params: dict[str, Any] = {"clean_every": 25, "max_idle": 2, "tol": 1e-6, **LEARNERS[learner]}
+    problems = problems_of(single(rbf(X, X)), y, 0.5, params)
+    model = GapSVC(kernel=rbf, C=0.5, shuffle=False, **params).fit(X, y)
+    assert learn_all(problems, range(len(y)))
+    for P in problems:
+        while P.reprocess():
+            pass
+    assert sorted(model.ids_.tolist()) == sorted({s for P in problems for s in P.S})
+    duals = [P.alpha @ P.y - P.alpha @ P.K @ P.alpha / 2 for P in problems]
+    np.testing.assert_allclose(np.ravel(model.dual_objective()), duals, rtol=1e-6)
+    f = np.atleast_2d(model.decision_function(X).T)
+    np.testing.assert_allclose(f, [P.K @ P.alpha for P in problems], rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_history_is_that_of_the_paper(classes: int, seed: int) -> None:
     X, y = cloud(seed, n=100, classes=classes)
-    params = {"clean_every": 30, "max_idle": 3}
+    params: dict[str, Any] = {"clean_every": 30, "max_idle": 3}
     problems = problems_of(single(rbf(X, X)), y, 2.0, params)
     gaps, members = [], []
     for k in range(len(y)):

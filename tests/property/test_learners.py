@@ -24,12 +24,11 @@ from tests.support import (
     rings,
 )
 
-# Without finishing, `fit` in the order given is a stream like any other.
 LEARNERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "gap": (GapSVC, {"finish": False, "clean_every": 60, "max_idle": 5}),
-    "gap, ramp": (GapSVC, {"finish": False, "loss": "ramp", "clean_every": 60, "max_idle": 5}),
-    "gap, filter": (GapSVC, {"finish": False, "loss": "filter", "clean_every": 60, "max_idle": 5}),
-    "gap, full": (GapSVC, {"finish": False, "clean_every": None, "record": True}),
+    "gap": (GapSVC, {"clean_every": 60, "max_idle": 5}),
+    "gap, ramp": (GapSVC, {"loss": "ramp", "clean_every": 60, "max_idle": 5}),
+    "gap, filter": (GapSVC, {"loss": "filter", "clean_every": 60, "max_idle": 5}),
+    "gap, full": (GapSVC, {"clean_every": None, "record": True}),
     "tracking": (TrackingSVC, {"steps": 5, "record": True}),
     "tracking, algorithm 1": (TrackingSVC, {"steps": 5, "process": False}),
     "tracking, last": (TrackingSVC, {"steps": 5, "average": False}),
