@@ -176,9 +176,11 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
+    out = common.out_path(options, __file__)
     names = [name for name in SETS if not options.only or name in options.only]
-    common.check_files(folder, (file for name in names if (file := SETS[name].file)))
+    files = [file for name in names if (file := SETS[name].file)]
+    folder = common.data_folder(options) if files else Path()  # some sets are made up
+    common.check_files(folder, files)
     if options.tune:
         from wang2009_tune import tune
 
