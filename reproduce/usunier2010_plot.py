@@ -32,7 +32,7 @@ def draw(results: Results, path: Path) -> None:
     finish(middle, f"Fig. 3: {FIGURE3[0].name}, two teachers")
     draw_steps(right, results)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=80)
     plt.close(figure)
 
 
