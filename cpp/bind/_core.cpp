@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "marginwise/algo/exact.hpp"
 #include "marginwise/algo/exact_ramp.hpp"
 #include "marginwise/algo/gap.hpp"
 #include "marginwise/algo/lasvm.hpp"
@@ -144,7 +145,7 @@ State export_features(const Members<T>& members) {
 
 // Ids, classes and, problem by problem, coefficients of the support vectors.
 template <class T>
-nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Learner<T>& L) {
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Model<T>& L) {
     const Dual<T>& D = L.D;
     std::vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(L.output(c));
@@ -186,7 +187,7 @@ nb::ndarray<nb::numpy, V> by_place(const Dual<T>& D, V absent, F value) {
 }
 
 template <class T>
-State export_state(const Learner<T>& L) {
+State export_state(const Model<T>& L) {
     const Dual<T>& D = L.D;
     State out = export_features(D.members);
     out["ids"] = numpy(D.members.ids);
@@ -210,7 +211,7 @@ State export_state(const Learner<T>& L) {
 }
 
 template <class T>
-void restore(Learner<T>& L, const BoundBatch& batch, const State& state) {
+void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
     const auto rank = nb::cast<Array2<std::int64_t>>(state["rank"]);
     const auto alpha = nb::cast<Array2<double>>(state["alpha"]);
     const auto g = nb::cast<Array2<double>>(state["g"]);
@@ -241,14 +242,14 @@ void restore(Learner<T>& L, const BoundBatch& batch, const State& state) {
 
 // One value for each problem.
 template <class V, class T, class F>
-nb::ndarray<nb::numpy, V> by_problem(const Learner<T>& L, F value) {
+nb::ndarray<nb::numpy, V> by_problem(const Model<T>& L, F value) {
     std::vector<V> out;
     for (Index c = 0; c < L.D.problems(); ++c) out.push_back(static_cast<V>(value(c)));
     return numpy(out);
 }
 
 template <class T>
-nb::ndarray<nb::numpy, double> decide(const Learner<T>& L, const Sample& sample) {
+nb::ndarray<nb::numpy, double> decide(const Model<T>& L, const Sample& sample) {
     const std::size_t n = usize(sample.n), p = L.D.shares.size();
     std::vector<double> out(n * p);
     {
@@ -260,7 +261,7 @@ nb::ndarray<nb::numpy, double> decide(const Learner<T>& L, const Sample& sample)
 
 // Gap, members and kernel evaluations by example and problem, since the last call.
 template <class T>
-nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Learner<T>& L) {
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Model<T>& L) {
     const std::size_t problems = L.D.shares.size();
     std::vector<double> gap;
     std::vector<std::int64_t> members, evaluations;
@@ -276,8 +277,8 @@ nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Learner<T>& L) {
 
 // The learner of an algorithm, with its settings by name.
 template <class T>
-std::unique_ptr<Learner<T>> make_learner(const std::string& algorithm, const State& settings,
-                                         Dual<T> dual, LearnerSettings common) {
+std::unique_ptr<Model<T>> make_learner(const std::string& algorithm, const State& settings,
+                                         Dual<T> dual, ModelSettings common) {
     const auto real = [&](const char* name) { return nb::cast<double>(settings[name]); };
     const auto whole = [&](const char* name) { return nb::cast<Index>(settings[name]); };
     const auto flag = [&](const char* name) { return nb::cast<bool>(settings[name]); };
@@ -304,6 +305,55 @@ std::unique_ptr<Learner<T>> make_learner(const std::string& algorithm, const Sta
         PerceptronSettings{real("margin"), whole("budget"), flag("average"), flag("aggressive")});
 }
 
+// The state of an exact model: with S by problem, one slot after the other, and its factors.
+State export_exact(const Exact& L) {
+    State out = export_state<double>(L);
+    std::vector<std::int64_t> sizes, members;
+    std::vector<double> factors;
+    for (Index c = 0; c < L.D.problems(); ++c) {
+        const Margin& M = L.margin(c);
+        sizes.push_back(count(M.place));
+        for (const Index k : M.place)
+            members.push_back(k == kNone ? kNone : Index(L.D.shares[usize(c)].member[usize(k)]));
+        const std::vector<double> packed = M.factor.packed();
+        factors.insert(factors.end(), packed.begin(), packed.end());
+    }
+    out["slots"] = numpy(sizes);
+    out["margin"] = numpy(members);
+    out["factor"] = numpy(factors);
+    return out;
+}
+
+void restore_exact(Exact& L, const BoundBatch& batch, const State& state) {
+    restore<double>(L, batch, state);
+    const auto sizes = nb::cast<Array1<std::int64_t>>(state["slots"]);
+    const auto members = nb::cast<Array1<std::int64_t>>(state["margin"]);
+    const auto factors = nb::cast<Array1<double>>(state["factor"]);
+    require(length(sizes.shape(0)) == L.D.problems(), "one size a problem");
+    Index member = 0, value = 0;
+    for (Index c = 0; c < L.D.problems(); ++c) {
+        const Index n = sizes.data()[c], entries = Factor::packed_size(n);
+        require(n >= 0 && member + n <= length(members.shape(0)) &&
+                    value + entries <= length(factors.shape(0)),
+                "margins and factors do not fit");
+        const std::int64_t* from = members.data() + member;
+        L.set_margin(c, {from, from + n}, factors.data() + value);
+        member += n;
+        value += entries;
+    }
+}
+
+// Cause, example, problem, and from where to where, of each migration since the last call.
+nb::ndarray<nb::numpy, std::int64_t> take_path(Exact& L) {
+    std::vector<std::int64_t> out;
+    for (const Migration& m : L.take_path())
+        for (const std::int64_t value :
+             {m.cause, m.id, std::int64_t(m.problem), static_cast<std::int64_t>(m.from),
+              static_cast<std::int64_t>(m.to)})
+            out.push_back(value);
+    return numpy(out.data(), {out.size() / 5, 5});
+}
+
 // Rows laid out for expansions over them.
 template <class T>
 struct Laid {
@@ -316,7 +366,7 @@ struct Laid {
 
 template <class T>
 void bind_learner(nb::module_& m, const char* name, const char* laid) {
-    using L = Learner<T>;
+    using L = Model<T>;
     nb::class_<Laid<T>>(m, laid);
     nb::class_<L>(m, name)
         .def(nb::new_([](const std::string& algorithm, const State& settings, const Kernel& kernel,
@@ -441,13 +491,88 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
              })
         .def("objective",
              [](const L& self) {
-                 return by_problem<double>(self, [&](Index c) { return self.D.objective(c); });
+                 return by_problem<double>(self, [&](Index c) { return self.objective(c); });
              })
         .def("counters", [](const L& self) { return counters_of(self.D.stats); })
         .def("seconds", [](const L& self) { return seconds_of(self.D.stats); })
         .def_prop_ro("beyond", [](const L& self) { return self.beyond(); })
         .def_prop_ro("size", [](const L& self) { return self.D.size(); })
         .def_prop_ro("bytes", [](const L& self) { return self.D.members.bytes(); });
+}
+
+void bind_exact(nb::module_& m) {
+    nb::class_<Exact, Model<double>>(m, "ExactLearner")
+        .def(nb::new_([](const State& settings, const Kernel& kernel, nb::object callable,
+                         Index problems, Index features, bool sparse, Index cache_bytes,
+                         std::vector<double> center, double scale, Index threads, bool record) {
+                 const ExactSettings own{
+                     nb::cast<bool>(settings["sphere"]),  nb::cast<double>(settings["nu"]),
+                     nb::cast<Index>(settings["window"]), nb::cast<bool>(settings["oldest"]),
+                     nb::cast<bool>(settings["screen"]),  record};
+                 return std::make_unique<Exact>(
+                     Dual<double>(Members<double>(features, sparse),
+                                  KernelBlocks<double>(kernel, block_kernel(callable)), problems,
+                                  0),
+                     ModelSettings{{std::move(center), scale}, 1e300, threads, record}, own,
+                     cache_bytes);
+             }),
+             nb::arg("settings"), nb::arg("kernel"), nb::arg("callable").none(),
+             nb::arg("problems"), nb::arg("features"), nb::arg("sparse"), nb::arg("cache_bytes"),
+             nb::arg("center"), nb::arg("scale"), nb::arg("threads"), nb::arg("record"))
+        .def(
+            "forget",
+            [](Exact& self, Array1<std::int64_t> ids) {
+                nb::gil_scoped_release released;
+                self.forget(ids.data(), length(ids.shape(0)));
+            },
+            nb::arg("ids"))
+        .def("leave_one_out",
+             [](Exact& self) {
+                 const std::size_t n = usize(self.D.size()), p = self.D.shares.size();
+                 std::vector<double> out(n * p);
+                 {
+                     nb::gil_scoped_release released;
+                     self.leave_one_out(out.data());
+                 }
+                 return numpy(out.data(), {n, p});
+             })
+        .def(
+            "scale_costs",
+            [](Exact& self, double factor) {
+                nb::gil_scoped_release released;
+                self.scale_costs(factor);
+            },
+            nb::arg("factor"))
+        .def(
+            "holds",
+            [](const Exact& self, Array1<std::int64_t> ids) {
+                std::vector<std::uint8_t> out;
+                for (std::size_t i = 0; i < ids.shape(0); ++i)
+                    out.push_back(self.D.members.find(ids.data()[i]) != kNone);
+                return numpy(out);
+            },
+            nb::arg("ids"))
+        .def("take_path", &take_path)
+        .def("violation",
+             [](const Exact& self) {
+                 return by_problem<double>(self, [&](Index c) { return self.violation(c); });
+             })
+        .def("resolved",
+             [](const Exact& self) {
+                 return by_problem<std::int64_t>(self,
+                                                 [&](Index c) { return self.margin(c).resolved; });
+             })
+        .def("indefinite",
+             [](const Exact& self) {
+                 return by_problem<std::uint8_t>(
+                     self, [&](Index c) { return self.margin(c).indefinite; });
+             })
+        .def("total",
+             [](const Exact& self) {
+                 return by_problem<double>(self, [&](Index c) { return self.margin(c).total; });
+             })
+        .def("state", [](const Exact& self) { return export_exact(self); })
+        .def("restore", &restore_exact, nb::arg("batch"), nb::arg("state"));
 }
 
 template <class V>
@@ -506,4 +631,5 @@ NB_MODULE(_core, m) {
 
     bind_learner<float>(m, "Learner32", "Laid32");
     bind_learner<double>(m, "Learner64", "Laid64");
+    bind_exact(m);
 }

@@ -219,9 +219,11 @@ inline void store_values(float* out, Vec<double> v) {
     *reinterpret_cast<HalfFloats*>(out) = __builtin_convertvector(v, HalfFloats);
 }
 
-template <class T, class F>
+inline void store_values(double* out, Vec<double> v) { store(out, v); }
+
+template <class T, class V, class F>
 inline void transform_with(const T* dots, const T* row_norms, Index rows, const T* lane_norms,
-                           float* out, Index stride, F kernel) {
+                           V* out, Index stride, F kernel) {
     for (Index r = 0; r < rows; ++r)
         for (Index lane = 0; lane < kLanes; lane += kWidth<T>)
             store_values(
@@ -229,13 +231,13 @@ inline void transform_with(const T* dots, const T* row_norms, Index rows, const 
                 kernel(load(dots + r * kLanes + lane), all(row_norms[r]), load(lane_norms + lane)));
 }
 
-template <class T>
+template <class T, class V>
 void transform(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
-               const T* lane_norms, float* out, Index stride) {
+               const T* lane_norms, V* out, Index stride) {
     const T gamma = static_cast<T>(kernel.gamma), coef0 = static_cast<T>(kernel.coef0);
     const int degree = kernel.degree;
     const auto apply = [&](auto f) {
-        transform_with<T>(dots, row_norms, rows, lane_norms, out, stride, f);
+        transform_with<T, V>(dots, row_norms, rows, lane_norms, out, stride, f);
     };
     switch (kernel.kind) {
         case KernelKind::rbf:
@@ -450,9 +452,66 @@ Best second_order(const double* g, const float* k_i, const double* diagonal, con
     });
 }
 
+// ---------------------------------------------------------------------------------------------
+// Passes in double, for arrays of any length
+
+double dot_full(const double* a, const double* b, Index n) {
+    constexpr Index kStride = 4 * kWide;
+    Doubles sum[4] = {};
+    Index k = 0;
+    for (; k + kStride <= n; k += kStride)
+        for (int v = 0; v < 4; ++v) sum[v] += load(a + k + v * kWide) * load(b + k + v * kWide);
+    double rest = 0;
+    for (; k < n; ++k) rest = multiply_add(a[k], b[k], rest);
+    return total((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
+}
+
+void add_full(double* y, const double* x, double a, Index n) {
+    Index k = 0;
+    for (; k + kWide <= n; k += kWide) store(y + k, load(y + k) + a * load(x + k));
+    for (; k < n; ++k) y[k] = multiply_add(a, x[k], y[k]);
+}
+
+// R rows at a time, so that `out` is read and written once for all of them.
+template <int R>
+inline void gaxpy_rows(double* out, const double* const* rows, const double* coefficient, Index n) {
+    Index k = 0;
+    for (; k + kWide <= n; k += kWide) {
+        Doubles sum = load(out + k);
+        for (int r = 0; r < R; ++r) sum += coefficient[r] * load(rows[r] + k);
+        store(out + k, sum);
+    }
+    for (; k < n; ++k)
+        for (int r = 0; r < R; ++r) out[k] = multiply_add(coefficient[r], rows[r][k], out[k]);
+}
+
+void gaxpy(double* out, const double* const* rows, const double* coefficient, Index m, Index n) {
+    constexpr int kTogether = 8;
+    Index r = 0;
+    for (; r + kTogether <= m; r += kTogether)
+        gaxpy_rows<kTogether>(out, rows + r, coefficient + r, n);
+    for (; r < m; ++r) gaxpy_rows<1>(out, rows + r, coefficient + r, n);
+}
+
+void rotate(double* r, double* x, double cosine, double sine, Index n) {
+    const auto turn = [=](auto& a, auto& b) {
+        const auto before = a;
+        a = cosine * before + sine * b;
+        b = cosine * b - sine * before;
+    };
+    Index k = 0;
+    for (; k + kWide <= n; k += kWide) {
+        Doubles a = load(r + k), b = load(x + k);
+        turn(a, b);
+        store(r + k, a);
+        store(x + k, b);
+    }
+    for (; k < n; ++k) turn(r[k], x[k]);
+}
+
 template <class T>
 ProductTable<T> products() {
-    return {dots_dense<T>, dots_lists<T>, transform<T>, dot_gather<T>};
+    return {dots_dense<T>, dots_lists<T>, transform<T, float>, transform<T, T>, dot_gather<T>};
 }
 
 }  // namespace
@@ -470,6 +529,10 @@ Table MW_CAT(MARGINWISE_ISA, _table)() {
             tally,
             moments,
             best_gain,
+            dot_full,
+            add_full,
+            gaxpy,
+            rotate,
             MW_STRING(MARGINWISE_ISA)};
 }
 

@@ -15,7 +15,7 @@ using toy::Stream;
 
 namespace {
 
-using Make = std::function<std::unique_ptr<Learner<float>>(Dual<float>, LearnerSettings)>;
+using Make = std::function<std::unique_ptr<Learner<float>>(Dual<float>, ModelSettings)>;
 
 struct Variant {
     const char* name;
@@ -24,7 +24,7 @@ struct Variant {
 
 template <class Algorithm, class Settings>
 Variant variant(const char* name, Settings settings) {
-    return {name, [settings](Dual<float> dual, LearnerSettings common) {
+    return {name, [settings](Dual<float> dual, ModelSettings common) {
                 return std::make_unique<Algorithm>(std::move(dual), std::move(common), settings);
             }};
 }
@@ -78,7 +78,7 @@ struct Class {
         return variant.make(
             Dual<float>(Members<float>(3, options.sparse), KernelBlocks<float>(options.kernel),
                         options.classes == 2 ? 1 : options.classes, options.cache_bytes, false),
-            LearnerSettings{{}, 1e300, threads, true});
+            ModelSettings{{}, 1e300, threads, true});
     }
     void learn(Learner<float>& who, Index begin, Index end) const {
         const std::vector<std::int64_t> order = toy::ascending(end);

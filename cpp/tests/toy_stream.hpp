@@ -62,7 +62,7 @@ struct Pupil {
         return std::make_unique<Lasvm<T>>(
             Dual<T>(Members<T>(3, options.sparse), KernelBlocks<T>(options.kernel),
                     options.classes == 2 ? 1 : options.classes, options.cache_bytes),
-            LearnerSettings{{}, options.norm_limit, options.threads, false}, options.settings);
+            ModelSettings{{}, options.norm_limit, options.threads, false}, options.settings);
     }
 
     // Learns rows [begin, end) in one call.

@@ -1,16 +1,21 @@
 """Kernel machines that learn one example at a time, choose their examples, and can forget them."""
 
+from marginwise.exact import ExactSVC, LeaveOneOut
 from marginwise.exact_ramp import ExactRampSVC
 from marginwise.gap import GapSVC
 from marginwise.model_io import ModelFileError, load, save
+from marginwise.one_class import ExactOneClassSVM
 from marginwise.online import OnlineSVC
 from marginwise.perceptron import KernelPerceptron
 from marginwise.tracking import TrackingSVC
 
 __all__ = [
+    "ExactOneClassSVM",
     "ExactRampSVC",
+    "ExactSVC",
     "GapSVC",
     "KernelPerceptron",
+    "LeaveOneOut",
     "ModelFileError",
     "OnlineSVC",
     "TrackingSVC",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -24,35 +23,12 @@ from marginwise._input import (
     spread_rows,
     take_rows,
 )
-from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
-from marginwise._machine import (
-    Blueprint,
-    Machine,
-    centre_for,
-    check_range,
-    keeps_lists,
-    needs_double,
-)
-from marginwise._params import (
-    Rule,
-    boolean,
-    check_params,
-    either,
-    integer,
-    none,
-    one_of,
-    positive,
-    real,
-    threads,
-    weights,
-)
+from marginwise._model import KernelModel, Labels, Undo, scalar_or_array
+from marginwise._params import Rule, boolean, either, integer, none, one_of, positive, weights
 from marginwise._scores import Scores
 from marginwise.progress import Progress
 
-MOST_THREADS = 256
 SAMPLE = 2000  # rows of a source that settle gamma and precision
-Labels = NDArray[np.int32]
-
 
 # Of estimators that may choose the rows they learn.
 SELECTION_RULES: dict[str, Rule] = {
@@ -61,62 +37,21 @@ SELECTION_RULES: dict[str, Rule] = {
 }
 
 
-class _Undo:
-    """Put an estimator back as it was if checking its input, or a user's kernel, fails.
-
-    What the native kernels learn cannot fail, and Ctrl-C leaves what was learned until then. A
-    kernel that is a function may stop half-way, Ctrl-C or not: there the model is copied
-    beforehand, and so it is where `part_read`: input is still being checked while the model learns.
-    """
-
-    def __init__(self, estimator: Any, *, part_read: bool = False) -> None:
-        self._attributes = estimator.__dict__
-        self._before = dict(estimator.__dict__)
-        self._by_function = callable(estimator.kernel)
-        machine = self._before.get("_machine")
-        if machine is not None and (part_read or machine.function is not None):
-            self._before["_machine"] = machine.copy()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and (self._by_function or issubclass(kind, Exception)):
-            self._attributes.clear()
-            self._attributes.update(self._before)
-
-
-def scalar_or_array(values: Float) -> float | Float:
-    return float(values[0]) if len(values) == 1 else values
-
-
 def _places(classes: NDArray[Any]) -> dict[Any, int]:
     return {label: k for k, label in enumerate(classes.tolist())}
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the classifiers that learn a stream of examples one at a time.
+class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
+    """Base of the classifiers that learn a stream of examples one at a time."""
 
-    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
-    `_settings`.
-    """
-
-    _algorithm: str  # as the core calls it
     _seeds_per_class = 0  # examples of each class that open a fit
-    tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
+        **KernelModel._rules,
         "C": positive(),
-        "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
-        "gamma": either(one_of("scale", "auto"), positive()),
-        "degree": integer(1),
-        "coef0": real(),
         "epochs": integer(1),
-        "cache_size": positive(),
         "class_weight": either(none(), weights()),
         "shuffle": boolean(),
-        "n_jobs": either(none(), threads()),
-        "verbose": either(boolean(), integer(0)),
     }
 
     # -- learning ------------------------------------------------------------------------------
@@ -134,7 +69,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight
             Scales C row by row; rows of weight zero are left out.
         """
-        with _Undo(self):
+        with Undo(self):
             X, y, weights, kept = self._check_fit(X, y, sample_weight)
             classes, places = np.unique(y, return_inverse=True)
             if len(classes) < 2:
@@ -170,7 +105,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes
             All labels that may come; by default ``source.classes``. A model that exists knows.
         """
-        with _Undo(self, part_read=True):
+        with Undo(self, part_read=True):
             self._check_params()
             if self._selection != "random" and self.pool_size is None:
                 raise ValueError(
@@ -216,13 +151,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_classes(classes, first=True)
         self._machine = self._make_machine(X, np.ones(X.shape[0]), streaming=False)
 
-    def _check_params(self) -> None:
-        check_params(self, self._rules)
-        self._check_together()
-
-    def _check_together(self) -> None:
-        """Raise if parameters do not go together."""
-
     def _check_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], Float, Ints]:
@@ -265,7 +193,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ids
             Integers that name the rows in `support_` and `ids_`; by default, the running count.
         """
-        with _Undo(self):
+        with Undo(self):
             self._check_params()
             first = not hasattr(self, "_machine")
             X, y = check_features(self, X, y, reset=first)
@@ -308,12 +236,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = np.arange(seen, seen + n, dtype=np.int64)
         plain = machine.function is None and self._finish_every is None
         if plain and not machine.plan.record:
+            self._check_names(names)
             batch = machine.batch(rows)
             batch.label(labels, self._costs[labels], names)
             machine.learn_now(batch, n)
             self._seen = seen + n
+            self._keep_records()
             return self
-        with _Undo(self):
+        with Undo(self):
             self._seen = seen + n
             self._learn_rows(rows, labels, self._costs[labels], names)
         return self
@@ -321,20 +251,20 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _finish_now(self) -> Self:
         """Repeat REPROCESS until no pair violates by more than `tol`."""
         check_is_fitted(self)
-        with _Undo(self), Progress(0, self.verbose) as progress:
+        with Undo(self), Progress(0, self.verbose) as progress:
             self._finish(progress)
         return self
 
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> None:
         """Learn rows that were checked before, with a model that exists."""
-        with _Undo(self):
+        with Undo(self):
             self._seen = max(self._seen, int(names.max()) + 1)
             labels = self._numbers(y.tolist())
             self._learn_rows(X, labels, self._costs[labels], names)
 
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
-        with _Undo(self):
+        with Undo(self):
             labels = self._numbers(y.tolist())
             feed.note(rows, labels, self._costs[labels])
             self._seen = max(self._seen, int(feed.ids[-1]) + 1)
@@ -366,57 +296,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- looking inside ------------------------------------------------------------------------
 
     @property
-    def support_(self) -> Ints:
-        """Ids of the support vectors: row numbers after `fit`."""
-        check_is_fitted(self)
-        return self._machine.coefficients[0]
-
-    @property
-    def ids_(self) -> Ints:
-        """Ids of all examples that the model holds, support vectors or not."""
-        check_is_fitted(self)
-        state = self._machine.state()
-        ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
-        return ids
-
-    @property
-    def support_vectors_(self) -> Any:
-        """Features of the support vectors (none with ``kernel="precomputed"``)."""
-        check_is_fitted(self)
-        if self.kernel == "precomputed":
-            return np.empty((0, 0))
-        machine = self._machine
-        return machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
-
-    @property
-    def dual_coef_(self) -> Float:
-        """Signed coefficients of the support vectors, one row per binary problem."""
-        check_is_fitted(self)
-        return self._machine.coefficients[2]
-
-    @property
-    def intercept_(self) -> Float:
-        """The bias of each binary problem; 0 where the algorithm has none."""
-        check_is_fitted(self)
-        return self._machine.bias
-
-    @property
     def n_support_(self) -> NDArray[np.int32]:
         """Support vectors of each class."""
         check_is_fitted(self)
         _, labels, _ = self._machine.coefficients
         return np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
-
-    @property
-    def stats_(self) -> dict[str, Any]:
-        """Counters of the work done so far, seconds by phase, and how values are computed."""
-        check_is_fitted(self)
-        return self._machine.stats
-
-    def dual_objective(self) -> float | Float:
-        """Return W(alpha) over the examples held; one value per class where there are several."""
-        check_is_fitted(self)
-        return scalar_or_array(self._machine.objective)
 
     def duality_gap(self, X: Any, y: Any) -> float | Float:
         """Return primal minus dual objective, the loss taken over the rows given.
@@ -442,35 +326,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- state ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if "_machine" in state:
-            state["_machine"] = state["_machine"].state()
-            del state["_index"]
+        state: dict[str, Any] = super().__getstate__()
+        state.pop("_index", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        machine = state.pop("_machine", None)
         super().__setstate__(state)
-        if machine is not None:
+        if "classes_" in state:
             self._index = _places(self.classes_)
-            self._machine = Machine.from_state(machine, self._function(), self._threads())
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     @property
-    def _finishes(self) -> bool:
-        """Whether `fit` ends with finishing."""
-        return False
-
-    @property
-    def _finish_every(self) -> int | None:
-        """After how many rows to finish, too."""
-        return None
+    def _problems(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     @property
     def _selection(self) -> str:
@@ -478,59 +345,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return "random"
 
     # -- parts ---------------------------------------------------------------------------------
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the algorithm."""
-        raise NotImplementedError
-
-    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
-        """Choose the point that features are measured from."""
-        return centre_for(X, kernel, first_row_only=streaming)
-
-    def _check_batch(self, batch: Any) -> None:
-        """Raise if the algorithm cannot learn some of the rows."""
-
-    def _keep_records(self) -> None:
-        """Take over what the machine recorded."""
-
-    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
-        gamma = resolve_gamma(self.gamma, X, weights)
-        function = self._function()
-        name = "callable" if function is not None else str(self.kernel)
-        plan = Blueprint(
-            kernel=name,
-            gamma=gamma,
-            coef0=float(self.coef0),
-            degree=int(self.degree),
-            problems=1 if len(self.classes_) == 2 else len(self.classes_),
-            features=int(X.shape[1]) + (self.kernel == "precomputed"),
-            sparse=keeps_lists(X) and function is None,
-            double=needs_double(X, name),
-            cache_bytes=int(self.cache_size * 2**20),
-            algorithm=self._algorithm,
-            settings=self._settings(),
-            center=self._centre(X, name, streaming=streaming),
-            record=bool(getattr(self, "record", False)),
-        )
-        return Machine(plan, function, self._threads())
-
-    def _function(self) -> BlockFunction | None:
-        if self.kernel == "precomputed":
-            return precomputed
-        return checked(self.kernel) if callable(self.kernel) else None
-
-    def _threads(self) -> int:
-        jobs = 1 if self.n_jobs is None else int(self.n_jobs)
-        processors = os.cpu_count() or 1
-        return min(max(1, jobs if jobs > 0 else processors + 1 + jobs), MOST_THREADS)
-
-    def _augmented(self, X: Any, names: Ints | None) -> Any:
-        """Append to a precomputed kernel row the column that is its own."""
-        if self.kernel != "precomputed":
-            return X
-        dense = X.toarray() if hasattr(X, "toarray") else X
-        column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
-        return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
 
     def _set_classes(self, classes: NDArray[Any], y: NDArray[Any] | None) -> None:
         self.classes_ = classes
@@ -545,11 +359,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self._balance = np.asarray(balance, dtype=np.float64)
         self._costs = self.C * self._balance
-
-    def _check_columns(self, X: Any, names: Ints) -> None:
-        inside = (names >= 0) & (names < X.shape[1])
-        if self.kernel == "precomputed" and not inside.all():
-            raise ValueError("with kernel='precomputed', ids must be columns of X.")
 
     def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
         given = None if classes is None else np.unique(np.asarray(classes))
@@ -596,34 +405,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         return order.astype(np.int64)
 
-    def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
-        """Return rows as a batch of the core."""
-        check_range(self._machine.plan, X)
-        batch = self._machine.batch(self._augmented(X, names))
-        self._check_batch(batch)
-        batch.label(labels, np.ascontiguousarray(costs), names)
-        return batch
-
-    def _learn_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
-        """Learn all rows in the order given."""
-        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
-        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
-
-    def _stream(
-        self,
-        feed: ArrayFeed | SourceFeed,
-        orders: Iterable[Ints],
-        *,
-        epochs: int = 1,
-        finish: bool = False,
-    ) -> None:
-        """Learn rows in the given orders, finishing after each where asked."""
-        with Progress(len(feed.ids) * epochs, self.verbose) as progress:
-            for order in orders:
-                self._run(self._machine.learn, feed, order, progress)
-                if finish:
-                    self._finish(progress)
-
     def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
         """Make passes over the rows, learning those that selection chooses."""
         machine = self._machine
@@ -668,37 +449,3 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             machine.end_pass()
             if self._finishes:
                 self._finish(progress)
-
-    def _run(
-        self,
-        learn: Callable[[Any, Ints], Iterator[int]],
-        feed: ArrayFeed | SourceFeed,
-        order: Ints,
-        progress: Progress,
-    ) -> None:
-        """Learn rows in one order, finishing after every `finish_every` of them."""
-        machine = self._machine
-        for part in self._parts(order):
-            for batch, rows in feed.cuts(part):
-                for learned in learn(batch, rows):
-                    progress.learned(learned, machine.size, machine.delta)
-            self._since_finish += len(part)
-            if self._finish_every is not None and self._since_finish >= self._finish_every:
-                self._finish(progress)
-        self._keep_records()
-
-    def _parts(self, order: Ints) -> Iterator[Ints]:
-        """Cut an order where finishing is due."""
-        if self._finish_every is None:
-            yield order
-            return
-        start = 0
-        while start < len(order):
-            end = start + max(int(self._finish_every) - self._since_finish, 1)
-            yield order[start:end]
-            start = end
-
-    def _finish(self, progress: Progress) -> None:
-        self._since_finish = 0
-        for delta in self._machine.finish(self.tol):
-            progress.finishing(delta)

@@ -11,7 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._core import Batch, Kernel, Laid32, Laid64, Learner32, Learner64, cpu
+from marginwise._core import (
+    Batch,
+    ExactLearner,
+    Kernel,
+    Laid32,
+    Laid64,
+    Learner32,
+    Learner64,
+    cpu,
+)
 from marginwise._input import Float, Ints, batch_of
 from marginwise._kernel import BlockFunction
 
@@ -58,8 +67,8 @@ class Blueprint:
 
     @property
     def biased(self) -> bool:
-        """Whether the decision function has a bias, which LASVM's pairs of coordinates need."""
-        return self.algorithm == "lasvm"
+        """Whether the decision function has a bias."""
+        return self.algorithm in ("lasvm", "exact")
 
     @property
     def scale(self) -> float:
@@ -169,8 +178,22 @@ class Machine:
         self._core = self._build()
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
-    def _build(self) -> Learner32 | Learner64:
+    def _build(self) -> Any:
         plan = self.plan
+        if plan.algorithm == "exact":
+            return ExactLearner(
+                settings=plan.settings,
+                kernel=Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
+                callable=self.function,
+                problems=plan.problems,
+                features=plan.features,
+                sparse=plan.sparse,
+                cache_bytes=plan.cache_bytes,
+                center=plan.center,
+                scale=plan.scale,
+                threads=self.threads,
+                record=plan.record,
+            )
         kind = Learner64 if plan.double else Learner32
         return kind(
             algorithm=plan.algorithm,
@@ -278,6 +301,53 @@ class Machine:
         """Return gap, members and kernel evaluations after each example since the last call."""
         gap, members, evaluations = self._core.take_records()
         return gap, members, evaluations
+
+    # -- of exact models only ------------------------------------------------------------------
+
+    def holds(self, ids: Ints) -> NDArray[np.bool_]:
+        """Tell of which ids there are examples."""
+        held: NDArray[np.bool_] = self._core.holds(ids).astype(bool)
+        return held
+
+    def forget(self, ids: Ints) -> None:
+        """Forget examples that are held."""
+        self._core.forget(ids)
+
+    def leave_one_out(self) -> Float:
+        """Return what the model would say of each member without it, a column a problem."""
+        decision: Float = self._core.leave_one_out()
+        return decision
+
+    def scale_costs(self, factor: float) -> None:
+        """Multiply all costs, and move the solution."""
+        self._core.scale_costs(factor)
+
+    def take_path(self) -> Ints:
+        """Return the migrations since the last call: cause, id, problem, from and to."""
+        path: Ints = self._core.take_path()
+        return path
+
+    @property
+    def violation(self) -> float:
+        """How far the conditions of the solution are violated, at most."""
+        return float(np.max(self._core.violation()))
+
+    @property
+    def resolved(self) -> int:
+        """How often a path could not be followed."""
+        return int(np.sum(self._core.resolved()))
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether the kernel was found not to be positive semi-definite."""
+        return bool(np.any(self._core.indefinite()))
+
+    @property
+    def total(self) -> float:
+        """What the coefficients add up to."""
+        return float(self._core.total()[0])
+
+    # -- of all models -------------------------------------------------------------------------
 
     @property
     def weights(self) -> Float:

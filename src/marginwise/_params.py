@@ -32,6 +32,10 @@ def non_negative() -> Rule:
     return lambda v: is_real(v) and v >= 0, "a number of at least 0"
 
 
+def share() -> Rule:
+    return lambda v: is_real(v) and 0 < v <= 1, "a number above 0, at most 1"
+
+
 def real() -> Rule:
     return is_real, "a finite number"
 

@@ -89,7 +89,7 @@ _PLAN: dict[str, Rule] = {
     "sparse": boolean(),
     "double": boolean(),
     "cache_bytes": _count(),
-    "algorithm": one_of("lasvm", "gap", "tracking", "exact_ramp", "perceptron"),
+    "algorithm": one_of("lasvm", "gap", "tracking", "exact", "exact_ramp", "perceptron"),
     "settings": (lambda v: isinstance(v, dict), "a dict"),
     "center": (_is_floats, "a list of finite numbers"),
     "record": boolean(),
@@ -118,6 +118,13 @@ _SETTINGS: dict[str, dict[str, Rule]] = {
         "support_only": boolean(),
         "seed": _count(0, 2**32 - 1),
     },
+    "exact": {
+        "sphere": boolean(),
+        "nu": (lambda v: is_real(v) and 0 <= v <= 1, "from 0 to 1"),
+        "window": _count(),
+        "oldest": boolean(),
+        "screen": boolean(),
+    },
     "exact_ramp": {"tol": positive(), "max_idle": _count(-1)},
     "perceptron": {
         "margin": non_negative(),
@@ -130,6 +137,7 @@ _NOTES = {
     "lasvm": (1, 0),
     "gap": (3, 3),
     "tracking": (2, 1),
+    "exact": (2, 3),
     "exact_ramp": (0, 0),
     "perceptron": (1, 0),
 }
@@ -138,6 +146,7 @@ _BOXES = {
     "lasvm": {USUAL},
     "gap": {USUAL, SHIFTED},
     "tracking": {USUAL},
+    "exact": {USUAL},
     "exact_ramp": {USUAL, SHUT},
     "perceptron": {USUAL, ENDLESS},  # usual where there is none
 }
@@ -163,16 +172,17 @@ _SPARSE = {
     "indptr": ("int64", ("members + 1",)),
 }
 
-_FITTED = {
-    "classes_",
-    "n_features_in_",
-    "_balance",
-    "_costs",
-    "_machine",
-    "_seen",
-    "_since_finish",
+# S of an exact model, problem by problem and slot by slot, and its factors.
+_MARGINS = {
+    "slots": ("int64", ("problems",)),
+    "margin": ("int64", ("slots",)),
+    "factor": ("float64", ("factor",)),
 }
-_OPTIONAL = {"feature_names_in_", "_history"}
+
+_FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
+_FITTED_CLASSIFIER = {*_FITTED, "classes_", "_balance", "_costs"}
+_FITTED_ONE_CLASS = {*_FITTED, "_square"}
+_OPTIONAL = {"feature_names_in_", "_history", "_steps"}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -185,16 +195,43 @@ def check_classifier(kind: Any, state: State) -> None:
     state
         What `__getstate__` of one of its instances returned, or is said to have.
     """
+    if not _check_outline(kind, state, _FITTED_CLASSIFIER):
+        return
+    classes = state["classes_"]
+    with np.errstate(all="ignore"):
+        _check_classes(state)
+        _check_attributes(state, 1 if len(classes) == 2 else len(classes))
+        _check_machine(kind, state, len(classes))
+
+
+def check_one_class(kind: Any, state: State) -> None:
+    """Check the state of an `ExactOneClassSVM`, fitted or not.
+
+    Parameters
+    ----------
+    kind
+        The class.
+    state
+        What `__getstate__` of one of its instances returned, or is said to have.
+    """
+    if not _check_outline(kind, state, _FITTED_ONE_CLASS):
+        return
+    _obey({"_square": real()}, state, "")
+    with np.errstate(all="ignore"):
+        _check_attributes(state, 1)
+        _check_machine(kind, state, 2)  # all rows are of the second of two
+    _require((state["_machine"]["labels"] == 1).all(), "labels must be 1")
+
+
+def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
+    """Check names and parameters; tell whether the state is that of a fitted estimator."""
     names = set(kind().get_params(deep=False))
-    fitted = set(state) - names - _OPTIONAL
     _require_names(names, set(state) & names, "parameters")
     _check_parameters(kind, {name: state[name] for name in names})
     if not set(state) - names:
-        return
-    _require_names(_FITTED, fitted, "attributes")
-    with np.errstate(all="ignore"):
-        _check_attributes(state)
-        _check_machine(kind, state)
+        return False
+    _require_names(fitted, set(state) - names - _OPTIONAL, "attributes")
+    return True
 
 
 def _require(holds: Any, message: str) -> None:
@@ -223,9 +260,7 @@ def _check_parameters(kind: Any, parameters: dict[str, Any]) -> None:
     _obey(_MORE_RULES, parameters, "")
 
 
-def _check_attributes(state: State) -> None:
-    _obey({"_seen": _count(), "_since_finish": _count()}, state, "")
-    _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
+def _check_classes(state: State) -> None:
     classes = state["classes_"]
     _require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ must be a list")
     _require(len(classes) >= 2, "classes_ must be two or more")
@@ -233,8 +268,18 @@ def _check_attributes(state: State) -> None:
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
         _require(_within(state[name], 0.0, np.inf), f"{name} must be finite and not negative")
+
+
+def _check_attributes(state: State, problems: int) -> None:
+    _obey({"_seen": _count(), "_since_finish": _count()}, state, "")
+    _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
     if "_history" in state:
-        _check_history(state["_history"], 1 if len(classes) == 2 else len(classes))
+        _check_history(state["_history"], problems)
+    if "_steps" in state:
+        steps = state["_steps"]
+        _check_array("_steps", steps, "int64", (np.shape(steps)[0], 5))
+        _require(_within(steps[:, 2], 0, problems - 1), "_steps must name problems")
+        _require(_within(steps[:, 3:], 0, 3), "_steps must go from set to set")
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         _check_array("feature_names_in_", names, "object", (state["n_features_in_"],))
@@ -252,22 +297,25 @@ def _check_history(history: Any, problems: int) -> None:
 # -- the machine -------------------------------------------------------------------------------
 
 
-def _check_machine(kind: Any, state: State) -> None:
+def _check_machine(kind: Any, state: State, classes: int) -> None:
     _require(isinstance(state["_machine"], dict), "_machine must be a dict")
     machine = upgraded(state["_machine"])
     plan: Any = machine.get("plan")
-    _check_plan(kind, plan, state)
+    _check_plan(kind, plan, state, classes)
     features = _SPARSE if plan["sparse"] else _DENSE
-    expected = {**_ARRAYS, **features}
+    margins = _MARGINS if plan["algorithm"] == "exact" else {}
+    expected = {**_ARRAYS, **features, **margins}
     _require_names({"plan", *expected}, machine, "parts of _machine")
     sizes = _sizes(machine, plan)
     for name, (dtype, sides) in expected.items():
         dtype = sizes["real"] if dtype == "real" else dtype
         _check_array(name, machine[name], dtype, tuple(sizes[side] for side in sides))
     _check_counts(machine, plan)
-    _check_members(machine, len(state["classes_"]))
+    _check_members(machine, classes)
     for c in range(plan["problems"]):
         _check_problem(machine, c, plan)
+    if margins:
+        _check_margins(machine, plan)
     if plan["sparse"]:
         _check_lists(machine, plan["features"])
     _check_sizes(machine, plan)
@@ -275,7 +323,7 @@ def _check_machine(kind: Any, state: State) -> None:
         _check_columns(machine["X"], machine["ids"])
 
 
-def _check_plan(kind: Any, plan: Any, state: State) -> None:
+def _check_plan(kind: Any, plan: Any, state: State, classes: int) -> None:
     _require(isinstance(plan, dict), "the plan of _machine must be a dict")
     _require_names({field.name for field in fields(Blueprint)}, plan, "parts of the plan")
     _obey(_PLAN, plan, "")
@@ -284,7 +332,6 @@ def _check_plan(kind: Any, plan: Any, state: State) -> None:
     rules = _SETTINGS[plan["algorithm"]]
     _require_names(rules, plan["settings"], "settings of the algorithm")
     _obey(rules, plan["settings"], "")
-    classes = len(state["classes_"])
     precomputed = state["kernel"] == "precomputed"
     width = state["n_features_in_"] + precomputed
     _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
@@ -315,8 +362,39 @@ def _sizes(machine: State, plan: State) -> dict[str, Any]:
         "counters": EARLY_COUNTERS if early else len(COUNTERS),
         "phases": len(PHASES),
         "notes": sum(_NOTES[plan["algorithm"]]),
+        **_margin_sizes(machine),
         "real": "float64" if plan["double"] else "float32",
     }
+
+
+def _margin_sizes(machine: State) -> dict[str, int]:
+    if "slots" not in machine:
+        return {}
+    slots = np.asarray(machine["slots"])
+    _require(slots.ndim == 1 and slots.dtype == "int64", "slots must be a list of counts")
+    _require(_within(slots, 0, 2**31), "slots must be counts")
+    sizes = slots.tolist()
+    return {"slots": sum(sizes), "factor": sum(2 * n + n * (n + 1) // 2 for n in sizes)}
+
+
+def _check_margins(machine: State, plan: State) -> None:
+    """Check S and the factors: members that are held and differ, and triangles that are regular."""
+    settings, factor = plan["settings"], machine["factor"]
+    _require(plan["double"], "exact models are in double precision")
+    _require(settings["sphere"] or settings["nu"] == 0, "nu belongs to a sphere")
+    _require(np.isfinite(factor).all(), "factor must be finite")
+    first = at = 0
+    for c, n in enumerate(machine["slots"].tolist()):
+        margin = machine["margin"][first : first + n]
+        holes = margin == -1
+        inside = margin[~holes]
+        _require(_within(inside, 0, len(machine["ids"]) - 1), "margin must name members")
+        _require(len(np.unique(inside)) == len(inside), "margin must name members once")
+        _require((machine["rank"][c][inside] >= 0).all(), "margin must name members that are held")
+        _require((factor[at : at + n] == holes).all(), "factor must know its holes")
+        starts = at + 2 * n + np.cumsum([0, *range(n, 1, -1)])[:n]
+        _require((factor[starts] > 0).all(), "factor must have a positive diagonal")
+        first, at = first + n, at + 2 * n + n * (n + 1) // 2
 
 
 def _check_array(name: str, array: Any, dtype: str, shape: tuple[int, ...]) -> None:

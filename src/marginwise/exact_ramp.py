@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._base import scalar_or_array
 from marginwise._bias_free import BiasFreeClassifier
 from marginwise._input import Float
+from marginwise._model import scalar_or_array
 from marginwise._params import Rule, either, integer, none, positive
 
 

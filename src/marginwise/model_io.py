@@ -21,7 +21,7 @@ from typing import Any
 
 from marginwise._archive import Part, read_members, write_members
 from marginwise._codec import decode, encode, read_npy, write_npy
-from marginwise._state import check_classifier
+from marginwise._state import check_classifier, check_one_class
 
 FORMAT = 2  # a file of a later format is refused, one of an earlier format stays readable
 DOCUMENT = "model.json"
@@ -36,6 +36,8 @@ ESTIMATORS: dict[str, tuple[str, Check]] = {
     "GapSVC": ("marginwise.gap", check_classifier),
     "TrackingSVC": ("marginwise.tracking", check_classifier),
     "ExactRampSVC": ("marginwise.exact_ramp", check_classifier),
+    "ExactSVC": ("marginwise.exact", check_classifier),
+    "ExactOneClassSVM": ("marginwise.one_class", check_one_class),
     "KernelPerceptron": ("marginwise.perceptron", check_classifier),
 }
 

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._base import SELECTION_RULES, scalar_or_array
+from marginwise._base import SELECTION_RULES
 from marginwise._bias_free import BiasFreeClassifier
 from marginwise._input import Float
+from marginwise._model import scalar_or_array
 from marginwise._params import Rule, boolean, integer, one_of
 
 

@@ -17,10 +17,11 @@
 
 namespace marginwise {
 
+template <class V>
 class Arena {
   public:
     Arena() = default;
-    explicit Arena(Index floats) : bytes_(usize(floats) * sizeof(float)) {
+    explicit Arena(Index n) : bytes_(usize(n) * sizeof(V)) {
 #ifdef MARGINWISE_MMAP
         void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,7 +30,7 @@ class Arena {
         void* p = std::malloc(bytes_);
         if (!p) throw std::bad_alloc();
 #endif
-        data_ = static_cast<float*>(p);
+        data_ = static_cast<V*>(p);
     }
     ~Arena() {
         if (!data_) return;
@@ -45,7 +46,7 @@ class Arena {
         return *this;
     }
 
-    float* data() const { return data_; }
+    V* data() const { return data_; }
 
   private:
     void swap(Arena& other) noexcept {
@@ -53,7 +54,7 @@ class Arena {
         std::swap(bytes_, other.bytes_);
     }
 
-    float* data_ = nullptr;
+    V* data_ = nullptr;
     std::size_t bytes_ = 0;
 };
 

@@ -16,18 +16,18 @@ struct Batch {
     Example example(std::int64_t row) const { return {ids[row], label[row], cost[row]}; }
 };
 
-template <class T>
+template <class T, class V = float>
 struct Block {
     // INVARIANT  values[r * stride + s] == K(row r, member s) for s < valid[r]
     Rows<T> rows;
     std::vector<std::int64_t> source;  // row of the batch
-    Array<float> values;
+    Array<V> values;
     Index stride = 0;
     std::vector<Index> valid;
 
     Index size() const { return rows.n; }
-    float* row(Index r) { return values.data() + r * stride; }
-    const float* row(Index r) const { return values.data() + r * stride; }
+    V* row(Index r) { return values.data() + r * stride; }
+    const V* row(Index r) const { return values.data() + r * stride; }
 
     // How many examples to look ahead: enough for the tiles to be reused, few enough for the
     // values to stay small. The model does not depend on it.
@@ -50,7 +50,7 @@ struct Block {
     void set_room(Index room) {
         // An odd number of cache lines, so that rows do not fall on each other in the cache.
         stride = padded(room + kLanes) + 16;
-        if (count(values) < size() * stride) values.resize(usize(size() * stride), 0.0f);
+        if (count(values) < size() * stride) values.resize(usize(size() * stride), V(0));
     }
 
     // How many rows come before the first with |x|^2 > limit.
@@ -68,17 +68,17 @@ struct Block {
 };
 
 // Computes blocks with a crew. One block may be under way while the members grow.
-template <class T>
+template <class T, class V = float>
 class BlockProduct {
   public:
     BlockProduct(Dual<T>& D, Crew& crew) : D_(D), crew_(crew), scratch_(usize(crew.threads())) {}
 
     // Begins the product of `block` with the full tiles of members; they must not be compacted
     // before finish().
-    void start(Block<T>& block) { begin(block, D_.size() / kLanes); }
+    void start(Block<T, V>& block) { begin(block, D_.size() / kLanes); }
 
     // Completes what start() began, then the product with all members taken in since.
-    void finish(Block<T>& block) {
+    void finish(Block<T, V>& block) {
         wait();
         begin(block, tiles_for(D_.size()));
         wait();
@@ -94,7 +94,7 @@ class BlockProduct {
     }
 
   private:
-    void begin(Block<T>& block, Index tiles) {
+    void begin(Block<T, V>& block, Index tiles) {
         const Index first = block.size() == 0 ? tiles : block.valid[0] / kLanes;
         if (first >= tiles) return;
         members_.clear();
@@ -114,7 +114,7 @@ class BlockProduct {
     Crew& crew_;
     std::vector<Scratch<T>> scratch_;
     std::vector<const Tile<T>*> members_;
-    Block<T>* under_way_ = nullptr;
+    Block<T, V>* under_way_ = nullptr;
     Index promised_ = 0;
 };
 

@@ -18,9 +18,13 @@ struct Sample {
     Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
 };
 
+inline double dot(const double* a, const float* k, Index n) { return table().dot(a, k, n); }
+inline double dot(const double* a, const double* k, Index n) { return table().dot_full(a, k, n); }
+
 // out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample; the
-// weights are padded to whole tiles. A row's values do not depend on the others.
-template <class T>
+// weights are padded to whole tiles. A row's values do not depend on the others. Kernel values are
+// rounded to V.
+template <class V, class T>
 void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             const std::vector<const double*>& weight, const Origin& origin, Index threads,
             const Sample& sample, double* out) {
@@ -41,7 +45,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         std::vector<std::int64_t> order(usize(rows));
         std::iota(order.begin(), order.end(), first);
         if (sample.order) std::copy_n(sample.order + first, rows, order.begin());
-        Array<float> k(usize(rows * kLanes));
+        Array<V> k(usize(rows * kLanes));
         block.read(sample.X, order.data(), rows, origin);
         const bool lay = members.sparse() && rows >= 4;  // fewer are quicker scattered
         if (lay) kernel.lay_out(block, rows, scratch);
@@ -54,7 +58,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
                     out[(first + r) * problems + c] +=
-                        table().dot(weight[usize(c)] + t * kLanes, k.data() + r * kLanes, kLanes);
+                        dot(weight[usize(c)] + t * kLanes, k.data() + r * kLanes, kLanes);
         }
         if (lay) kernel.clear_layout(block, scratch);
     });
@@ -68,7 +72,7 @@ struct Coefficients {
 
 // out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for all rows laid out as
 // members. The rows are the tiles here, so that a few centres cost little more than reading them.
-template <class T>
+template <class V, class T>
 void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
                  const Origin& origin, Index threads, const Members<T>& laid, double* out) {
     const Index m = rows_of(centres), problems = weight.problems;
@@ -84,7 +88,7 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
             for (Scratch<T>& scratch : scratches) kernel.lay_out(block, n, scratch);
         crew.run(tiles_for(laid.size()), [&](Index t, Index worker) {
             Scratch<T>& scratch = scratches[usize(worker)];
-            Array<float> k(usize(kLanes * kLanes));
+            Array<V> k(usize(kLanes * kLanes));
             if (laid.sparse())
                 kernel.values_laid(n, laid.tile(t), scratch, k.data());
             else
@@ -110,7 +114,10 @@ void decide(const Dual<T>& D, const std::vector<Array<double>>& weights, const O
     for (Index r = 0; r < sample.n; ++r)
         for (Index c = 0; c < D.problems(); ++c)
             out[r * D.problems() + c] = D.shares[usize(c)].P.bias();
-    expand(D.kernel, D.members, weight, origin, threads, sample, out);
+    if (D.full)
+        expand<T>(D.kernel, D.members, weight, origin, threads, sample, out);
+    else
+        expand<float>(D.kernel, D.members, weight, origin, threads, sample, out);
 }
 
 }  // namespace marginwise

@@ -62,6 +62,7 @@ class Dual {
     std::vector<Index> holders;       // how many problems hold it
     Index dead = 0;                   // members that no problem holds
     Index most_together = 64;         // rows computed when one is missing
+    bool full = false;                // kernel values are wanted in the precision of T
     Stats stats;
 
     Index size() const { return members.size(); }
@@ -74,10 +75,11 @@ class Dual {
     }
 
     // Takes in a new member that no problem holds yet; row[s] gets its kernel value with itself.
-    Index append(const Rows<T>& rows, Index r, const Example& example, float* row) {
+    template <class V>
+    Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
         const Index s = members.append(rows, r, example.id);
-        diagonal.push_back(kernel.diagonal(rows, r));
-        row[s] = static_cast<float>(diagonal.back());
+        diagonal.push_back(diagonal_of(rows, r));
+        row[s] = static_cast<V>(diagonal.back());
         label.push_back(example.label);
         cost.push_back(example.cost);
         holders.push_back(0);
@@ -87,6 +89,11 @@ class Dual {
             share.weight.resize(usize(padded(s + 1)), 0.0);
         }
         return s;
+    }
+
+    // K(x, x) for row r.
+    double diagonal_of(const Rows<T>& rows, Index r) const {
+        return full ? kernel.template diagonal<T>(rows, r) : kernel.diagonal(rows, r);
     }
 
     // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
@@ -207,7 +214,8 @@ class Dual {
     }
 
     // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
-    void fill(const Rows<T>& rows, Index r, Index from, float* row) {
+    template <class V>
+    void fill(const Rows<T>& rows, Index r, Index from, V* row) {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
             kernel.values(rows, r, 1, members.tile(t), scratch_, row + t * kLanes, kLanes);
         stats.kernel_evaluations += size() - from;

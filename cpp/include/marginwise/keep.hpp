@@ -30,15 +30,16 @@ class Keep {
 
     // Moves values[keep[k]] to values[k] for all that stay of the first n; zeros follow them.
     // Returns how many there are.
-    Index close_up(float* values, Index n) const {
+    template <class V>
+    Index close_up(V* values, Index n) const {
         for (const Run& run : runs_) {
             if (run.from >= n) break;
             if (run.from == run.to) continue;
             const Index length = std::min(run.length, n - run.from);
-            std::memmove(values + run.to, values + run.from, usize(length) * sizeof(float));
+            std::memmove(values + run.to, values + run.from, usize(length) * sizeof(V));
         }
         const Index kept = below(n);
-        std::fill(values + kept, values + n, 0.0f);
+        std::fill(values + kept, values + n, V(0));
         return kept;
     }
 

@@ -18,7 +18,11 @@ struct Scratch {
     std::vector<std::uint32_t> cuts;   // of the lists of a tile
     Array<T> laid_norms;
     Array<float> turned;  // values of a tile's lanes with the rows that are laid out
+    Array<double> turned_full;
     Array<T> scattered;   // one example over all features
+
+    Array<float>& turned_as(const float*) { return turned; }
+    Array<double>& turned_as(const double*) { return turned_full; }
 };
 
 template <class T>
@@ -31,11 +35,11 @@ class KernelBlocks {
     bool is_callable() const { return kernel_.kind == KernelKind::callable; }
 
     // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends
-    // on its two examples alone. `ahead` is the tile that comes next, if that is known. Cost: rows
-    // * kLanes kernel values.
+    // on its two examples alone, and is rounded to V: float, or T. `ahead` is the tile that comes
+    // next, if that is known. Cost: rows * kLanes kernel values.
+    template <class V>
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
-                Scratch<T>& scratch, float* out, Index stride,
-                const Tile<T>* ahead = nullptr) const {
+                Scratch<T>& scratch, V* out, Index stride, const Tile<T>* ahead = nullptr) const {
         if (is_callable()) return call(block, first, rows, tile, out, stride);
         scratch.dots.resize(usize(rows * kLanes));
         if (tile.sparse())
@@ -47,8 +51,8 @@ class KernelBlocks {
         else
             products<T>().dots_dense(block.dense.data() + first * block.d, rows, block.d,
                                      tile.dense.data(), scratch.dots.data());
-        products<T>().transform(kernel_, scratch.dots.data(), block.norms.data() + first, rows,
-                                tile.norms.data(), out, stride);
+        transform(scratch.dots.data(), block.norms.data() + first, rows, tile.norms.data(), out,
+                  stride);
     }
 
     // For a few rows against many sparse tiles: the rows take the place of the tile and are spread
@@ -69,7 +73,8 @@ class KernelBlocks {
         pack(block.d, laid, scratch);
         std::swap(scratch.laid_norms, laid.norms);
     }
-    void values_laid(Index rows, const Tile<T>& tile, Scratch<T>& scratch, float* out) const {
+    template <class V>
+    void values_laid(Index rows, const Tile<T>& tile, Scratch<T>& scratch, V* out) const {
         scratch.slots.resize(tile.index.size());
         for (std::size_t p = 0; p < tile.index.size(); ++p)
             scratch.slots[p] = scratch.slot[tile.index[p]];
@@ -78,37 +83,47 @@ class KernelBlocks {
             for (const Index end : {tile.begin[usize(lane)], tile.begin[usize(lane + 1)]})
                 scratch.cuts.push_back(static_cast<std::uint32_t>(end));
         scratch.dots.resize(usize(kLanes * kLanes));
-        scratch.turned.assign(usize(kLanes * kLanes), 0.0f);
+        Array<V>& turned = scratch.turned_as(out);
+        turned.assign(usize(kLanes * kLanes), V(0));
         const Index d = std::max<Index>(count(scratch.slot), 1);
         products<T>().dots_lists(
             {scratch.slots.data(), tile.value.data(), scratch.cuts.data(), 2, 1, d}, tile.used,
             scratch.packed.data(), nullptr, scratch.dots.data());
-        products<T>().transform(kernel_, scratch.dots.data(), tile.norms.data(), tile.used,
-                                scratch.laid_norms.data(), scratch.turned.data(), kLanes);
+        transform(scratch.dots.data(), tile.norms.data(), tile.used, scratch.laid_norms.data(),
+                  turned.data(), kLanes);
         for (Index r = 0; r < rows; ++r)
             for (Index lane = 0; lane < kLanes; ++lane)
-                out[r * kLanes + lane] = scratch.turned[usize(lane * kLanes + r)];
+                out[r * kLanes + lane] = turned[usize(lane * kLanes + r)];
     }
     void clear_layout(const Rows<T>& block, Scratch<T>& scratch) const {
         for (const std::uint32_t feature : block.index) scratch.slot[feature] = 0;
     }
 
-    // K(x, x) for row r.
+    // K(x, x) for row r, rounded to V.
+    template <class V = float>
     double diagonal(const Rows<T>& block, Index r) const {
         if (is_callable()) {
             std::vector<double> x = dense_row(block, r);
             double value = 0;
             callable_(x.data(), 1, x.data(), 1, block.d, &value);
-            return static_cast<double>(static_cast<float>(value));
+            return static_cast<double>(static_cast<V>(value));
         }
         Array<T> dots(usize(kLanes), block.norms[usize(r)]);
-        Array<float> out(usize(kLanes));
-        products<T>().transform(kernel_, dots.data(), block.norms.data() + r, 1, dots.data(),
-                                out.data(), kLanes);
+        Array<V> out(usize(kLanes));
+        transform(dots.data(), block.norms.data() + r, 1, dots.data(), out.data(), kLanes);
         return static_cast<double>(out[0]);
     }
 
   private:
+    template <class V>
+    void transform(const T* dots, const T* row_norms, Index rows, const T* lane_norms, V* out,
+                   Index stride) const {
+        if constexpr (sizeof(V) == sizeof(float))
+            products<T>().transform(kernel_, dots, row_norms, rows, lane_norms, out, stride);
+        else
+            products<T>().transform_full(kernel_, dots, row_norms, rows, lane_norms, out, stride);
+    }
+
     static simd::Lists<T> lists_of(const Rows<T>& block, Index first, const std::uint32_t* index) {
         return {index,        block.value.data(), block.cut.data() + first * block.stride,
                 block.stride, block.chunks(),     block.chunk_size()};
@@ -170,7 +185,8 @@ class KernelBlocks {
         return x;
     }
 
-    void call(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile, float* out,
+    template <class V>
+    void call(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile, V* out,
               Index stride) const {
         const Index d = block.d, lanes = tile.used;
         std::vector<double> a, b(usize(lanes * d)), k(usize(rows * lanes));
@@ -186,7 +202,7 @@ class KernelBlocks {
         for (Index r = 0; r < rows; ++r)
             for (Index lane = 0; lane < kLanes; ++lane)
                 out[r * stride + lane] =
-                    lane < lanes ? static_cast<float>(k[usize(r * lanes + lane)]) : 0.0f;
+                    lane < lanes ? static_cast<V>(k[usize(r * lanes + lane)]) : V(0);
     }
 
     Kernel kernel_;

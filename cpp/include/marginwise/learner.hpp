@@ -1,103 +1,33 @@
-// A learner: what all algorithms share that learn a stream of examples one at a time.
+// A learner: what the algorithms share that learn a stream by looking at one example at a time.
 //
 // Examples come in blocks whose kernel values are computed ahead. An algorithm derives from Learner
 // and says, in learn_in(), what one example does to one binary problem.
 #pragma once
 
-#include "marginwise/block.hpp"
-#include "marginwise/clock.hpp"
-#include "marginwise/decision.hpp"
-#include "marginwise/gap.hpp"
-#include "marginwise/select.hpp"
+#include "marginwise/model.hpp"
 
 namespace marginwise {
 
-struct LearnerSettings {
-    Origin origin{};
-    double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
-    Index threads = 1;
-    bool record = false;  // keep a Record of every example and problem
-};
-
-// Where a problem stood after an example.
-struct Record {
-    double gap;
-    Index members;
-    std::int64_t kernel_evaluations;
-};
-
 template <class T>
-class Learner {
+class Learner : public Model<T> {
   public:
-    Learner(Dual<T> dual, LearnerSettings settings)
-        : D(std::move(dual)), settings_(std::move(settings)) {}
-    virtual ~Learner() = default;
-    Learner(const Learner&) = delete;
-    Learner& operator=(const Learner&) = delete;
+    using Model<T>::D;
+    using Model<T>::Model;
 
-    Dual<T> D;
-
-    // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
-    // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
-    // sequence of examples alone, not on how it is cut into calls.
-    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds);
-
-    // Starts a pass in which the best of each pool is learned and the others are left alone.
-    // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
-    // set for those learned now, and must outlive the pass.
-    void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples);
-
-    // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
-    Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds);
-
-    // Learns the best of pools that are not complete.
-    void end_pass();
-
-    // Settles the members to within tau, where the algorithm has a finishing, or until `seconds`
-    // have passed; tells whether it is done. Unless it is, the state is not to be looked at before
-    // finish() is called again or settle().
-    virtual bool finish(double, double) { return true; }
-
-    // Ends a finishing that is not done.
-    virtual void settle() {}
-
-    // out[r * problems + c] = f_c(x_r), for the rows of a sample.
-    void decision(const Sample& sample, double* out) const;
-
-    // Rows in the form of members, for add_expansion().
-    Members<T> lay_out(const Matrix& X) const;
-
-    // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for all rows
-    // that were laid out: how decision values change with the coefficients of a few examples.
-    void add_expansion(const Matrix& centres, const double* coefficients, const Members<T>& laid,
-                       double* out) const;
-
-    // out[r] = K(x_r, x_r).
-    void diagonal(const Matrix& X, double* out) const;
-
-    // The coefficients that decide, by member: those of problem c, or what they average to.
-    virtual Array<double> output(Index c) const { return D.shares[usize(c)].weight; }
-
-    // How far from exact problem c may be, which widens its margin.
-    virtual double slack(Index) const { return 0.0; }
-
-    // Whether problem c can tell good examples from bad.
-    virtual bool judges(Index) const { return true; }
-
-    // What else is to be remembered of problem c: counts first, `counts()` of them, then numbers.
-    virtual std::vector<double> notes(Index) const { return {}; }
-    virtual void set_notes(Index, const double*) {}
-
-    // Throws if an invariant does not hold (for tests).
-    virtual void check(double tolerance) { D.check(tolerance); }
-
-    // Whether the last call stopped at a row beyond norm_limit.
-    bool beyond() const { return beyond_; }
-
-    // What was recorded since the last call, example by example, problem by problem.
-    std::vector<Record> take_records() { return std::exchange(records_, {}); }
+    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+    void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
+    Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+    void end_pass() override;
 
   protected:
+    using Model<T>::beyond_;
+    using Model<T>::judges;
+    using Model<T>::records_;
+    using Model<T>::require_width;
+    using Model<T>::settings_;
+    using Model<T>::slack;
+    using Model<T>::threads;
+
     // Learns an example, which is row r of the block, in problem c. `s` is its position among the
     // members, or kNone; to be set where it becomes a member.
     virtual void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) = 0;
@@ -128,13 +58,7 @@ class Learner {
     // Removes the members that no problem holds.
     Keep compact();
 
-    Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
-
   private:
-    void require_width(const Matrix& X) const {
-        if (cols_of(X) != D.members.features())
-            throw std::invalid_argument("rows are not as wide as the members");
-    }
     Index ready(const Example& example, Block<T>& block, Index r);
     void learn_example(const Example& example, Block<T>& block, Index r);
     void look_at(const Batch& batch, Block<T>& block, Index r);
@@ -145,10 +69,7 @@ class Learner {
     template <class Use>
     Index walk(const Batch& batch, const std::int64_t* order, Index n, double seconds, Use use);
 
-    LearnerSettings settings_;
     Block<T> blocks_[2];
-    bool beyond_ = false;
-    std::vector<Record> records_;
     Choice choice_;
     std::vector<Pool<T>> pools_;  // one a problem, during a pass
     std::uint8_t* seen_ = nullptr;
@@ -316,44 +237,6 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
         if (!more) return learned;
         for (Share& share : D.shares) share.tend_rows();
         std::swap(now, next);
-    }
-}
-
-template <class T>
-void Learner<T>::decision(const Sample& sample, double* out) const {
-    require_width(sample.X);
-    std::vector<Array<double>> weight;
-    for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
-    decide(D, weight, settings_.origin, threads(), sample, out);
-}
-
-template <class T>
-Members<T> Learner<T>::lay_out(const Matrix& X) const {
-    require_width(X);
-    Members<T> laid(D.members.features(), D.members.sparse());
-    Rows<T> row;
-    for (std::int64_t r = 0; r < rows_of(X); ++r) {
-        row.read(X, &r, 1, settings_.origin);
-        laid.append(row, 0, r);
-    }
-    return laid;
-}
-
-template <class T>
-void Learner<T>::add_expansion(const Matrix& centres, const double* coefficients,
-                               const Members<T>& laid, double* out) const {
-    require_width(centres);
-    expand_over(D.kernel, centres, {coefficients, D.problems()}, settings_.origin, threads(), laid,
-                out);
-}
-
-template <class T>
-void Learner<T>::diagonal(const Matrix& X, double* out) const {
-    require_width(X);
-    Rows<T> row;
-    for (std::int64_t r = 0; r < rows_of(X); ++r) {
-        row.read(X, &r, 1, settings_.origin);
-        out[r] = D.kernel.diagonal(row, 0);
     }
 }
 

@@ -13,10 +13,11 @@
 
 namespace marginwise {
 
-class RowCache {
+template <class V>
+class BasicRowCache {
   public:
     struct Row {
-        float* values = nullptr;
+        V* values = nullptr;
         Index length = 0;  // valid for columns 0 .. length-1
         Index owner = kNone;
         Index newer = kNone, older = kNone;  // neighbours in order of use
@@ -25,9 +26,9 @@ class RowCache {
     // INVARIANT  slot_of_[k] == kNone or rows_[slot_of_[k]].owner == k
     //            rows_[slot].values == arena_ + slot * width_
     //            bytes() <= limit, or kLeast rows are held
-    explicit RowCache(Index limit_bytes) : limit_(limit_bytes / Index(sizeof(float))) {}
+    explicit BasicRowCache(Index limit_bytes) : limit_(limit_bytes / Index(sizeof(V))) {}
 
-    Index bytes() const { return count(rows_) * width_ * Index(sizeof(float)); }
+    Index bytes() const { return count(rows_) * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
     Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
     Index width() const { return width_; }
@@ -69,8 +70,11 @@ class RowCache {
         --held_;
     }
 
+    // Whose row makes room next, or kNone.
+    Index oldest() const { return oldest_ == kNone ? kNone : rows_[usize(oldest_)].owner; }
+
     // Drops all rows and gives their memory back.
-    void clear() { *this = RowCache(limit_ * Index(sizeof(float))); }
+    void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V))); }
 
     // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
@@ -107,21 +111,21 @@ class RowCache {
         const Index before = width_;
         width_ = padded(std::max(columns, width_ + width_ / 4));
         if (!arena_.data() || kLeast * width_ > limit_) {  // too wide for the bound: start anew
-            *this = RowCache(limit_ * Index(sizeof(float)), width_);
+            *this = BasicRowCache(limit_ * Index(sizeof(V)), width_);
             return;
         }
         while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
         if (count(rows_) > room(width_)) close_ranks(before);
         for (Index slot = count(rows_) - 1; slot >= 0; --slot) {
             Row& row = rows_[usize(slot)];
-            float* to = arena_.data() + slot * width_;
-            std::memmove(to, row.values, usize(row.length) * sizeof(float));
+            V* to = arena_.data() + slot * width_;
+            std::memmove(to, row.values, usize(row.length) * sizeof(V));
             row.values = to;
         }
     }
 
-    RowCache(Index limit_bytes, Index width)
-        : limit_(limit_bytes / Index(sizeof(float))),
+    BasicRowCache(Index limit_bytes, Index width)
+        : limit_(limit_bytes / Index(sizeof(V))),
           width_(width),
           arena_(std::max(limit_, kLeast * width)) {}
 
@@ -141,7 +145,7 @@ class RowCache {
         Row& row = rows_[usize(to)];
         row = rows_[usize(from)];
         row.values = arena_.data() + to * width;
-        std::memcpy(row.values, rows_[usize(from)].values, usize(row.length) * sizeof(float));
+        std::memcpy(row.values, rows_[usize(from)].values, usize(row.length) * sizeof(V));
         slot_of_[usize(row.owner)] = to;
         (row.newer == kNone ? newest_ : rows_[usize(row.newer)].older) = to;
         (row.older == kNone ? oldest_ : rows_[usize(row.older)].newer) = to;
@@ -161,14 +165,17 @@ class RowCache {
         newest_ = slot;
     }
 
-    Index limit_;  // floats
+    Index limit_;  // values
     Index width_ = 0;
     Index held_ = 0;
     Index newest_ = kNone, oldest_ = kNone;
-    Arena arena_;
+    Arena<V> arena_;
     std::vector<Row> rows_;       // by slot
     std::vector<Index> slot_of_;  // row -> slot
     std::vector<Index> free_;     // slots without an owner
 };
+
+// Most algorithms make do with single precision.
+using RowCache = BasicRowCache<float>;
 
 }  // namespace marginwise

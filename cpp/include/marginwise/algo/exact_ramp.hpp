@@ -32,7 +32,7 @@ class ExactRamp : public Learner<T> {
     static constexpr double kLeastGain = 1e-5;  // of a step, in the dual
     static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
-    ExactRamp(Dual<T> dual, LearnerSettings common, ExactRampSettings settings)
+    ExactRamp(Dual<T> dual, ModelSettings common, ExactRampSettings settings)
         : Learner<T>(std::move(dual), std::move(common)), settings_(settings) {}
 
     using Learner<T>::D;

@@ -39,7 +39,7 @@ class Gap : public Learner<T> {
   public:
     static constexpr Index kSeeds = 5;  // examples of each class that no loss applies to
 
-    Gap(Dual<T> dual, LearnerSettings common, GapSettings settings)
+    Gap(Dual<T> dual, ModelSettings common, GapSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           standing_(usize(D.problems())) {

@@ -32,7 +32,7 @@ class Lasvm : public Learner<T> {
   public:
     static constexpr Index kMostWaiting = 1024;
 
-    Lasvm(Dual<T> dual, LearnerSettings common, LasvmSettings settings)
+    Lasvm(Dual<T> dual, ModelSettings common, LasvmSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           waiting_(usize(D.problems()), 0) {}

@@ -24,7 +24,7 @@ struct PerceptronSettings {
 template <class T>
 class Perceptron : public Learner<T> {
   public:
-    Perceptron(Dual<T> dual, LearnerSettings common, PerceptronSettings settings)
+    Perceptron(Dual<T> dual, ModelSettings common, PerceptronSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           presented_(usize(D.problems()), 0) {}

@@ -74,6 +74,9 @@ struct ProductTable {
     // out[r * stride + lane] = K(x_r, tile_lane) from dots and squared norms.
     void (*transform)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
                       const T* lane_norms, float* out, Index stride);
+    // The same, not rounded to float.
+    void (*transform_full)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
+                           const T* lane_norms, T* out, Index stride);
     // x . y of two lists that share `dense`, a scatter of one of them: sum of value[p] *
     // dense[index[p]] in ascending order of p. Bit-equal to the lanes of the functions above.
     T (*dot_gather)(const std::uint32_t* index, const T* value, Index n, const T* dense);
@@ -104,6 +107,18 @@ struct Table {
     Moments (*moments)(const double* g, const double* side, Index n);
     // argmax over |g_s| > tolerance of the gain in the dual of moving alpha_s alone, in its box.
     Best (*best_gain)(const double* g, const Boxes& boxes, double tolerance, Index n);
+    // For n of any kind, in double throughout:
+    // sum_k a[k] b[k]
+    double (*dot_full)(const double* a, const double* b, Index n);
+    // y += a x
+    void (*add_full)(double* y, const double* x, double a, Index n);
+    // out += sum_r coefficient[r] rows[r], in the order of r for each element: the gaxpy form of a
+    // product with a matrix that is kept by rows [laskov2006, algorithm 3]. A sum does not depend
+    // on how the rows or the elements are cut into calls.
+    void (*gaxpy)(double* out, const double* const* rows, const double* coefficient, Index m,
+                  Index n);
+    // (r, x) <- (cosine r + sine x, cosine x - sine r)
+    void (*rotate)(double* r, double* x, double cosine, double sine, Index n);
     const char* name;
 };
 

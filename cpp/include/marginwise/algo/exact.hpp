@@ -1,0 +1,533 @@
+// The exact solution after every arrival and every removal [laskov2006].
+//
+// Signed coefficients make the two problems of the paper one. With f(x) = sum_j alpha_j K(x_j, x) +
+// b and a target t_i for each example, +1 or -1 for two classes, half the total times K(x_i, x_i)
+// for a sphere, the conditions (2) are on h_i = t_i - f(x_i) = g_i - b:
+//
+//     alpha_i at lo: h_i <= 0,   between lo and hi: h_i = 0,   at hi: h_i >= 0.
+//
+// Something is driven along a line, such as the coefficient of a new example; the free examples
+// S and the bias b answer linearly, so that h stays 0 on S, until one more example becomes free or
+// ceases to be. That is followed to the end of the line, from event to event.
+//
+// Examples far from the margin are not watched on the way. The whole gradient is brought up to date
+// at the end of each line, and an example that went astray meanwhile is then learned as if it had
+// just come, which leads to the same solution.
+#pragma once
+
+#include <limits>
+
+#include "marginwise/full_rows.hpp"
+#include "marginwise/margin.hpp"
+#include "marginwise/model.hpp"
+
+namespace marginwise {
+
+struct ExactSettings {
+    bool sphere = false;   // one class, else two
+    double nu = 0.0;       // of a sphere: the sum of alpha over the sum of hi; 0: the sum is 1
+    Index window = 0;      // examples that a problem holds at most; 0: no limit
+    bool oldest = false;   // who makes room: the oldest example, or that of least |alpha|
+    bool screens = true;   // whether examples far from the margin go unwatched
+    bool record = false;   // keep the path
+};
+
+// Where an example is [laskov2006, section 2.3]: O, S or E.
+enum class Place : std::int32_t { idle, free, bounded, gone };
+
+// An example went from one set to another while `cause` was learned or forgotten.
+struct Migration {
+    std::int64_t cause, id;
+    Index problem;
+    Place from, to;
+};
+
+class Exact : public Model<double> {
+  public:
+    Exact(Dual<double> dual, ModelSettings common, ExactSettings settings, Index cache_bytes)
+        : Model(std::move(dual), std::move(common)),
+          settings_of_(settings),
+          rows_(cache_bytes),
+          margins_(usize(D.problems())) {
+        D.full = true;
+    }
+
+    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+
+    // Forgets the examples ids[0..n), which are held, as if they had never been learned.
+    void forget(const std::int64_t* ids, Index n);
+
+    // out[s * problems + c]: what problem c would say of member s had it not learned it.
+    void leave_one_out(double* out);
+
+    // Multiplies all costs, and follows the solution there.
+    void scale_costs(double factor);
+
+    double objective(Index c) const override;
+    std::vector<double> notes(Index c) const override {
+        const Margin& M = margins_[usize(c)];
+        return {static_cast<double>(M.resolved), static_cast<double>(M.indefinite), M.reach,
+                M.shift, M.total};
+    }
+    void set_notes(Index c, const double* notes) override {
+        margins_[usize(c)].resolved = static_cast<Index>(notes[0]);
+        margins_[usize(c)].indefinite = notes[1] != 0;
+        margins_[usize(c)].reach = notes[2];
+        margins_[usize(c)].shift = notes[3];
+        margins_[usize(c)].total = notes[4];
+    }
+    const Margin& margin(Index c) const { return margins_[usize(c)]; }
+    // Restores S and its factor: members by slot (kNone for holes), and what packed() gave.
+    void set_margin(Index c, const std::vector<Index>& members, const double* packed);
+
+    // Throws if an invariant, or a condition of the solution, does not hold (for tests).
+    void check(double tolerance) override;
+
+    // Migrations since the last call.
+    std::vector<Migration> take_path() { return std::exchange(path_, {}); }
+
+    // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
+    double violation(Index c) const;
+
+  private:
+    // What is driven: alpha of some places to given ends, the sum of all alpha, and the box.
+    struct Drive {
+        std::vector<Index> place;
+        std::vector<double> end;
+        double total = 0.0;   // change of the sum of alpha
+        double growth = 0.0;  // of hi and lo, relative to what they are
+        Index until = kNone;  // a place: ends when its h is 0
+        double left = 1.0;    // of the line
+    };
+    enum class End { done, again, stuck };
+    enum class Mode : std::uint8_t { low, high, free, driven };
+
+    // The examples that are watched, in columns, and what drives them.
+    struct Watch {
+        std::vector<Index> place;
+        std::vector<std::int32_t> member;
+        std::vector<Mode> mode;
+        Array<double> rate;         // of alpha
+        Array<double> h, q, gamma;  // q: rate of h but for what S and b answer
+        Array<double> K;            // kernel values of the slots with the columns, by rows
+        Index stride = 0;
+        std::vector<Index> column;  // by place, kNone where it is not watched
+
+        Index size() const { return count(place); }
+    };
+    // What ends a step: a slot leaves S, a column becomes free, or neither and the line ends.
+    struct Event {
+        double step = 0.0;
+        Index slot = kNone, column = kNone;
+        bool upwards = false;  // the slot leaves for hi
+    };
+
+    Problem& problem(Index c) { return D.problem(c); }
+    const Problem& problem(Index c) const { return D.shares[usize(c)].P; }
+    Margin& margin(Index c) { return margins_[usize(c)]; }
+    Index member(Index c, Index k) const {
+        return Index(D.shares[usize(c)].member[usize(k)]);
+    }
+    const double* row(Index c, Index k) { return rows_.row(D, *crew_, member(c, k)); }
+    double wanted_total(Index c) const;
+    double bound(const Problem& P, Index k, bool upper) const {
+        return scale_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
+    }
+    bool at_bound(const Problem& P, Index k) const {
+        return P.alpha[usize(k)] <= P.lo[usize(k)] || P.alpha[usize(k)] >= P.hi[usize(k)];
+    }
+
+    // Arrivals and removals
+    void learn_example(const Example& example, Block<double, double>& block, Index r);
+    void make_room(Index c);
+    void begin(Index c);
+    void learn_in(Index c, Index k);
+    void forget_in(Index c, const std::vector<Index>& places);
+    bool unlearn(Index c, const std::vector<Index>& places, double total);
+    void leave_out(Index c, double* out);
+    std::vector<Index> wanted() const;
+    void tidy(Index c);
+    void compact(Index r);
+
+    // Following a line
+    bool run(Index c, Drive drive);
+    void watch(Index c, const Drive& drive);
+    Index add_column(Index c, Index k, Mode mode, double h, double rate);
+    void add_row(const double* values);
+    void drive_with(Index c, Index k, double rate);
+    End follow(Index c, Drive& drive);
+    void sensitivities(Index c, double beta_b);
+    Event next_event(Index c, const Drive& drive) const;
+    void advance(Index c, Drive& drive, const Event& event, double beta_b);
+    bool shift_bias(Index c, const Drive& drive, bool& reached);
+    void leave(Index c, Index slot, bool upwards);
+    bool become_free(Index c, Index k);
+    bool exchange(Index c, Index k, double direction);
+    void touch(Index c, Index k);
+    void commit(Index c, double total);
+    void note(Index c, Index k, Place from, Place to);
+
+    // Keeping it true
+    bool settle(Index c);
+    bool refine(Index c);
+    bool refactor(Index c);
+    void rebuild(Index c);
+    double pivot_of(Index c, Index k, const double* values);
+    double careful_pivot(Index c, double diagonal);
+    Index worst(Index c, double tolerance) const;
+    double noise(Index c) const;
+    void snap(Index c, double tolerance);
+    void finish(Index c, bool good);
+    void resolve(Index c);
+    void rebalance(Index c);
+    void descend(Index c, double tolerance);
+    void regrade(Index c);
+    void gather_margin(Index c);
+    void clear_margin(Index c);
+
+    ExactSettings settings_of_;
+    FullRows rows_;
+    std::vector<Margin> margins_;
+    std::vector<Migration> path_;
+    std::int64_t cause_ = 0;
+    Crew* crew_ = nullptr;
+    Block<double, double> block_;
+
+    // Of the line that is followed
+    Watch W_;
+    Array<double> slot_q_;
+    double sum_ = 0.0;    // what the coefficients of S have to add up to
+    double scale_ = 1.0;  // of the box
+    double growth_ = 0.0;
+    bool watch_all_ = false;
+    Factor::Direction direction_;
+    std::vector<const double*> pointers_;
+    std::vector<std::pair<Index, double>> touched_;  // place, alpha before
+    std::vector<std::uint8_t> is_touched_;
+    Array<double> change_, column_;
+    Index steps_ = 0, idle_steps_ = 0;
+    bool resolving_ = false;
+    Index left_out_ = kNone;  // a place that does not count for the moment
+
+    double still_ = 0.0;      // an h that is taken for 0
+    double gamma_noise_ = 0.0;
+    double doubt_ = 0.0;      // a pivot that is taken for 0
+};
+
+// -- arrivals and removals --------------------------------------------------------------------
+
+inline Index Exact::learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    require_width(batch.X);
+    const Stopwatch whole(D.stats.learn_seconds);
+    const Deadline deadline(seconds);
+    Crew crew(threads());
+    crew_ = &crew;
+    BlockProduct<double, double> product(D, crew);
+    Index learned = 0;
+    beyond_ = false;
+    while (learned < n && !beyond_) {
+        const Index ahead = std::min(n - learned, Block<double>::rows_for(2 * D.size()));
+        block_.read(batch, order + learned, ahead, settings_.origin, D.size() + ahead);
+        const Index within = block_.rows_within(settings_.norm_limit);
+        beyond_ = within < ahead;
+        {
+            const Stopwatch phase(D.stats.product_seconds);
+            product.finish(block_);
+        }
+        for (Index r = 0; r < within; ++r) {
+            learn_example(batch.example(block_.source[usize(r)]), block_, r);
+            ++learned;
+            if (D.wants_compaction()) compact(r);
+        }
+        if (deadline.passed()) break;
+    }
+    crew_ = nullptr;
+    return learned;
+}
+
+inline void Exact::learn_example(const Example& example, Block<double, double>& block, Index r) {
+    if (D.members.find(example.id) != kNone)
+        throw std::invalid_argument("an example is learned already");
+    cause_ = example.id;
+    for (Index c = 0; c < D.problems(); ++c) make_room(c);
+    if (block.valid[usize(r)] < D.size()) D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+    const Index s = D.append(block.rows, r, example, block.row(r));
+    block.valid[usize(r)] = D.size();
+    const double* values = block.row(r);
+    rows_.append(D, wanted(), values);
+    for (Index c = 0; c < D.problems(); ++c) {
+        Margin& M = margin(c);
+        if (M.shift == 0.0) M.shift = D.diagonal[usize(s)] > 0 ? D.diagonal[usize(s)] : 1.0;
+        const double f = table().dot_full(D.shares[usize(c)].weight.data(), values, s);
+        const double y = D.sign(c, example.label);
+        const double target = settings_of_.sphere ? M.total * D.diagonal[usize(s)] / 2 : y;
+        const Index k = D.open(c, s, 0.0, target - f, Box::usual);
+        learn_in(c, k);
+    }
+}
+
+inline void Exact::begin(Index c) {
+    margin(c).bias = problem(c).bias();
+    still_ = noise(c);
+    steps_ = idle_steps_ = 0;
+}
+
+// Algorithm 1 for place k, which has just been opened.
+inline void Exact::learn_in(Index c, Index k) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    begin(c);
+    if (P.members() == 1) M.bias = P.g[usize(k)];  // any will do
+    bool good = !M.indefinite;
+    if (settings_of_.sphere && good) {  // it brings its share of the total
+        const double total = wanted_total(c) - M.total, hi = P.hi[usize(k)];
+        good = run(c, {{k}, {total > (1 - 1e-13) * hi ? hi : total}, total});
+        M.total += total;
+    }
+    const double h = P.g[usize(k)] - M.bias;
+    const bool rises = h > 0;
+    const double end = rises ? P.hi[usize(k)] : P.lo[usize(k)];
+    if (good && std::abs(h) > still_ && P.alpha[usize(k)] != end) {  // 2
+        ++D.stats.process;
+        good = run(c, {{k}, {end}, 0.0, 0.0, k});
+    }
+    if (good && !M.has(k) && !at_bound(P, k)) {
+        good = become_free(c, k);
+        commit(c, 0.0);
+    }
+    finish(c, good && settle(c));
+}
+
+inline void Exact::make_room(Index c) {
+    const Problem& P = problem(c);
+    if (settings_of_.window == 0 || P.members() < settings_of_.window) return;
+    Index least = kNone;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        const double weight = std::abs(P.alpha[usize(k)]);
+        if (least == kNone || weight < std::abs(P.alpha[usize(least)])) least = k;
+        if (settings_of_.oldest) break;
+    }
+    forget_in(c, {least});
+    tidy(c);
+}
+
+// All that leave are driven to 0 together.
+inline bool Exact::unlearn(Index c, const std::vector<Index>& places, double total) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    Drive drive;
+    drive.total = total;
+    bool moves = total != 0.0;
+    for (const Index k : places) {
+        if (M.has(k)) {
+            rows_.want(member(c, k), -1);
+            M.remove(k);
+        }
+        moves = moves || P.alpha[usize(k)] != 0.0;
+        drive.place.push_back(k);
+        drive.end.push_back(0.0);
+    }
+    return !moves || (!M.indefinite && run(c, std::move(drive)));
+}
+
+inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    begin(c);
+    double total = 0.0;
+    if (settings_of_.sphere) {
+        for (const Index k : places) P.open[usize(k)] = 0;  // they do not count any more
+        total = wanted_total(c) - M.total;
+        for (const Index k : places) P.open[usize(k)] = 1;
+    }
+    const bool good = unlearn(c, places, total);
+    M.total += total;
+    if (!good) {
+        clear_margin(c);
+        for (const Index k : places) {
+            P.alpha[usize(k)] = 0.0;
+            P.refresh(k);
+            D.weigh(c, k);
+        }
+    }
+    for (const Index k : places) {
+        note(c, k, Place::idle, Place::gone);
+        D.close(c, k);
+    }
+    finish(c, good && settle(c));
+}
+
+inline void Exact::forget(const std::int64_t* ids, Index n) {
+    Crew crew(threads());
+    crew_ = &crew;
+    for (Index c = 0; c < D.problems(); ++c) {
+        std::vector<Index> places;
+        for (Index i = 0; i < n; ++i) {
+            const Index s = D.members.find(ids[i]);
+            const Index k = s == kNone ? kNone : D.shares[usize(c)].place[usize(s)];
+            if (k != kNone) places.push_back(k);
+        }
+        cause_ = n > 0 ? ids[0] : 0;
+        if (!places.empty()) forget_in(c, places);
+        tidy(c);
+    }
+    if (D.wants_compaction()) compact(kNone);
+    crew_ = nullptr;
+}
+
+inline void Exact::leave_one_out(double* out) {
+    Crew crew(threads());
+    crew_ = &crew;
+    const bool records = std::exchange(settings_of_.record, false);
+    for (Index c = 0; c < D.problems(); ++c) leave_out(c, out);
+    settings_of_.record = records;
+    crew_ = nullptr;
+}
+
+// An example without weight changes nothing by leaving. Another one is unlearned, asked about, and
+// all is put back.
+inline void Exact::leave_out(Index c, double* out) {
+    const Problem before = problem(c);
+    const Margin margin_before = margin(c);
+    const Share& share = D.shares[usize(c)];
+    for (Index k = 0; k < before.size; ++k) {
+        if (!before.open[usize(k)]) continue;
+        Problem& P = problem(c);
+        Margin& M = margin(c);
+        double b = P.bias();
+        const double weight = P.alpha[usize(k)];
+        if (weight != 0.0) {
+            begin(c);
+            bool good = unlearn(c, {k}, 0.0);
+            P.alpha[usize(k)] = 0.0;
+            left_out_ = k;
+            finish(c, good && settle(c));
+            left_out_ = kNone;
+            b = M.bias;
+        }
+        out[Index(share.member[usize(k)]) * D.problems() + c] = P.y(k) - P.g[usize(k)] + b;
+        if (weight == 0.0) continue;
+        clear_margin(c);
+        P = before;
+        M = margin_before;
+        for (const Index l : M.place)
+            if (l != kNone) rows_.want(member(c, l), 1);
+        for (Index l = 0; l < P.size; ++l)
+            if (P.open[usize(l)]) D.weigh(c, l);
+    }
+}
+
+// The box grows, and what stands at its sides goes along.
+inline void Exact::scale_costs(double factor) {
+    Crew crew(threads());
+    crew_ = &crew;
+    for (Index c = 0; c < D.problems(); ++c) {
+        Problem& P = problem(c);
+        Margin& M = margin(c);
+        begin(c);
+        Drive drive;
+        drive.growth = factor - 1.0;
+        const bool good = !M.indefinite && run(c, std::move(drive));
+        const double rounding = 1e-12 * std::max(1.0, 1.0 / factor);
+        for (Index k = 0; k < P.size; ++k) {
+            if (!P.open[usize(k)]) continue;
+            const bool at_lo = P.alpha[usize(k)] != 0.0 && !M.has(k) && P.side[usize(k)] < 0;
+            const bool at_hi = P.alpha[usize(k)] != 0.0 && !M.has(k) && P.side[usize(k)] > 0;
+            P.side[usize(k)] *= factor;
+            P.set_box(k, P.box[usize(k)]);
+            double& alpha = P.alpha[usize(k)];
+            if (good && at_lo) alpha = P.lo[usize(k)];
+            if (good && at_hi) alpha = P.hi[usize(k)];
+            alpha = std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+            P.refresh(k);
+            D.weigh(c, k);
+        }
+        if (!good) clear_margin(c);
+        snap(c, rounding);
+        finish(c, good && settle(c));
+    }
+    for (double& cost : D.cost) cost *= factor;
+    crew_ = nullptr;
+}
+
+inline double Exact::wanted_total(Index c) const {
+    if (!settings_of_.sphere) return 0.0;
+    const Problem& P = D.shares[usize(c)].P;
+    double most = 0;
+    for (Index k = 0; k < P.size; ++k)
+        if (P.open[usize(k)]) most += P.hi[usize(k)];
+    return settings_of_.nu > 0 ? settings_of_.nu * most : std::min(1.0, most);
+}
+
+inline double Exact::objective(Index c) const {
+    const Problem& P = D.shares[usize(c)].P;
+    double sum = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        const double total = margins_[usize(c)].total;
+        const double target =
+            settings_of_.sphere ? total * P.diagonal[usize(k)] / 2 : P.y(k);
+        sum += P.alpha[usize(k)] * (target + P.g[usize(k)]);
+    }
+    return sum / 2;
+}
+
+// Members that are free in some problem.
+inline std::vector<Index> Exact::wanted() const {
+    std::vector<Index> found;
+    for (Index c = 0; c < D.problems(); ++c)
+        for (const Index k : margins_[usize(c)].place)
+            if (k != kNone) found.push_back(member(c, k));
+    return found;
+}
+
+// Closed places of a problem are removed when there are many, and then members that no problem
+// holds. The margins follow.
+inline void Exact::tidy(Index c) {
+    Share& share = D.shares[usize(c)];
+    if (D.problems() == 1 || !share.wants_compaction()) return;
+    Margin& M = margin(c);
+    for (Index& k : M.place)
+        if (k != kNone) k = member(c, k);
+    share.compact();
+    for (Index& k : M.place)
+        if (k != kNone) k = share.place[usize(k)];
+    M.renumber();
+}
+
+inline void Exact::compact(Index r) {
+    for (Index s = 0; s < D.size(); ++s)
+        if (D.holders[usize(s)] == 0) rows_.drop(s);
+    std::vector<std::vector<std::int64_t>> ids(usize(D.problems()));
+    for (Index c = 0; c < D.problems(); ++c)
+        for (const Index k : margin(c).place)
+            ids[usize(c)].push_back(k == kNone ? 0 : D.members.ids[usize(member(c, k))]);
+    const Keep keep = D.compact();
+    rows_.compact(keep);
+    if (r != kNone) block_.compact(keep, r + 1);
+    for (Index c = 0; c < D.problems(); ++c) {
+        Margin& M = margin(c);
+        for (Index slot = 0; slot < count(M.place); ++slot) {
+            Index& k = M.place[usize(slot)];
+            if (k != kNone)
+                k = D.shares[usize(c)].place[usize(D.members.find(ids[usize(c)][usize(slot)]))];
+        }
+        M.renumber();
+    }
+}
+
+inline void Exact::set_margin(Index c, const std::vector<Index>& members, const double* packed) {
+    Margin& M = margin(c);
+    M.factor.unpack(packed, count(members));
+    M.place.clear();
+    for (const Index s : members) {
+        M.place.push_back(s == kNone ? kNone : D.shares[usize(c)].place[usize(s)]);
+        if (s != kNone) rows_.want(s, 1);
+    }
+    M.renumber();
+}
+
+}  // namespace marginwise
+
+#include "marginwise/algo/exact_path.hpp"
+#include "marginwise/algo/exact_settle.hpp"

@@ -1,0 +1,504 @@
+// Following a line from event to event: algorithm 1 of [laskov2006], with its line numbers.
+#pragma once
+
+#include "marginwise/algo/exact.hpp"
+
+namespace marginwise {
+
+// Follows a line to its end; tells whether that was possible.
+inline bool Exact::run(Index c, Drive drive) {
+    Margin& M = margin(c);
+    watch_all_ = !settings_of_.screens || M.empty() || drive.growth != 0.0;
+    scale_ = 1.0;
+    growth_ = drive.growth;
+    End end;
+    do {
+        const double left = drive.left;
+        watch(c, drive);
+        end = follow(c, drive);
+        commit(c, drive.total * (left - drive.left));
+        watch_all_ = true;
+    } while (end == End::again);
+    scale_ = 1.0;
+    growth_ = 0.0;
+    return end == End::done;
+}
+
+// Chooses who is watched, and finds what the drive does to them and to S.
+inline void Exact::watch(Index c, const Drive& drive) {
+    constexpr Index kFew = 256;  // so many are always watched
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    W_.place.clear();
+    W_.member.clear();
+    W_.mode.clear();
+    for (Array<double>* array : {&W_.rate, &W_.h, &W_.q, &W_.gamma}) array->clear();
+    W_.column.assign(usize(P.size), kNone);
+    const double reach = watch_all_ || P.members() <= kFew ? 1e300 : M.reach;
+    for (Index i = 0; i < count(drive.place); ++i) {
+        const Index k = drive.place[usize(i)];
+        const double rate = (drive.end[usize(i)] - P.alpha[usize(k)]) / drive.left;
+        add_column(c, k, Mode::driven, P.g[usize(k)] - M.bias, rate);
+        touch(c, k);
+    }
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)] || M.has(k) || W_.column[usize(k)] != kNone || k == left_out_)
+            continue;
+        const double h = P.g[usize(k)] - M.bias;
+        const bool low = P.alpha[usize(k)] <= bound(P, k, false);
+        const bool astray = low ? h > 1000 * still_ : h < -1000 * still_;  // to be learned later
+        const double rate = growth_ * (low ? P.lo[usize(k)] : P.hi[usize(k)]);
+        if ((std::abs(h) > reach || astray) && rate == 0.0) continue;
+        add_column(c, k, low ? Mode::low : Mode::high, h, rate);
+        if (rate != 0.0) touch(c, k);
+    }
+    W_.stride = padded(W_.size() + kLanes);
+    W_.K.clear();
+    slot_q_.assign(usize(M.factor.slots()), 0.0);
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) {
+            W_.K.resize(W_.K.size() + usize(W_.stride), 0.0);
+            continue;
+        }
+        touch(c, k);
+        add_row(row(c, k));
+        if (settings_of_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
+    }
+    sum_ = drive.total;
+    for (Index w = 0; w < W_.size(); ++w) {
+        const double diagonal = P.diagonal[usize(W_.place[usize(w)])];
+        W_.q[usize(w)] = settings_of_.sphere ? drive.total * diagonal / 2 : 0.0;
+    }
+    for (Index w = 0; w < W_.size(); ++w)
+        if (W_.rate[usize(w)] != 0.0) drive_with(c, W_.place[usize(w)], W_.rate[usize(w)]);
+    double size = std::abs(drive.total);
+    for (const double rate : W_.rate) size += std::abs(rate);
+    if (std::abs(sum_) <= 1e-13 * size) sum_ = 0.0;
+}
+
+inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rate) {
+    W_.column[usize(k)] = W_.size();
+    W_.place.push_back(k);
+    W_.member.push_back(static_cast<std::int32_t>(member(c, k)));
+    W_.mode.push_back(mode);
+    W_.rate.push_back(rate);
+    W_.h.push_back(h);
+    W_.q.push_back(0.0);
+    W_.gamma.push_back(0.0);
+    return W_.size() - 1;
+}
+
+// The kernel values of one more slot with the columns, of its row of all.
+inline void Exact::add_row(const double* values) {
+    const std::size_t first = W_.K.size();
+    W_.K.resize(first + usize(W_.stride));
+    double* to = W_.K.data() + first;
+    for (Index w = 0; w < W_.size(); ++w) to[w] = values[W_.member[usize(w)]];
+    std::fill(to + W_.size(), to + W_.stride, 0.0);
+}
+
+// alpha of place k moves at a rate of its own from now on.
+inline void Exact::drive_with(Index c, Index k, double rate) {
+    const double* values = row(c, k);
+    const Margin& M = margin(c);
+    for (Index w = 0; w < W_.size(); ++w)
+        W_.q[usize(w)] -= rate * values[W_.member[usize(w)]];
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (const Index l = M.place[usize(slot)]; l != kNone)
+            slot_q_[usize(slot)] -= rate * values[member(c, l)];
+    sum_ -= rate;
+}
+
+inline Exact::End Exact::follow(Index c, Drive& drive) {
+    Margin& M = margin(c);
+    M.factor.set_load(slot_q_.data());
+    const Index most = 1000 + 4 * problem(c).members();
+    const Index most_idle = 200 + 2 * (M.factor.rank() + W_.size());
+    while (drive.left > 0.0) {                                             // 2
+        if (++steps_ > most || idle_steps_ > most_idle) return End::stuck;
+        if (M.empty() && sum_ != 0.0) {
+            bool reached = false;
+            if (!shift_bias(c, drive, reached)) return watch_all_ ? End::stuck : End::again;
+            if (reached) return End::done;
+            continue;
+        }
+        double beta_b = 0.0;
+        if (M.empty()) {
+            direction_.beta.assign(M.place.size(), 0.0);
+        } else {
+            M.factor.solve(sum_, direction_);                              // 3
+            beta_b = direction_.beta_b + M.shift * sum_;
+        }
+        sensitivities(c, beta_b);
+        const Event event = next_event(c, drive);                          // 4, 5
+        advance(c, drive, event, beta_b);                                  // 6 to 8
+        if (event.slot != kNone) {                                         // 9 to 17
+            leave(c, event.slot, event.upwards);
+        } else if (event.column != kNone) {
+            if (!become_free(c, W_.place[usize(event.column)])) return End::stuck;
+        } else {
+            return End::done;
+        }
+        ++D.stats.reprocess;
+        idle_steps_ = event.step > 0.0 ? 0 : idle_steps_ + 1;
+    }
+    return End::done;
+}
+
+// Equation 9 for the columns, in gaxpy form; and what rounding may do to it.
+inline void Exact::sensitivities(Index c, double beta_b) {
+    const Problem& P = problem(c);
+    const Index slots = margin(c).factor.slots(), n = W_.size();
+    double size = 0, largest = 0;
+    for (Index slot = 0; slot < slots; ++slot)
+        if (const Index k = margin(c).place[usize(slot)]; k != kNone) {
+            const double length = std::sqrt(std::abs(P.diagonal[usize(k)]));
+            size += std::abs(direction_.beta[usize(slot)]) * length;
+            largest = std::max(largest, length);
+        }
+    gamma_noise_ = 64 * std::numeric_limits<double>::epsilon() * (size * largest + std::abs(beta_b));
+    W_.gamma = W_.q;
+    for (double& gamma : W_.gamma) gamma -= beta_b;
+    pointers_.resize(usize(slots));
+    for (Index slot = 0; slot < slots; ++slot) {
+        pointers_[usize(slot)] = W_.K.data() + slot * W_.stride;
+        direction_.beta[usize(slot)] = -direction_.beta[usize(slot)];
+    }
+    table().gaxpy(W_.gamma.data(), pointers_.data(), direction_.beta.data(), slots, n);
+    for (double& beta : direction_.beta) beta = -beta;
+}
+
+// Equations 10 to 14.
+inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
+    constexpr double kNoise = 1e-13;  // what cannot be told from rounding by the end of the line
+    const Problem& P = D.shares[usize(c)].P;
+    const Margin& M = margins_[usize(c)];
+    Event first{drive.left};
+    const auto consider = [&](double room, double speed, Index slot, Index column, bool upwards) {
+        const double step = std::max(room, 0.0) / speed;
+        if (step < first.step) first = {step, slot, column, upwards};
+    };
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) continue;
+        const std::size_t p = usize(k);
+        const double beta = direction_.beta[usize(slot)];
+        const double least = kNoise * (P.hi[p] - P.lo[p]) / drive.left;
+        const double rise = beta - growth_ * P.hi[p], fall = growth_ * P.lo[p] - beta;
+        if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, slot, kNone, true);
+        if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, slot, kNone, false);
+    }
+    const double least = std::max(still_ / drive.left, gamma_noise_);
+    for (Index w = 0; w < W_.size(); ++w) {
+        const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
+        const Mode mode = W_.mode[usize(w)];
+        if (mode == Mode::low && gamma > least) consider(-h, gamma, kNone, w, false);
+        if (mode == Mode::high && gamma < -least) consider(h, -gamma, kNone, w, false);
+    }
+    if (drive.until != kNone) {
+        const Index w = W_.column[usize(drive.until)];
+        const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
+        if (h * gamma < 0.0) consider(std::abs(h), std::abs(gamma), kNone, kNone, false);
+    }
+    return first;
+}
+
+inline void Exact::advance(Index c, Drive& drive, const Event& event, double beta_b) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    const double step = event.step;
+    const bool ends = step >= drive.left;
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (const Index k = M.place[usize(slot)]; k != kNone)
+            P.alpha[usize(k)] += step * direction_.beta[usize(slot)];
+    for (Index w = 0; w < W_.size(); ++w) {
+        W_.h[usize(w)] += step * W_.gamma[usize(w)];
+        if (W_.rate[usize(w)] != 0.0)
+            P.alpha[usize(W_.place[usize(w)])] += step * W_.rate[usize(w)];
+    }
+    M.bias += step * beta_b;
+    drive.left = ends ? 0.0 : drive.left - step;
+    scale_ += growth_ * step;
+    if (ends)
+        for (Index i = 0; i < count(drive.place); ++i)
+            P.alpha[usize(drive.place[usize(i)])] = drive.end[usize(i)];
+}
+
+// Section 4.1: nobody is free, so the bias moves until somebody is who can take up what is driven.
+// Tells whether somebody was found, or the end of the line.
+inline bool Exact::shift_bias(Index c, const Drive& drive, bool& reached) {
+    const bool falls = sum_ > 0.0;  // then h rises
+    double least = 1e300;
+    Index found = kNone;
+    for (Index w = 0; w < W_.size(); ++w) {
+        if (W_.mode[usize(w)] != (falls ? Mode::low : Mode::high)) continue;
+        const double way = std::max(falls ? -W_.h[usize(w)] : W_.h[usize(w)], 0.0);
+        if (way < least) least = way, found = w;
+    }
+    if (drive.until != kNone) {
+        const double h = W_.h[usize(W_.column[usize(drive.until)])];
+        const double way = falls ? -h : h;
+        if (way >= 0.0 && way <= least) least = way, reached = true;
+    }
+    if (found == kNone && !reached) return false;
+    const double shift = falls ? -least : least;
+    margin(c).bias += shift;
+    for (double& h : W_.h) h -= shift;
+    return reached || become_free(c, W_.place[usize(found)]);
+}
+
+inline void Exact::touch(Index c, Index k) {
+    Problem& P = problem(c);
+    if (count(is_touched_) < P.size) is_touched_.resize(usize(P.size + P.size / 4 + 1), 0);
+    if (is_touched_[usize(k)]) return;
+    is_touched_[usize(k)] = 1;
+    touched_.emplace_back(k, P.alpha[usize(k)]);
+}
+
+inline void Exact::note(Index c, Index k, Place from, Place to) {
+    if (settings_of_.record)
+        path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
+}
+
+// A slot of S has reached a side of its box.
+inline void Exact::leave(Index c, Index slot, bool upwards) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    const Index k = M.place[usize(slot)];
+    P.alpha[usize(k)] = bound(P, k, upwards);
+    note(c, k, Place::free, P.alpha[usize(k)] == 0.0 ? Place::idle : Place::bounded);
+    const double q = slot < count(slot_q_) ? std::exchange(slot_q_[usize(slot)], 0.0) : 0.0;
+    M.remove(k);
+    rows_.want(member(c, k), -1);
+    if (count(W_.column) <= k) return;  // nothing is watched
+    Index w = W_.column[usize(k)];
+    if (w == kNone) {
+        if (W_.size() == W_.stride) {  // wider rows
+            const Index stride = W_.stride + 4 * kLanes;
+            Array<double> K(usize(count(W_.K) / W_.stride * stride), 0.0);
+            for (Index l = 0; l < count(W_.K) / W_.stride; ++l)
+                std::copy_n(W_.K.data() + l * W_.stride, W_.stride, K.data() + l * stride);
+            W_.K = std::move(K);
+            W_.stride = stride;
+        }
+        w = add_column(c, k, Mode::free, 0.0, 0.0);
+        const double* values = row(c, k);
+        for (Index l = 0; l < M.factor.slots(); ++l)
+            if (const Index o = M.place[usize(l)]; o != kNone)
+                W_.K[usize(l * W_.stride + w)] = values[member(c, o)];
+    }
+    W_.mode[usize(w)] = upwards ? Mode::high : Mode::low;
+    W_.h[usize(w)] = 0.0;
+    W_.q[usize(w)] = q;
+    const double rate = growth_ * (upwards ? P.hi[usize(k)] : P.lo[usize(k)]);
+    if (rate != 0.0) {
+        W_.rate[usize(w)] = rate;
+        drive_with(c, k, rate);
+        M.factor.set_load(slot_q_.data());
+    }
+}
+
+// What is left of K(k, k) + shift when S has explained what it can. `values` is the row of k.
+inline double Exact::pivot_of(Index c, Index k, const double* values) {
+    constexpr double kClose = 1e-6, kSingular = 1e-12;
+    Margin& M = margin(c);
+    column_.assign(usize(M.factor.slots()), 0.0);
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (const Index l = M.place[usize(slot)]; l != kNone)
+            column_[usize(slot)] = values[member(c, l)] + M.shift;
+    const double diagonal = problem(c).diagonal[usize(k)] + M.shift;
+    const double pivot = M.factor.pivot(column_.data(), diagonal);
+    doubt_ = kSingular * diagonal;
+    return pivot < kClose * diagonal ? careful_pivot(c, diagonal) : pivot;
+}
+
+// The same by lemma 1, as a quadratic form in kernel values: where S is nearly dependent itself,
+// errors of the factor enter it by their squares only. Cost: as many kernel values as S has pairs.
+inline double Exact::careful_pivot(Index c, double diagonal) {
+    const Margin& M = margin(c);
+    Array<double> v;
+    M.factor.explain(v);
+    double pivot = diagonal, size = std::sqrt(diagonal);
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) continue;
+        size += std::abs(v[usize(slot)]) * std::sqrt(problem(c).diagonal[usize(k)] + M.shift);
+        const double* values = row(c, k);
+        double explained = 0;
+        for (Index other = 0; other < M.factor.slots(); ++other)
+            if (const Index l = M.place[usize(other)]; l != kNone)
+                explained += v[usize(other)] * (values[member(c, l)] + M.shift);
+        pivot -= v[usize(slot)] * (2 * column_[usize(slot)] - explained);
+    }
+    doubt_ = std::max(doubt_, 16 * std::numeric_limits<double>::epsilon() * size * size);
+    return pivot;
+}
+
+// Computes the factor anew from kernel values, slot by slot.
+inline void Exact::rebuild(Index c) {
+    constexpr double kLeast = 1e-14;
+    const Problem& P = problem(c);
+    Margin& M = margin(c);
+    slot_q_.resize(M.place.size(), 0.0);
+    M.factor.clear();
+    for (Index slot = 0; slot < count(M.place); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) {
+            M.factor.append_hole();
+            continue;
+        }
+        const double least = kLeast * (P.diagonal[usize(k)] + M.shift);
+        const double pivot = std::max(pivot_of(c, k, row(c, k)), least);
+        M.factor.append(pivot, slot_q_[usize(slot)]);
+    }
+}
+
+// Place k joins S. Where S says all about it already, another has to go.
+inline bool Exact::become_free(Index c, Index k) {
+    constexpr double kIndefinite = 1e-6;
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    touch(c, k);
+    const bool watched = count(W_.column) > k && W_.column[usize(k)] != kNone;
+    const Index w = watched ? W_.column[usize(k)] : kNone;
+    if (watched && W_.rate[usize(w)] != 0.0 && W_.mode[usize(w)] != Mode::driven) {
+        drive_with(c, k, -W_.rate[usize(w)]);
+        W_.rate[usize(w)] = 0.0;
+        M.factor.set_load(slot_q_.data());
+    }
+    const double* values = row(c, k);
+    const double diagonal = P.diagonal[usize(k)] + M.shift;
+    double pivot = pivot_of(c, k, values);
+    if (pivot < -doubt_) {  // the factor may have gone astray
+        rebuild(c);
+        pivot = pivot_of(c, k, row(c, k));
+    }
+    values = row(c, k);
+    if (pivot < -10 * doubt_ - kIndefinite * diagonal || !(diagonal > 0.0)) {
+        M.indefinite = true;
+        return false;
+    }
+    if (pivot <= doubt_) {
+        const bool low = P.alpha[usize(k)] <= bound(P, k, false);
+        return exchange(c, k, low ? 1.0 : -1.0);
+    }
+    const Place from = P.alpha[usize(k)] == 0.0 ? Place::idle : Place::bounded;
+    note(c, k, from, Place::free);
+    M.add(k, pivot, watched ? W_.q[usize(w)] : 0.0);
+    rows_.want(member(c, k), 1);
+    slot_q_.resize(usize(M.factor.slots()), 0.0);
+    slot_q_.back() = watched ? W_.q[usize(w)] : 0.0;
+    if (W_.stride > 0) {
+        W_.K.resize(usize((M.factor.slots() - 1) * W_.stride), 0.0);
+        add_row(values);
+    }
+    if (watched) W_.mode[usize(w)] = Mode::free;
+    return true;
+}
+
+// Place k is a combination of S, factor.pivot() has just told: it moves, and S against it, which
+// changes no decision, until it has crossed its box or one of S has reached a side and gives way.
+inline bool Exact::exchange(Index c, Index k, double direction) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    Factor::Direction along;
+    M.factor.solve_reduced(-1.0, along);
+    double largest = 0;
+    for (const double beta : along.beta) largest = std::max(largest, std::abs(beta));
+    const std::size_t p = usize(k);
+    double most = direction > 0 ? bound(P, k, true) - P.alpha[p] : P.alpha[p] - bound(P, k, false);
+    Index leaver = kNone;
+    bool upwards = false;
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index l = M.place[usize(slot)];
+        const double speed = l == kNone ? 0.0 : direction * along.beta[usize(slot)];
+        if (std::abs(speed) <= 1e-7 * largest) continue;
+        const double room = speed > 0 ? bound(P, l, true) - P.alpha[usize(l)]
+                                      : P.alpha[usize(l)] - bound(P, l, false);
+        const double step = std::max(room, 0.0) / std::abs(speed);
+        if (step < most) most = step, leaver = slot, upwards = speed > 0;
+    }
+    ++idle_steps_;
+    P.alpha[p] += direction * most;
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (const Index l = M.place[usize(slot)]; l != kNone) {
+            touch(c, l);
+            P.alpha[usize(l)] += direction * most * along.beta[usize(slot)];
+        }
+    if (leaver != kNone) {
+        leave(c, leaver, upwards);
+        return ++steps_ < 1000 + 4 * P.members() && become_free(c, k);
+    }
+    P.alpha[p] = bound(P, k, direction > 0);
+    if (count(W_.column) > k && W_.column[p] != kNone) {
+        const Index w = W_.column[p];
+        W_.mode[usize(w)] = direction > 0 ? Mode::high : Mode::low;
+        const double rate = growth_ * (direction > 0 ? P.hi[p] : P.lo[p]);
+        if (rate != 0.0) {
+            W_.rate[usize(w)] = rate;
+            drive_with(c, k, rate);
+            M.factor.set_load(slot_q_.data());
+        }
+    }
+    return true;
+}
+
+// Brings the gradient of all places up to date with the coefficients that moved: one pass over the
+// rows of S, in gaxpy form [laskov2006, algorithm 3].
+inline void Exact::commit(Index c, double total) {
+    constexpr Index kColumns = 1024;  // that a thread takes at a time
+    Problem& P = problem(c);
+    const Share& share = D.shares[usize(c)];
+    std::sort(touched_.begin(), touched_.end());
+    std::vector<std::pair<Index, double>> moved;
+    for (const auto& [k, before] : touched_) {
+        is_touched_[usize(k)] = 0;
+        const double delta = P.alpha[usize(k)] - before;
+        if (delta == 0.0) continue;
+        P.refresh(k);
+        D.weigh(c, k);
+        moved.emplace_back(member(c, k), delta);
+    }
+    touched_.clear();
+    W_.column.clear();
+    W_.stride = 0;
+    if (margin(c).factor.wants_compaction()) margin(c).compact();
+    if (moved.empty() && total == 0.0) return;
+    change_.assign(usize(padded(D.size())), 0.0);
+    std::vector<double> coefficient;
+    Index transient = 0;
+    const auto flush = [&] {
+        const Index tasks = (D.size() + kColumns - 1) / kColumns;
+        const auto work = [&](Index task, Index) {
+            const Index first = task * kColumns, n = std::min(kColumns, D.size() - first);
+            std::vector<const double*> from(pointers_);
+            for (const double*& p : from) p += first;
+            table().gaxpy(change_.data() + first, from.data(), coefficient.data(), count(from), n);
+        };
+        if (tasks * count(pointers_) < 128)
+            for (Index task = 0; task < tasks; ++task) work(task, 0);
+        else
+            crew_->run(tasks, work);
+        pointers_.clear();
+        coefficient.clear();
+        transient = 0;
+    };
+    pointers_.clear();
+    for (const auto& [s, delta] : moved) {
+        if (!rows_.holds(D, s) && transient++ == FullRows::kTransient) {
+            flush();
+            transient = 1;
+        }
+        pointers_.push_back(rows_.look(D, *crew_, s));
+        coefficient.push_back(delta);
+    }
+    flush();
+    for (Index k = 0; k < P.size; ++k)
+        if (P.open[usize(k)]) {
+            P.g[usize(k)] -= change_[usize(Index(share.member[usize(k)]))];
+            P.g[usize(k)] += total * P.diagonal[usize(k)] / 2;
+        }
+}
+
+}  // namespace marginwise

@@ -1,0 +1,313 @@
+// Keeping the solution true: what rounding and the screen left over is found and mended, and where
+// a path cannot be followed the problem is solved on the spot.
+#pragma once
+
+#include "marginwise/algo/exact.hpp"
+
+namespace marginwise {
+
+// What rounding may do to g.
+inline double Exact::noise(Index c) const {
+    const Problem& P = D.shares[usize(c)].P;
+    double weight = 0, largest = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        weight += std::abs(P.alpha[usize(k)]);
+        largest = std::max(largest, std::abs(P.diagonal[usize(k)]));
+    }
+    return 1e-12 + 4 * std::numeric_limits<double>::epsilon() * (weight + 1.0) * largest;
+}
+
+// The place that violates the conditions (2) most, and by more than the tolerance, or kNone.
+inline Index Exact::worst(Index c, double tolerance) const {
+    const Problem& P = D.shares[usize(c)].P;
+    const Margin& M = margins_[usize(c)];
+    Index found = kNone;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)] || M.has(k) || k == left_out_) continue;
+        const double h = P.g[usize(k)] - M.bias;
+        const double wrong = std::max(P.up[usize(k)] == 0 ? h : 0.0, P.down[usize(k)] == 0 ? -h : 0.0);
+        if (wrong > tolerance) tolerance = wrong, found = k;
+    }
+    return found;
+}
+
+inline double Exact::violation(Index c) const {
+    const Problem& P = D.shares[usize(c)].P;
+    double most = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        const double h = P.g[usize(k)] - P.bias();
+        if (P.up[usize(k)] == 0) most = std::max(most, h);
+        if (P.down[usize(k)] == 0) most = std::max(most, -h);
+    }
+    return most;
+}
+
+// Brings the solution to the conditions (2); tells whether that was possible. An example that went
+// astray while nobody watched it is learned as if it had just come.
+inline bool Exact::settle(Index c) {
+    constexpr double kWider = 1.5, kNarrower = 0.99, kLeastReach = 0.01;
+    Margin& M = margin(c);
+    bool missed = false;
+    while (true) {
+        snap(c, 1e-12);
+        if (!refine(c)) return false;
+        const Index k = worst(c, 10 * noise(c));
+        if (k == kNone) break;
+        missed = true;
+        Problem& P = problem(c);
+        const bool rises = P.g[usize(k)] > M.bias;
+        if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
+        if (!at_bound(P, k) && !M.has(k)) {
+            if (!become_free(c, k)) return false;
+            commit(c, 0.0);
+        }
+    }
+    M.reach = std::clamp(M.reach * (missed ? kWider : kNarrower), kLeastReach, 1e3);
+    return true;
+}
+
+// One Newton step or two where h on S, or the sum of alpha, is off by more than rounding.
+inline bool Exact::refine(Index c) {
+    constexpr int kRounds = 4;
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    for (int round = 0; round <= 2 * kRounds; ++round) {
+        const double tolerance = noise(c);
+        double off = 0, sum = 0;
+        slot_q_.assign(usize(M.factor.slots()), 0.0);
+        for (Index k = 0; k < P.size; ++k) sum += P.alpha[usize(k)];
+        for (Index slot = 0; slot < M.factor.slots(); ++slot)
+            if (const Index k = M.place[usize(slot)]; k != kNone) {
+                slot_q_[usize(slot)] = P.g[usize(k)] - M.bias;
+                off = std::max(off, std::abs(slot_q_[usize(slot)]));
+            }
+        const double lacking = M.total - sum;
+        const double largest = P.size > 0 ? M.shift : 1.0;
+        if (M.empty() || (off <= tolerance && std::abs(lacking) * largest <= 10 * tolerance))
+            return true;
+        if (!std::isfinite(off)) return false;
+        if (round == kRounds && !refactor(c)) return false;
+        if (round == kRounds) continue;
+        M.factor.set_load(slot_q_.data());
+        M.factor.solve(lacking, direction_);
+        M.bias += direction_.beta_b + M.shift * lacking;
+        std::vector<std::pair<Index, bool>> leavers;
+        for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+            const Index k = M.place[usize(slot)];
+            if (k == kNone) continue;
+            touch(c, k);
+            double& alpha = P.alpha[usize(k)];
+            alpha += direction_.beta[usize(slot)];
+            if (alpha < P.lo[usize(k)]) leavers.emplace_back(slot, false);
+            if (alpha > P.hi[usize(k)]) leavers.emplace_back(slot, true);
+        }
+        for (const auto& [slot, upwards] : leavers) leave(c, slot, upwards);
+        commit(c, 0.0);
+    }
+    return true;  // as good as it gets; worst() has the last word
+}
+
+// Computes the factor anew; an example that has become dependent makes place for the others.
+inline bool Exact::refactor(Index c) {
+    clear_margin(c);
+    gather_margin(c);
+    return !margin(c).indefinite;
+}
+
+inline void Exact::clear_margin(Index c) {
+    Margin& M = margin(c);
+    for (const Index k : M.place)
+        if (k != kNone) rows_.want(member(c, k), -1);
+    M.clear();
+    slot_q_.clear();
+}
+
+// All places between the sides of their box become S.
+inline void Exact::gather_margin(Index c) {
+    const Problem& P = problem(c);
+    for (Index k = 0; k < P.size; ++k)
+        if (P.open[usize(k)] && k != left_out_ && !at_bound(P, k) && !become_free(c, k)) return;
+    commit(c, 0.0);
+}
+
+// Examples of S that have reached a side of their box but for rounding have reached it.
+inline void Exact::snap(Index c, double tolerance) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) continue;
+        const std::size_t p = usize(k);
+        const double near = tolerance * (P.hi[p] - P.lo[p]);
+        const bool up = P.alpha[p] >= P.hi[p] - near;
+        if (!up && P.alpha[p] > P.lo[p] + near) continue;
+        touch(c, k);
+        leave(c, slot, up);
+    }
+    commit(c, 0.0);
+}
+
+// Ends an arrival or a removal.
+inline void Exact::finish(Index c, bool good) {
+    if (!good) resolve(c);
+    snap(c, 1e-14);
+    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
+    touched_.clear();
+    problem(c).find_extremes();
+}
+
+// Solves the problem by pairs of coordinates [fan2005], then finds S and the exact solution from
+// there, if the kernel allows.
+inline void Exact::resolve(Index c) {
+    constexpr double kRough = 1e-6;
+    Margin& M = margin(c);
+    Problem& P = problem(c);
+    ++M.resolved;
+    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
+    touched_.clear();
+    scale_ = 1.0;
+    growth_ = 0.0;
+    W_.column.clear();
+    W_.stride = 0;
+    for (const double tolerance : {kRough, 10 * noise(c)}) {
+        clear_margin(c);
+        M.total = wanted_total(c);
+        rebalance(c);
+        regrade(c);
+        descend(c, tolerance);
+        M.bias = P.bias();
+        if (M.indefinite) continue;
+        steps_ = idle_steps_ = 0;
+        gather_margin(c);
+        if (!M.indefinite && settle(c)) return;
+    }
+    clear_margin(c);
+}
+
+// Makes the coefficients lie in their boxes and add up to what they have to.
+inline void Exact::rebalance(Index c) {
+    Problem& P = problem(c);
+    double lacking = margin(c).total;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        double& alpha = P.alpha[usize(k)];
+        alpha = k == left_out_ ? 0.0 : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+        if (!std::isfinite(alpha)) alpha = 0.0;
+        lacking -= alpha;
+    }
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        double& alpha = P.alpha[usize(k)];
+        const double change = k == left_out_ ? 0.0
+                                             : std::clamp(lacking, P.lo[usize(k)] - alpha,
+                                                          P.hi[usize(k)] - alpha);
+        alpha += change;
+        lacking -= change;
+        P.refresh(k);
+        D.weigh(c, k);
+    }
+}
+
+// Computes the gradient anew from coefficients and kernel values.
+inline void Exact::regrade(Index c) {
+    Problem& P = problem(c);
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        const double diagonal = P.diagonal[usize(k)];
+        P.g[usize(k)] = settings_of_.sphere ? margin(c).total * diagonal / 2 : P.y(k);
+        const double alpha = std::exchange(P.alpha[usize(k)], 0.0);
+        touch(c, k);
+        P.alpha[usize(k)] = alpha;
+    }
+    commit(c, 0.0);
+}
+
+inline void Exact::descend(Index c, double tolerance) {
+    Problem& P = problem(c);
+    if (left_out_ != kNone) {  // it does not move
+        P.up[usize(left_out_)] = -simd::Extremes::kInfinite;
+        P.down[usize(left_out_)] = simd::Extremes::kInfinite;
+    }
+    const Index most = 100000 + 100 * P.size;
+    for (Index step = 0; step < most; ++step) {
+        P.find_extremes();
+        if (!P.extremes.both() || P.extremes.delta() <= tolerance) return;
+        const Index i = P.extremes.i;
+        const double* k_i = row(c, i);
+        const double k_ii = P.diagonal[usize(i)];
+        const auto curvature = [&](Index l) {
+            return std::max(k_ii + P.diagonal[usize(l)] - 2 * k_i[member(c, l)], 1e-12);
+        };
+        Index j = kNone;
+        double best = 0;
+        for (Index l = 0; l < P.size; ++l) {
+            const double gain = P.g[usize(i)] - P.g[usize(l)];
+            if (!P.open[usize(l)] || P.down[usize(l)] != 0 || gain <= 0) continue;
+            if (gain * gain / curvature(l) > best) best = gain * gain / curvature(l), j = l;
+        }
+        const std::size_t a = usize(i), b = usize(j);
+        const double* k_j = row(c, j);
+        const double room_i = P.hi[a] - P.alpha[a], room_j = P.alpha[b] - P.lo[b];
+        const double lambda = std::min({(P.g[a] - P.g[b]) / curvature(j), room_i, room_j});
+        P.alpha[a] = lambda >= room_i ? P.hi[a] : P.alpha[a] + lambda;
+        P.alpha[b] = lambda >= room_j ? P.lo[b] : P.alpha[b] - lambda;
+        for (Index l = 0; l < P.size; ++l)
+            if (P.open[usize(l)])
+                P.g[usize(l)] -= lambda * (k_i[member(c, l)] - k_j[member(c, l)]);
+        for (const Index k : {i, j}) {
+            P.refresh(k);
+            D.weigh(c, k);
+        }
+    }
+}
+
+inline void Exact::check(double tolerance) {
+    const auto require = [](bool holds, const char* what) {
+        if (!holds) throw std::logic_error(std::string("invariant broken: ") + what);
+    };
+    Crew crew(1);
+    crew_ = &crew;
+    const Stats before = D.stats;
+    for (Index c = 0; c < D.problems(); ++c) {
+        const Problem& P = problem(c);
+        const Margin& M = margin(c);
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            const std::size_t p = usize(k);
+            if (!P.open[p]) {
+                require(!M.has(k), "S has open places only");
+                continue;
+            }
+            const Index s = member(c, k);
+            const double* values = rows_.look(D, crew, s);
+            double f = 0;
+            for (Index l = 0; l < P.size; ++l)
+                if (P.open[usize(l)]) f += P.alpha[usize(l)] * values[member(c, l)];
+            const double t = settings_of_.sphere ? M.total * P.diagonal[p] / 2 : P.y(k);
+            require(std::abs(P.g[p] - (t - f)) <= tolerance, "g == t - sum alpha K");
+            require(P.lo[p] <= P.alpha[p] && P.alpha[p] <= P.hi[p], "lo <= alpha <= hi");
+            require(D.shares[usize(c)].weight[usize(s)] == P.alpha[p], "weight is alpha");
+            require(M.indefinite || M.has(k) || at_bound(P, k), "who is not in S is at a bound");
+            require(!M.has(k) || M.place[usize(M.slot[p])] == k, "place[slot[k]] == k");
+            sum += P.alpha[p];
+        }
+        require(std::abs(sum - M.total) <= tolerance, "alpha adds up to the total");
+        require(M.indefinite || violation(c) <= tolerance, "the conditions (2) hold");
+        for (Index i = 0; i < M.factor.slots(); ++i)
+            for (Index j = i; j < M.factor.slots(); ++j) {
+                double product = 0;
+                for (Index l = 0; l <= i; ++l) product += M.factor.entry(l, i) * M.factor.entry(l, j);
+                const Index k = M.place[usize(i)], l = M.place[usize(j)];
+                double wanted = i == j ? 1.0 : 0.0;
+                if (k != kNone && l != kNone)
+                    wanted = rows_.look(D, crew, member(c, k))[member(c, l)] + M.shift;
+                require(std::abs(product - wanted) <= tolerance * (1 + std::abs(wanted)),
+                        "R'R is the kernel matrix of S");
+            }
+    }
+    D.stats = before;
+    crew_ = nullptr;
+}
+
+}  // namespace marginwise

@@ -1,0 +1,66 @@
+// The margin of a problem: its free examples, the set S of [laskov2006], and the factor of their
+// kernel matrix.
+#pragma once
+
+#include "marginwise/factor.hpp"
+#include "marginwise/problem.hpp"
+
+namespace marginwise {
+
+struct Margin {
+    // INVARIANT  place[slot[k]] == k for the places k in S; kNone for other places, and for holes
+    //            factor is that of K(k, l) + shift over the places in S, by slot
+    // As the coefficients of a direction have a given sum, the shift changes no direction. With it
+    // the matrix is positive definite where S is independent but for the bias.
+    Factor factor;
+    std::vector<Index> place;  // by slot
+    std::vector<Index> slot;   // by place
+    double shift = 0.0;
+    double reach = 1.0;  // examples within it of their margin are watched
+    double total = 0.0;    // what all coefficients add up to
+    Index resolved = 0;    // how often a path was given up
+    bool indefinite = false;  // the kernel is not positive semi-definite: there is no path
+    double bias = 0.0;     // while it is at work
+
+    bool has(Index k) const { return k < count(slot) && slot[usize(k)] != kNone; }
+    bool empty() const { return factor.rank() == 0; }
+
+    // Adds place k, of which factor.pivot() was just asked.
+    void add(Index k, double pivot, double q) {
+        factor.append(pivot, q);
+        if (k >= count(slot)) slot.resize(usize(k + 1 + k / 4), kNone);
+        slot[usize(k)] = count(place);
+        place.push_back(k);
+    }
+
+    void remove(Index k) {
+        factor.remove(slot[usize(k)]);
+        place[usize(slot[usize(k)])] = kNone;
+        slot[usize(k)] = kNone;
+    }
+
+    void clear() {
+        factor.clear();
+        place.clear();
+        slot.clear();
+    }
+
+    // Closes the holes among the slots.
+    void compact() {
+        factor.compact().close_up(place);
+        renumber();
+    }
+
+    // Call after the places of S were given other numbers.
+    void renumber() {
+        slot.clear();
+        for (Index s = 0; s < count(place); ++s) {
+            const Index k = place[usize(s)];
+            if (k == kNone) continue;
+            if (k >= count(slot)) slot.resize(usize(k + 1), kNone);
+            slot[usize(k)] = s;
+        }
+    }
+};
+
+}  // namespace marginwise

@@ -1,0 +1,155 @@
+// A model in the core: the dual state, and what all algorithms offer around it.
+#pragma once
+
+#include "marginwise/block.hpp"
+#include "marginwise/clock.hpp"
+#include "marginwise/decision.hpp"
+#include "marginwise/gap.hpp"
+#include "marginwise/select.hpp"
+
+namespace marginwise {
+
+struct ModelSettings {
+    Origin origin{};
+    double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
+    Index threads = 1;
+    bool record = false;  // keep a Record of every example and problem
+};
+
+// Where a problem stood after an example.
+struct Record {
+    double gap;
+    Index members;
+    std::int64_t kernel_evaluations;
+};
+
+template <class T>
+class Model {
+  public:
+    Model(Dual<T> dual, ModelSettings settings)
+        : D(std::move(dual)), settings_(std::move(settings)) {}
+    virtual ~Model() = default;
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    Dual<T> D;
+
+    // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
+    // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
+    // sequence of examples alone, not on how it is cut into calls.
+    virtual Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) = 0;
+
+    // Starts a pass in which the best of each pool is learned and the others are left alone.
+    // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
+    // set for those learned now, and must outlive the pass.
+    virtual void begin_pass(const Choice&, std::uint8_t*, Index) { refuse_to_choose(); }
+
+    // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
+    virtual Index select(const Batch&, const std::int64_t*, Index, double) { refuse_to_choose(); }
+
+    // Learns the best of pools that are not complete.
+    virtual void end_pass() { refuse_to_choose(); }
+
+    // Settles the members to within tau, where the algorithm has a finishing, or until `seconds`
+    // have passed; tells whether it is done. Unless it is, the state is not to be looked at before
+    // finish() is called again or settle().
+    virtual bool finish(double, double) { return true; }
+
+    // Ends a finishing that is not done.
+    virtual void settle() {}
+
+    // out[r * problems + c] = f_c(x_r), for the rows of a sample.
+    void decision(const Sample& sample, double* out) const;
+
+    // Rows in the form of members, for add_expansion().
+    Members<T> lay_out(const Matrix& X) const;
+
+    // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for all rows
+    // that were laid out: how decision values change with the coefficients of a few examples.
+    void add_expansion(const Matrix& centres, const double* coefficients, const Members<T>& laid,
+                       double* out) const;
+
+    // out[r] = K(x_r, x_r).
+    void diagonal(const Matrix& X, double* out) const;
+
+    // W(alpha) of problem c.
+    virtual double objective(Index c) const { return D.objective(c); }
+
+    // The coefficients that decide, by member: those of problem c, or what they average to.
+    virtual Array<double> output(Index c) const { return D.shares[usize(c)].weight; }
+
+    // How far from exact problem c may be, which widens its margin.
+    virtual double slack(Index) const { return 0.0; }
+
+    // Whether problem c can tell good examples from bad.
+    virtual bool judges(Index) const { return true; }
+
+    // What else is to be remembered of problem c: counts first, `counts()` of them, then numbers.
+    virtual std::vector<double> notes(Index) const { return {}; }
+    virtual void set_notes(Index, const double*) {}
+
+    // Throws if an invariant does not hold (for tests).
+    virtual void check(double tolerance) { D.check(tolerance); }
+
+    // Whether the last call stopped at a row beyond norm_limit.
+    bool beyond() const { return beyond_; }
+
+    // What was recorded since the last call, example by example, problem by problem.
+    std::vector<Record> take_records() { return std::exchange(records_, {}); }
+
+  protected:
+    Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
+    void require_width(const Matrix& X) const {
+        if (cols_of(X) != D.members.features())
+            throw std::invalid_argument("rows are not as wide as the members");
+    }
+
+    ModelSettings settings_;
+    bool beyond_ = false;
+    std::vector<Record> records_;
+
+  private:
+    [[noreturn]] static void refuse_to_choose() {
+        throw std::logic_error("this algorithm learns all examples that it is given");
+    }
+};
+
+template <class T>
+void Model<T>::decision(const Sample& sample, double* out) const {
+    require_width(sample.X);
+    std::vector<Array<double>> weight;
+    for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
+    decide(D, weight, settings_.origin, threads(), sample, out);
+}
+
+template <class T>
+Members<T> Model<T>::lay_out(const Matrix& X) const {
+    require_width(X);
+    Members<T> laid(D.members.features(), D.members.sparse());
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.origin);
+        laid.append(row, 0, r);
+    }
+    return laid;
+}
+
+template <class T>
+void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
+                               const Members<T>& laid, double* out) const {
+    require_width(centres);
+    expand_over<float>(D.kernel, centres, {coefficients, D.problems()}, settings_.origin, threads(),
+                       laid, out);
+}
+
+template <class T>
+void Model<T>::diagonal(const Matrix& X, double* out) const {
+    require_width(X);
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.origin);
+        out[r] = D.diagonal_of(row, 0);
+    }
+}
+
+}  // namespace marginwise

@@ -1,0 +1,144 @@
+"""What the exact estimators share: forgetting, the window, the path, and what they warn of."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._input import Ints
+from marginwise._model import KernelModel, Undo
+from marginwise._params import Rule, boolean, either, integer, none, one_of
+
+SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
+MIGRATION = np.dtype(
+    [("cause", "i8"), ("id", "i8"), ("problem", "i4"), ("source", "U7"), ("target", "U7")]
+)
+
+
+class ExactModel(KernelModel):
+    """Base of the estimators whose model is the exact solution after every call."""
+
+    window: int | None
+    evict: Literal["lightest", "oldest"]
+    record: bool
+
+    _algorithm = "exact"
+    _rules: ClassVar[dict[str, Rule]] = {
+        **KernelModel._rules,
+        "window": either(none(), integer(2)),
+        "evict": one_of("lightest", "oldest"),
+        "record": boolean(),
+    }
+
+    def forget(self, ids: ArrayLike) -> Self:
+        """Forget examples: the model becomes the one that never saw them.
+
+        All of them are forgotten, or, if one is unknown, none.
+
+        Parameters
+        ----------
+        ids
+            Ids of examples that the model holds (`ids_`): row numbers after `fit`.
+
+        Raises
+        ------
+        KeyError
+            If an id is not held; the model is as it was.
+        """
+        check_is_fitted(self)
+        names = np.atleast_1d(np.asarray(ids))
+        if names.ndim != 1 or (names.size and names.dtype.kind not in "iu"):
+            raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
+        names = np.unique(names.astype(np.int64))
+        unknown = names[~self._machine.holds(names)]
+        if unknown.size:
+            listed = ", ".join(str(name) for name in unknown[:5].tolist())
+            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+            raise KeyError(f"no example of id {listed}{more} is held; nothing was forgotten.")
+        with Undo(self):
+            self._machine.forget(names)
+            self._keep_records()
+        return self
+
+    @property
+    def path_(self) -> NDArray[Any]:
+        """The migrations that learning and forgetting caused, in their order (``record=True``).
+
+        An array with the fields "cause", the id of the example that was learned or forgotten;
+        "id", that of the example that went from one set to another; "problem", the number of the
+        class where there are several; "source" and "target", the sets: "idle" (no support vector),
+        "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
+        """
+        check_is_fitted(self)
+        if not self._machine.plan.record:
+            raise AttributeError("path_ is kept with record=True only.")
+        steps = self._joined_path()
+        path = np.empty(len(steps), dtype=MIGRATION)
+        path["cause"], path["id"], path["problem"] = steps[:, :3].T
+        names = np.array(SETS)
+        path["source"], path["target"] = names[steps[:, 3]], names[steps[:, 4]]
+        return path
+
+    def _joined_path(self) -> Ints:
+        steps: Ints = np.concatenate([np.empty((0, 5), dtype=np.int64), *self._steps])
+        return steps
+
+    def _keep_records(self) -> None:
+        machine = self._machine
+        if machine.plan.record:
+            self._steps = [*self.__dict__.get("_steps", []), machine.take_path()]
+            if len(self._steps) > 100:  # few, so that a stream of single rows stays quick
+                self._steps = [self._joined_path()]
+        resolved = machine.resolved
+        if resolved > self.__dict__.get("_resolved", 0):
+            why = (
+                "the kernel is not positive semi-definite, so that there is no path to follow"
+                if machine.indefinite
+                else "the path from one solution to the next could not be followed"
+            )
+            warnings.warn(
+                f"{type(self).__name__}: {why}; the problem was solved on the spot instead.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._resolved = resolved
+
+    def _check_names(self, names: Ints) -> None:
+        known, counts = np.unique(names, return_counts=True)
+        twice = known[counts > 1]
+        held = names[self._machine.holds(names)]
+        if twice.size or held.size:
+            name = int((twice if twice.size else held)[0])
+            what = "given twice" if twice.size else "learned already"
+            raise ValueError(
+                f"the example of id {name} is {what}; forget it first, or give the row an id of "
+                "its own."
+            )
+
+    def _window_settings(self) -> dict[str, Any]:
+        return {
+            "window": 0 if self.window is None else int(self.window),
+            "oldest": self.evict == "oldest",
+            "screen": True,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_resolved", None)
+        if "_steps" in state:
+            state["_steps"] = self._joined_path()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        steps = state.pop("_steps", None)
+        super().__setstate__(state)
+        if steps is not None:
+            self._steps = [steps]
+        if hasattr(self, "_machine"):
+            self._resolved = self._machine.resolved

@@ -1,0 +1,310 @@
+"""What all estimators share: parameters, the machine, the stream, fitted attributes, state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._feed import ArrayFeed, SourceFeed
+from marginwise._input import Float, Ints
+from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
+from marginwise._machine import (
+    Blueprint,
+    Machine,
+    centre_for,
+    check_range,
+    keeps_lists,
+    needs_double,
+)
+from marginwise._params import (
+    Rule,
+    boolean,
+    check_params,
+    either,
+    integer,
+    none,
+    one_of,
+    positive,
+    real,
+    threads,
+)
+from marginwise.progress import Progress
+
+MOST_THREADS = 256
+Labels = NDArray[np.int32]
+
+
+class Undo:
+    """Put an estimator back as it was if checking its input, or a user's kernel, fails.
+
+    What the native kernels learn cannot fail, and Ctrl-C leaves what was learned until then. A
+    kernel that is a function may stop half-way, Ctrl-C or not: there the model is copied
+    beforehand, and so it is where `part_read`: input is still being checked while the model learns.
+    """
+
+    def __init__(self, estimator: Any, *, part_read: bool = False) -> None:
+        self._attributes = estimator.__dict__
+        self._before = dict(estimator.__dict__)
+        self._by_function = callable(estimator.kernel)
+        machine = self._before.get("_machine")
+        if machine is not None and (part_read or machine.function is not None):
+            self._before["_machine"] = machine.copy()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and (self._by_function or issubclass(kind, Exception)):
+            self._attributes.clear()
+            self._attributes.update(self._before)
+
+
+def scalar_or_array(values: Float) -> float | Float:
+    return float(values[0]) if len(values) == 1 else values
+
+
+class KernelModel(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators that learn a stream of examples one at a time.
+
+    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
+    `_settings`.
+    """
+
+    _algorithm: str  # as the core calls it
+    tol: float  # of those that finish
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
+        "gamma": either(one_of("scale", "auto"), positive()),
+        "degree": integer(1),
+        "coef0": real(),
+        "cache_size": positive(),
+        "n_jobs": either(none(), threads()),
+        "verbose": either(boolean(), integer(0)),
+    }
+
+    # -- looking inside ------------------------------------------------------------------------
+
+    @property
+    def support_(self) -> Ints:
+        """Ids of the support vectors: row numbers after `fit`."""
+        check_is_fitted(self)
+        return self._machine.coefficients[0]
+
+    @property
+    def ids_(self) -> Ints:
+        """Ids of all examples that the model holds, support vectors or not."""
+        check_is_fitted(self)
+        state = self._machine.state()
+        ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
+        return ids
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Features of the support vectors (none with ``kernel="precomputed"``)."""
+        check_is_fitted(self)
+        if self.kernel == "precomputed":
+            return np.empty((0, 0))
+        machine = self._machine
+        return machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
+
+    @property
+    def dual_coef_(self) -> Float:
+        """Signed coefficients of the support vectors, one row per binary problem."""
+        check_is_fitted(self)
+        return self._machine.coefficients[2]
+
+    @property
+    def intercept_(self) -> Float:
+        """The bias of each binary problem; 0 where the algorithm has none."""
+        check_is_fitted(self)
+        return self._machine.bias
+
+    @property
+    def stats_(self) -> dict[str, Any]:
+        """Counters of the work done so far, seconds by phase, and how values are computed."""
+        check_is_fitted(self)
+        return self._machine.stats
+
+    def dual_objective(self) -> float | Float:
+        """Return W(alpha) over the examples held; one value per class where there are several."""
+        check_is_fitted(self)
+        return scalar_or_array(self._machine.objective)
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_machine" in state:
+            state["_machine"] = state["_machine"].state()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        machine = state.pop("_machine", None)
+        super().__setstate__(state)
+        if machine is not None:
+            self._machine = Machine.from_state(machine, self._function(), self._threads())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    # -- what a subclass may say otherwise -----------------------------------------------------
+
+    @property
+    def _finishes(self) -> bool:
+        """Whether `fit` ends with finishing."""
+        return False
+
+    @property
+    def _finish_every(self) -> int | None:
+        """After how many rows to finish, too."""
+        return None
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the algorithm."""
+        raise NotImplementedError
+
+    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
+        """Choose the point that features are measured from."""
+        return centre_for(X, kernel, first_row_only=streaming)
+
+    def _check_batch(self, batch: Any) -> None:
+        """Raise if the algorithm cannot learn some of the rows."""
+
+    def _keep_records(self) -> None:
+        """Take over what the machine recorded."""
+
+    def _check_names(self, names: Ints) -> None:
+        """Raise if examples of these ids cannot be learned."""
+
+    def _check_together(self) -> None:
+        """Raise if parameters do not go together."""
+
+    @property
+    def _problems(self) -> int:
+        """How many binary problems there are."""
+        return 1
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        check_params(self, self._rules)
+        self._check_together()
+
+    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
+        gamma = resolve_gamma(self.gamma, X, weights)
+        function = self._function()
+        name = "callable" if function is not None else str(self.kernel)
+        plan = Blueprint(
+            kernel=name,
+            gamma=gamma,
+            coef0=float(self.coef0),
+            degree=int(self.degree),
+            problems=self._problems,
+            features=int(X.shape[1]) + (self.kernel == "precomputed"),
+            sparse=keeps_lists(X) and function is None,
+            double=self._algorithm == "exact" or needs_double(X, name),
+            cache_bytes=int(self.cache_size * 2**20),
+            algorithm=self._algorithm,
+            settings=self._settings(),
+            center=self._centre(X, name, streaming=streaming),
+            record=bool(getattr(self, "record", False)),
+        )
+        return Machine(plan, function, self._threads())
+
+    def _function(self) -> BlockFunction | None:
+        if self.kernel == "precomputed":
+            return precomputed
+        return checked(self.kernel) if callable(self.kernel) else None
+
+    def _threads(self) -> int:
+        jobs = 1 if self.n_jobs is None else int(self.n_jobs)
+        processors = os.cpu_count() or 1
+        return min(max(1, jobs if jobs > 0 else processors + 1 + jobs), MOST_THREADS)
+
+    def _augmented(self, X: Any, names: Ints | None) -> Any:
+        """Append to a precomputed kernel row the column that is its own."""
+        if self.kernel != "precomputed":
+            return X
+        dense = X.toarray() if hasattr(X, "toarray") else X
+        column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
+        return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
+
+    def _check_columns(self, X: Any, names: Ints) -> None:
+        inside = (names >= 0) & (names < X.shape[1])
+        if self.kernel == "precomputed" and not inside.all():
+            raise ValueError("with kernel='precomputed', ids must be columns of X.")
+
+    def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
+        """Return rows as a batch of the core."""
+        self._check_names(names)
+        check_range(self._machine.plan, X)
+        batch = self._machine.batch(self._augmented(X, names))
+        self._check_batch(batch)
+        batch.label(labels, np.ascontiguousarray(costs), names)
+        return batch
+
+    def _learn_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
+        """Learn all rows in the order given."""
+        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
+        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
+
+    def _stream(
+        self,
+        feed: ArrayFeed | SourceFeed,
+        orders: Iterable[Ints],
+        *,
+        epochs: int = 1,
+        finish: bool = False,
+    ) -> None:
+        """Learn rows in the given orders, finishing after each where asked."""
+        with Progress(len(feed.ids) * epochs, self.verbose) as progress:
+            for order in orders:
+                self._run(self._machine.learn, feed, order, progress)
+                if finish:
+                    self._finish(progress)
+
+    def _run(
+        self,
+        learn: Callable[[Any, Ints], Iterator[int]],
+        feed: ArrayFeed | SourceFeed,
+        order: Ints,
+        progress: Progress,
+    ) -> None:
+        """Learn rows in one order, finishing after every `finish_every` of them."""
+        machine = self._machine
+        for part in self._parts(order):
+            for batch, rows in feed.cuts(part):
+                for learned in learn(batch, rows):
+                    progress.learned(learned, machine.size, machine.delta)
+            self._since_finish += len(part)
+            if self._finish_every is not None and self._since_finish >= self._finish_every:
+                self._finish(progress)
+        self._keep_records()
+
+    def _parts(self, order: Ints) -> Iterator[Ints]:
+        """Cut an order where finishing is due."""
+        if self._finish_every is None:
+            yield order
+            return
+        start = 0
+        while start < len(order):
+            end = start + max(int(self._finish_every) - self._since_finish, 1)
+            yield order[start:end]
+            start = end
+
+    def _finish(self, progress: Progress) -> None:
+        self._since_finish = 0
+        for delta in self._machine.finish(self.tol):
+            progress.finishing(delta)

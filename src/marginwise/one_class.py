@@ -1,0 +1,252 @@
+"""ExactOneClassSVM: what is normal, exact after every row learned and every row forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._exact import ExactModel
+from marginwise._feed import ArrayFeed
+from marginwise._input import Float, Ints, check_features, check_ids, check_weights, take_rows
+from marginwise._model import Undo
+from marginwise._params import Rule, either, none, positive, share
+
+
+class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
+    """The smallest sphere around most of the rows, exact at any time [laskov2006, section 3].
+
+    Rows are added with `partial_fit` and taken back with `forget`. Where K(x, x) is the same for
+    all rows, as with "rbf", the sphere separates what scikit-learn's ``OneClassSVM`` of the same
+    ``nu`` separates, and `decision_function` is the same, to rounding.
+
+    Parameters
+    ----------
+    nu
+        About the share of the rows that may lie outside: an upper bound of it, and a lower bound of
+        the share of support vectors.
+    C
+        The bound of each coefficient, where they add up to 1, instead of `nu`: a fixed cost of
+        lying outside. As long as there are fewer than 1 / C rows, all of them are inside.
+    kernel
+        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
+        kernel values), or a function that is given two blocks of rows and returns the matrix of
+        kernel values between them. It should be positive semi-definite.
+    gamma
+        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
+        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
+    degree
+        Degree of the "poly" kernel.
+    coef0
+        Constant of the "poly" and "sigmoid" kernels.
+    window
+        How many rows are held at most; None holds all. Before one more is learned, another is
+        forgotten.
+    evict
+        Which row makes room in the window: the "oldest", or the "lightest", of least weight in the
+        model (the oldest of several).
+    record
+        Whether to keep `path_`.
+    cache_size
+        Megabytes for kernel rows. Smaller is slower, with the same result.
+    n_jobs
+        Threads; -1 for one per processor. The model is the same for any number.
+    verbose
+        1 shows a progress bar on a terminal.
+
+    Attributes
+    ----------
+    n_features_in_
+        Number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwise import ExactOneClassSVM
+    >>> X = np.random.RandomState(0).normal(size=(200, 2))
+    >>> model = ExactOneClassSVM(nu=0.1, gamma=0.5).fit(X)
+    >>> model.predict([[0.0, 0.0], [4.0, 4.0]])
+    array([ 1, -1])
+    >>> model = model.partial_fit([[4.0, 4.0]]).forget([0, 1])
+    >>> len(model.ids_)
+    199
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        **ExactModel._rules,
+        "nu": share(),
+        "C": either(none(), positive()),
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.1,
+        C: float | None = None,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: Literal["scale", "auto"] | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        window: int | None = None,
+        evict: Literal["lightest", "oldest"] = "oldest",
+        record: bool = False,
+        cache_size: float = 500,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.window = window
+        self.evict = evict
+        self.record = record
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from nothing.
+
+        Parameters
+        ----------
+        X
+            Rows: dense, CSR, a data frame, or the square matrix of kernel values where
+            ``kernel="precomputed"``.
+        y
+            Ignored.
+        sample_weight
+            Scales the bound of each row's coefficient; rows of weight zero are left out.
+        """
+        with Undo(self):
+            self._check_params()
+            X, _ = check_features(self, X, reset=True)
+            if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"kernel='precomputed' needs the square matrix of kernel values between the "
+                    f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
+                )
+            weights = check_weights(sample_weight, X.shape[0])
+            names = np.arange(X.shape[0], dtype=np.int64)
+            self.__dict__.pop("_machine", None)
+            self.__dict__.pop("_steps", None)
+            self._start(X, weights, streaming=False)
+            self._learn(X, weights, names)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more rows, in the order given.
+
+        Parameters
+        ----------
+        X
+            Rows to learn. How a stream is cut into calls does not change the model, but for
+            ``gamma="scale"``, which the first call settles.
+        y
+            Ignored.
+        sample_weight
+            Scales the bound of each row's coefficient; rows of weight zero are left out.
+        ids
+            Integers that name the rows in `support_` and `ids_`; by default, the running count.
+        """
+        with Undo(self):
+            self._check_params()
+            first = not hasattr(self, "_machine")
+            X, _ = check_features(self, X, reset=first)
+            weights = check_weights(sample_weight, X.shape[0])
+            names = check_ids(ids, X.shape[0], 0 if first else self._seen)
+            self._check_columns(X, names)
+            if first:
+                self._start(X, weights, streaming=True)
+            self._learn(X, weights, names)
+        return self
+
+    def _start(self, X: Any, weights: Float, *, streaming: bool) -> None:
+        self._seen = 0
+        self._since_finish = 0
+        self._square = 1.0
+        rows = np.flatnonzero(weights > 0)
+        self._machine = self._make_machine(take_rows(X, rows), weights[rows], streaming=streaming)
+
+    def _learn(self, X: Any, weights: Float, names: Ints) -> None:
+        kept = np.flatnonzero(weights > 0)
+        if len(kept) < len(weights):
+            X, weights, names = take_rows(X, kept), weights[kept], names[kept]
+        costs = weights * (1.0 if self.C is None else self.C)
+        labels = np.ones(len(names), dtype=np.int32)
+        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
+        self._seen = max(self._seen, int(names.max()) + 1)
+        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
+
+    def _check_batch(self, batch: Any) -> None:
+        if self.kernel != "precomputed":
+            return
+        squares = self._machine.diagonal(batch)
+        if self._seen == 0:
+            self._square = float(squares[0])
+        if not np.allclose(squares, self._square, rtol=1e-9, atol=0):
+            row = int(np.argmax(np.abs(squares - self._square)))
+            raise ValueError(
+                f"the kernel of row {row} with itself is {squares[row]:.6g}, that of others "
+                f"{self._square:.6g}; with kernel='precomputed' they must be the same, for the "
+                "sphere needs those of rows to be judged, too. Normalise the kernel."
+            )
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Float:
+        """Return how normal each row is: larger is more.
+
+        It is the sum of ``alpha K(x_i, x)``, less half the sum of alpha times ``K(x, x) - 1``.
+        """
+        check_is_fitted(self)
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X: Any) -> Float:
+        """Return `score_samples` less `offset_`: not negative inside the sphere.
+
+        A row's value does not depend on the rows it is given with.
+        """
+        check_is_fitted(self)
+        X, _ = check_features(self, X, reset=False)
+        machine = self._machine
+        batch = machine.batch(self._augmented(X, None))
+        squares = self._square if self.kernel == "precomputed" else machine.diagonal(batch)
+        inside: Float = machine.decide(batch)[:, 0] - machine.total / 2 * squares
+        return inside
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return 1 for rows inside, on the sphere included, and -1 for the others."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    # -- looking inside ------------------------------------------------------------------------
+
+    @property
+    def offset_(self) -> float:
+        """What `score_samples` is on the sphere, so that `decision_function` is 0 there."""
+        check_is_fitted(self)
+        return float(self._machine.total / 2 - self._machine.bias[0])
+
+    @property
+    def n_support_(self) -> NDArray[np.int32]:
+        """The number of support vectors."""
+        check_is_fitted(self)
+        return np.array([len(self.support_)], dtype=np.int32)
+
+    def _settings(self) -> dict[str, Any]:
+        nu = float(self.nu) if self.C is None else 0.0
+        return {"sphere": True, "nu": nu, **self._window_settings()}
