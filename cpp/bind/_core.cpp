@@ -278,7 +278,7 @@ nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Model<T>& L) {
 // The learner of an algorithm, with its settings by name.
 template <class T>
 std::unique_ptr<Model<T>> make_learner(const std::string& algorithm, const State& settings,
-                                         Dual<T> dual, ModelSettings common) {
+                                       Dual<T> dual, ModelSettings common) {
     const auto real = [&](const char* name) { return nb::cast<double>(settings[name]); };
     const auto whole = [&](const char* name) { return nb::cast<Index>(settings[name]); };
     const auto flag = [&](const char* name) { return nb::cast<bool>(settings[name]); };
@@ -311,7 +311,7 @@ State export_exact(const Exact& L) {
     std::vector<std::int64_t> sizes, members;
     std::vector<double> factors;
     for (Index c = 0; c < L.D.problems(); ++c) {
-        const Margin& M = L.margin(c);
+        const Margin& M = L.margin_of(c);
         sizes.push_back(count(M.place));
         for (const Index k : M.place)
             members.push_back(k == kNone ? kNone : Index(L.D.shares[usize(c)].member[usize(k)]));
@@ -502,23 +502,23 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
 
 void bind_exact(nb::module_& m) {
     nb::class_<Exact, Model<double>>(m, "ExactLearner")
-        .def(nb::new_([](const State& settings, const Kernel& kernel, nb::object callable,
-                         Index problems, Index features, bool sparse, Index cache_bytes,
-                         std::vector<double> center, double scale, Index threads, bool record) {
-                 const ExactSettings own{
-                     nb::cast<bool>(settings["sphere"]),  nb::cast<double>(settings["nu"]),
-                     nb::cast<Index>(settings["window"]), nb::cast<bool>(settings["oldest"]),
-                     nb::cast<bool>(settings["screen"]),  record};
-                 return std::make_unique<Exact>(
-                     Dual<double>(Members<double>(features, sparse),
-                                  KernelBlocks<double>(kernel, block_kernel(callable)), problems,
-                                  0),
-                     ModelSettings{{std::move(center), scale}, 1e300, threads, record}, own,
-                     cache_bytes);
-             }),
-             nb::arg("settings"), nb::arg("kernel"), nb::arg("callable").none(),
-             nb::arg("problems"), nb::arg("features"), nb::arg("sparse"), nb::arg("cache_bytes"),
-             nb::arg("center"), nb::arg("scale"), nb::arg("threads"), nb::arg("record"))
+        .def(
+            nb::new_([](const State& settings, const Kernel& kernel, nb::object callable,
+                        Index problems, Index features, bool sparse, Index cache_bytes,
+                        std::vector<double> center, double scale, Index threads, bool record) {
+                const ExactSettings own{
+                    nb::cast<bool>(settings["sphere"]),  nb::cast<double>(settings["nu"]),
+                    nb::cast<Index>(settings["window"]), nb::cast<bool>(settings["oldest"]),
+                    nb::cast<bool>(settings["screen"]),  record};
+                return std::make_unique<Exact>(
+                    Dual<double>(Members<double>(features, sparse),
+                                 KernelBlocks<double>(kernel, block_kernel(callable)), problems, 0),
+                    ModelSettings{{std::move(center), scale}, 1e300, threads, record}, own,
+                    cache_bytes);
+            }),
+            nb::arg("settings"), nb::arg("kernel"), nb::arg("callable").none(), nb::arg("problems"),
+            nb::arg("features"), nb::arg("sparse"), nb::arg("cache_bytes"), nb::arg("center"),
+            nb::arg("scale"), nb::arg("threads"), nb::arg("record"))
         .def(
             "forget",
             [](Exact& self, Array1<std::int64_t> ids) {
@@ -559,17 +559,17 @@ void bind_exact(nb::module_& m) {
              })
         .def("resolved",
              [](const Exact& self) {
-                 return by_problem<std::int64_t>(self,
-                                                 [&](Index c) { return self.margin(c).resolved; });
+                 return by_problem<std::int64_t>(
+                     self, [&](Index c) { return self.margin_of(c).resolved; });
              })
         .def("indefinite",
              [](const Exact& self) {
                  return by_problem<std::uint8_t>(
-                     self, [&](Index c) { return self.margin(c).indefinite; });
+                     self, [&](Index c) { return self.margin_of(c).indefinite; });
              })
         .def("total",
              [](const Exact& self) {
-                 return by_problem<double>(self, [&](Index c) { return self.margin(c).total; });
+                 return by_problem<double>(self, [&](Index c) { return self.margin_of(c).total; });
              })
         .def("state", [](const Exact& self) { return export_exact(self); })
         .def("restore", &restore_exact, nb::arg("batch"), nb::arg("state"));
@@ -614,6 +614,21 @@ NB_MODULE(_core, m) {
         },
         nb::arg("X").noconvert(), nb::arg("members").noconvert(), nb::arg("gamma"),
         nb::arg("lists"), "Time the RBF kernel of all rows of X with all members, in blocks.");
+
+    m.def(
+        "sensitivity_seconds",
+        [](Array2<double> rows, Array1<std::int64_t> free, Index rounds, bool gather) {
+            require(rows.shape(0) == free.shape(0) && rounds > 0, "one row a free example");
+            for (std::size_t i = 0; i < free.shape(0); ++i)
+                require(free.data()[i] >= 0 && free.data()[i] < length(rows.shape(1)),
+                        "a free example has no column");
+            nb::gil_scoped_release released;
+            return sensitivity_seconds(std::get<1>(BoundBatch::dense(rows)), free.data(), rounds,
+                                       gather);
+        },
+        nb::arg("rows").noconvert(), nb::arg("free").noconvert(), nb::arg("rounds"),
+        nb::arg("gather"),
+        "Time the sensitivities of all examples to the free ones, in two forms.");
 
     nb::class_<Kernel>(m, "Kernel")
         .def(

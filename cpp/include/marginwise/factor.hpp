@@ -17,7 +17,8 @@ namespace marginwise {
 class Factor {
   public:
     // INVARIANT  R'R = A over the slots that are no holes
-    //            a hole h: R[h][h] == 1, R[k][h] == R[h][k] == 0 for k != h, ones[h] == load[h] == 0
+    //            a hole h: R[h][h] == 1, R[k][h] == R[h][k] == 0 for k != h, ones[h] == load[h] ==
+    //            0
     Index slots() const { return size_; }
     Index holes() const { return holes_; }
     Index rank() const { return size_ - holes_; }
@@ -176,8 +177,8 @@ class Factor {
 
     void solve(const Array<double>& load, double sum, Direction& out) const {
         const double* u = ones_.data();
-        out.beta_b = (table().dot_full(u, load.data(), size_) - sum) /
-                     table().dot_full(u, u, size_);
+        out.beta_b =
+            (table().dot_full(u, load.data(), size_) - sum) / table().dot_full(u, u, size_);
         out.beta.assign(load.begin(), load.begin() + size_);
         table().add_full(out.beta.data(), u, -out.beta_b, size_);
         backward(out.beta.data());

@@ -38,4 +38,39 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
     return seconds;
 }
 
+// Seconds that the sensitivities of all examples to the free ones take [laskov2006, section 5.3],
+// on average of `rounds`. `rows` are the kernel rows of the free examples, at `free`, with all.
+// In gaxpy form the rows are added up as they are; else the columns of the others are gathered into
+// a matrix first, and that is multiplied.
+inline double sensitivity_seconds(const DenseView<double>& rows, const std::int64_t* free,
+                                  Index rounds, bool gather) {
+    const Index s = rows.rows, n = rows.cols;
+    std::vector<std::uint8_t> is_free(usize(n), 0);
+    for (Index i = 0; i < s; ++i) is_free[usize(free[i])] = 1;
+    std::vector<Index> others;
+    for (Index k = 0; k < n; ++k)
+        if (!is_free[usize(k)]) others.push_back(k);
+    std::vector<const double*> pointers;
+    for (Index i = 0; i < s; ++i) pointers.push_back(rows.data + i * n);
+    const std::vector<double> beta(usize(s), 0.5);
+    std::vector<double> gamma(usize(n), 0.0), matrix;
+    double seconds = 0;
+    {
+        const Stopwatch whole(seconds);
+        for (Index round = 0; round < rounds; ++round) {
+            if (!gather) {
+                table().gaxpy(gamma.data(), pointers.data(), beta.data(), s, n);
+                continue;
+            }
+            matrix.resize(usize(s * count(others)));
+            for (Index r = 0; r < count(others); ++r)
+                for (Index i = 0; i < s; ++i)
+                    matrix[usize(r * s + i)] = pointers[usize(i)][others[usize(r)]];
+            for (Index r = 0; r < count(others); ++r)
+                gamma[usize(r)] = table().dot_full(matrix.data() + r * s, beta.data(), s);
+        }
+    }
+    return seconds / static_cast<double>(rounds) + 0 * gamma[0];
+}
+
 }  // namespace marginwise

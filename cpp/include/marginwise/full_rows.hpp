@@ -55,6 +55,7 @@ class FullRows {
             Cache::Row* held = cache_.peek(t);
             if (!held || held->length != s) continue;
             held = &cache_.take(t, D.size());
+            if (held->length != s) continue;  // rows became too wide to be kept
             held->values[s] = values[t];
             held->length = s + 1;
         }
@@ -68,7 +69,8 @@ class FullRows {
 
     void drop(Index s) { cache_.drop(s); }
     void compact(const Keep& keep) {
-        wanted_.resize(usize(std::max(count(wanted_), keep.size() > 0 ? keep[keep.size() - 1] + 1 : 0)), 0);
+        wanted_.resize(
+            usize(std::max(count(wanted_), keep.size() > 0 ? keep[keep.size() - 1] + 1 : 0)), 0);
         keep.close_up(wanted_);
         cache_.compact(keep);
     }

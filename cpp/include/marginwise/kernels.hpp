@@ -19,7 +19,7 @@ struct Scratch {
     Array<T> laid_norms;
     Array<float> turned;  // values of a tile's lanes with the rows that are laid out
     Array<double> turned_full;
-    Array<T> scattered;   // one example over all features
+    Array<T> scattered;  // one example over all features
 
     Array<float>& turned_as(const float*) { return turned; }
     Array<double>& turned_as(const double*) { return turned_full; }

@@ -16,11 +16,11 @@ struct Margin {
     std::vector<Index> place;  // by slot
     std::vector<Index> slot;   // by place
     double shift = 0.0;
-    double reach = 1.0;  // examples within it of their margin are watched
-    double total = 0.0;    // what all coefficients add up to
-    Index resolved = 0;    // how often a path was given up
+    double reach = 1.0;       // examples within it of their margin are watched
+    double total = 0.0;       // what all coefficients add up to
+    Index resolved = 0;       // how often a path was given up
     bool indefinite = false;  // the kernel is not positive semi-definite: there is no path
-    double bias = 0.0;     // while it is at work
+    double bias = 0.0;        // while it is at work
 
     bool has(Index k) const { return k < count(slot) && slot[usize(k)] != kNone; }
     bool empty() const { return factor.rank() == 0; }

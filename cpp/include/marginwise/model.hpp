@@ -136,7 +136,7 @@ Members<T> Model<T>::lay_out(const Matrix& X) const {
 
 template <class T>
 void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
-                               const Members<T>& laid, double* out) const {
+                             const Members<T>& laid, double* out) const {
     require_width(centres);
     expand_over<float>(D.kernel, centres, {coefficients, D.problems()}, settings_.origin, threads(),
                        laid, out);

@@ -24,12 +24,12 @@
 namespace marginwise {
 
 struct ExactSettings {
-    bool sphere = false;   // one class, else two
-    double nu = 0.0;       // of a sphere: the sum of alpha over the sum of hi; 0: the sum is 1
-    Index window = 0;      // examples that a problem holds at most; 0: no limit
-    bool oldest = false;   // who makes room: the oldest example, or that of least |alpha|
-    bool screens = true;   // whether examples far from the margin go unwatched
-    bool record = false;   // keep the path
+    bool sphere = false;  // one class, else two
+    double nu = 0.0;      // of a sphere: the sum of alpha over the sum of hi; 0: the sum is 1
+    Index window = 0;     // examples that a problem holds at most; 0: no limit
+    bool oldest = false;  // who makes room: the oldest example, or that of least |alpha|
+    bool screens = true;  // whether examples far from the margin go unwatched
+    bool record = false;  // keep the path
 };
 
 // Where an example is [laskov2006, section 2.3]: O, S or E.
@@ -76,7 +76,7 @@ class Exact : public Model<double> {
         margins_[usize(c)].shift = notes[3];
         margins_[usize(c)].total = notes[4];
     }
-    const Margin& margin(Index c) const { return margins_[usize(c)]; }
+    const Margin& margin_of(Index c) const { return margins_[usize(c)]; }
     // Restores S and its factor: members by slot (kNone for holes), and what packed() gave.
     void set_margin(Index c, const std::vector<Index>& members, const double* packed);
 
@@ -125,13 +125,15 @@ class Exact : public Model<double> {
     Problem& problem(Index c) { return D.problem(c); }
     const Problem& problem(Index c) const { return D.shares[usize(c)].P; }
     Margin& margin(Index c) { return margins_[usize(c)]; }
-    Index member(Index c, Index k) const {
-        return Index(D.shares[usize(c)].member[usize(k)]);
-    }
+    const Margin& margin(Index c) const { return margins_[usize(c)]; }
+    Index member(Index c, Index k) const { return Index(D.shares[usize(c)].member[usize(k)]); }
     const double* row(Index c, Index k) { return rows_.row(D, *crew_, member(c, k)); }
     double wanted_total(Index c) const;
     double bound(const Problem& P, Index k, bool upper) const {
         return scale_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
+    }
+    bool is_aside(Index k) const {
+        return std::find(aside_.begin(), aside_.end(), k) != aside_.end();
     }
     bool at_bound(const Problem& P, Index k) const {
         return P.alpha[usize(k)] <= P.lo[usize(k)] || P.alpha[usize(k)] >= P.hi[usize(k)];
@@ -141,7 +143,7 @@ class Exact : public Model<double> {
     void learn_example(const Example& example, Block<double, double>& block, Index r);
     void make_room(Index c);
     void begin(Index c);
-    void learn_in(Index c, Index k);
+    void learn_in(Index c, Index k, const double* values);
     void forget_in(Index c, const std::vector<Index>& places);
     bool unlearn(Index c, const std::vector<Index>& places, double total);
     void leave_out(Index c, double* out);
@@ -151,7 +153,7 @@ class Exact : public Model<double> {
 
     // Following a line
     bool run(Index c, Drive drive);
-    void watch(Index c, const Drive& drive);
+    void watch(Index c, const Drive& drive, bool all);
     Index add_column(Index c, Index k, Mode mode, double h, double rate);
     void add_row(const double* values);
     void drive_with(Index c, Index k, double rate);
@@ -169,6 +171,7 @@ class Exact : public Model<double> {
 
     // Keeping it true
     bool settle(Index c);
+    bool recall(Index c);
     bool refine(Index c);
     bool refactor(Index c);
     void rebuild(Index c);
@@ -199,19 +202,17 @@ class Exact : public Model<double> {
     double sum_ = 0.0;    // what the coefficients of S have to add up to
     double scale_ = 1.0;  // of the box
     double growth_ = 0.0;
-    bool watch_all_ = false;
     Factor::Direction direction_;
     std::vector<const double*> pointers_;
     std::vector<std::pair<Index, double>> touched_;  // place, alpha before
     std::vector<std::uint8_t> is_touched_;
     Array<double> change_, column_;
     Index steps_ = 0, idle_steps_ = 0;
-    bool resolving_ = false;
-    Index left_out_ = kNone;  // a place that does not count for the moment
+    std::vector<Index> aside_;  // places that do not count for the moment
 
-    double still_ = 0.0;      // an h that is taken for 0
+    double still_ = 0.0;  // an h that is taken for 0
     double gamma_noise_ = 0.0;
-    double doubt_ = 0.0;      // a pivot that is taken for 0
+    double doubt_ = 0.0;  // a pivot that is taken for 0
 };
 
 // -- arrivals and removals --------------------------------------------------------------------
@@ -250,7 +251,8 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
         throw std::invalid_argument("an example is learned already");
     cause_ = example.id;
     for (Index c = 0; c < D.problems(); ++c) make_room(c);
-    if (block.valid[usize(r)] < D.size()) D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+    if (block.valid[usize(r)] < D.size())
+        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
     const Index s = D.append(block.rows, r, example, block.row(r));
     block.valid[usize(r)] = D.size();
     const double* values = block.row(r);
@@ -262,7 +264,7 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
         const double y = D.sign(c, example.label);
         const double target = settings_of_.sphere ? M.total * D.diagonal[usize(s)] / 2 : y;
         const Index k = D.open(c, s, 0.0, target - f, Box::usual);
-        learn_in(c, k);
+        learn_in(c, k, values);
     }
 }
 
@@ -272,8 +274,8 @@ inline void Exact::begin(Index c) {
     steps_ = idle_steps_ = 0;
 }
 
-// Algorithm 1 for place k, which has just been opened.
-inline void Exact::learn_in(Index c, Index k) {
+// Algorithm 1 for place k, which has just been opened, with its kernel row.
+inline void Exact::learn_in(Index c, Index k, const double* values) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     begin(c);
@@ -289,6 +291,7 @@ inline void Exact::learn_in(Index c, Index k) {
     const double end = rises ? P.hi[usize(k)] : P.lo[usize(k)];
     if (good && std::abs(h) > still_ && P.alpha[usize(k)] != end) {  // 2
         ++D.stats.process;
+        rows_.keep(D, member(c, k), values);
         good = run(c, {{k}, {end}, 0.0, 0.0, k});
     }
     if (good && !M.has(k) && !at_bound(P, k)) {
@@ -401,9 +404,9 @@ inline void Exact::leave_out(Index c, double* out) {
             begin(c);
             bool good = unlearn(c, {k}, 0.0);
             P.alpha[usize(k)] = 0.0;
-            left_out_ = k;
+            aside_ = {k};
             finish(c, good && settle(c));
-            left_out_ = kNone;
+            aside_.clear();
             b = M.bias;
         }
         out[Index(share.member[usize(k)]) * D.problems() + c] = P.y(k) - P.g[usize(k)] + b;
@@ -465,8 +468,7 @@ inline double Exact::objective(Index c) const {
     double sum = 0;
     for (Index k = 0; k < P.size; ++k) {
         const double total = margins_[usize(c)].total;
-        const double target =
-            settings_of_.sphere ? total * P.diagonal[usize(k)] / 2 : P.y(k);
+        const double target = settings_of_.sphere ? total * P.diagonal[usize(k)] / 2 : P.y(k);
         sum += P.alpha[usize(k)] * (target + P.g[usize(k)]);
     }
     return sum / 2;

@@ -5,27 +5,32 @@
 
 namespace marginwise {
 
-// Follows a line to its end; tells whether that was possible.
+// Follows a line to its end; tells whether that was possible. Where nobody is left on the margin,
+// those who went astray unwatched come first, and then all are watched.
 inline bool Exact::run(Index c, Drive drive) {
     Margin& M = margin(c);
-    watch_all_ = !settings_of_.screens || M.empty() || drive.growth != 0.0;
-    scale_ = 1.0;
-    growth_ = drive.growth;
-    End end;
-    do {
+    bool all = !settings_of_.screens || M.empty() || drive.growth != 0.0;
+    while (true) {
         const double left = drive.left;
-        watch(c, drive);
-        end = follow(c, drive);
+        scale_ = 1.0;
+        growth_ = drive.growth;
+        watch(c, drive, all);
+        const End end = follow(c, drive);
         commit(c, drive.total * (left - drive.left));
-        watch_all_ = true;
-    } while (end == End::again);
-    scale_ = 1.0;
-    growth_ = 0.0;
-    return end == End::done;
+        scale_ = 1.0;
+        growth_ = 0.0;
+        if (end != End::again || all) return end == End::done;
+        const std::vector<Index> before = aside_;
+        aside_.insert(aside_.end(), drive.place.begin(), drive.place.end());
+        const bool good = recall(c);
+        aside_ = before;
+        if (!good) return false;
+        all = true;
+    }
 }
 
 // Chooses who is watched, and finds what the drive does to them and to S.
-inline void Exact::watch(Index c, const Drive& drive) {
+inline void Exact::watch(Index c, const Drive& drive, bool all) {
     constexpr Index kFew = 256;  // so many are always watched
     Problem& P = problem(c);
     Margin& M = margin(c);
@@ -34,7 +39,7 @@ inline void Exact::watch(Index c, const Drive& drive) {
     W_.mode.clear();
     for (Array<double>* array : {&W_.rate, &W_.h, &W_.q, &W_.gamma}) array->clear();
     W_.column.assign(usize(P.size), kNone);
-    const double reach = watch_all_ || P.members() <= kFew ? 1e300 : M.reach;
+    const double reach = all || P.members() <= kFew ? 1e300 : M.reach;
     for (Index i = 0; i < count(drive.place); ++i) {
         const Index k = drive.place[usize(i)];
         const double rate = (drive.end[usize(i)] - P.alpha[usize(k)]) / drive.left;
@@ -42,8 +47,7 @@ inline void Exact::watch(Index c, const Drive& drive) {
         touch(c, k);
     }
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)] || M.has(k) || W_.column[usize(k)] != kNone || k == left_out_)
-            continue;
+        if (!P.open[usize(k)] || M.has(k) || W_.column[usize(k)] != kNone || is_aside(k)) continue;
         const double h = P.g[usize(k)] - M.bias;
         const bool low = P.alpha[usize(k)] <= bound(P, k, false);
         const bool astray = low ? h > 1000 * still_ : h < -1000 * still_;  // to be learned later
@@ -102,8 +106,7 @@ inline void Exact::add_row(const double* values) {
 inline void Exact::drive_with(Index c, Index k, double rate) {
     const double* values = row(c, k);
     const Margin& M = margin(c);
-    for (Index w = 0; w < W_.size(); ++w)
-        W_.q[usize(w)] -= rate * values[W_.member[usize(w)]];
+    for (Index w = 0; w < W_.size(); ++w) W_.q[usize(w)] -= rate * values[W_.member[usize(w)]];
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
         if (const Index l = M.place[usize(slot)]; l != kNone)
             slot_q_[usize(slot)] -= rate * values[member(c, l)];
@@ -115,11 +118,11 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
     M.factor.set_load(slot_q_.data());
     const Index most = 1000 + 4 * problem(c).members();
     const Index most_idle = 200 + 2 * (M.factor.rank() + W_.size());
-    while (drive.left > 0.0) {                                             // 2
+    while (drive.left > 0.0) {  // 2
         if (++steps_ > most || idle_steps_ > most_idle) return End::stuck;
         if (M.empty() && sum_ != 0.0) {
             bool reached = false;
-            if (!shift_bias(c, drive, reached)) return watch_all_ ? End::stuck : End::again;
+            if (!shift_bias(c, drive, reached)) return End::again;
             if (reached) return End::done;
             continue;
         }
@@ -127,13 +130,13 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
         if (M.empty()) {
             direction_.beta.assign(M.place.size(), 0.0);
         } else {
-            M.factor.solve(sum_, direction_);                              // 3
+            M.factor.solve(sum_, direction_);  // 3
             beta_b = direction_.beta_b + M.shift * sum_;
         }
         sensitivities(c, beta_b);
-        const Event event = next_event(c, drive);                          // 4, 5
-        advance(c, drive, event, beta_b);                                  // 6 to 8
-        if (event.slot != kNone) {                                         // 9 to 17
+        const Event event = next_event(c, drive);  // 4, 5
+        advance(c, drive, event, beta_b);          // 6 to 8
+        if (event.slot != kNone) {                 // 9 to 17
             leave(c, event.slot, event.upwards);
         } else if (event.column != kNone) {
             if (!become_free(c, W_.place[usize(event.column)])) return End::stuck;
@@ -157,7 +160,8 @@ inline void Exact::sensitivities(Index c, double beta_b) {
             size += std::abs(direction_.beta[usize(slot)]) * length;
             largest = std::max(largest, length);
         }
-    gamma_noise_ = 64 * std::numeric_limits<double>::epsilon() * (size * largest + std::abs(beta_b));
+    gamma_noise_ =
+        64 * std::numeric_limits<double>::epsilon() * (size * largest + std::abs(beta_b));
     W_.gamma = W_.q;
     for (double& gamma : W_.gamma) gamma -= beta_b;
     pointers_.resize(usize(slots));
@@ -184,7 +188,8 @@ inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
         if (k == kNone) continue;
         const std::size_t p = usize(k);
         const double beta = direction_.beta[usize(slot)];
-        const double least = kNoise * (P.hi[p] - P.lo[p]) / drive.left;
+        const double width = (P.hi[p] - P.lo[p]) * (1 + std::abs(growth_));
+        const double least = kNoise * (width / drive.left + std::abs(beta));
         const double rise = beta - growth_ * P.hi[p], fall = growth_ * P.lo[p] - beta;
         if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, slot, kNone, true);
         if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, slot, kNone, false);

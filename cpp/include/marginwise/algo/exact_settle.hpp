@@ -23,9 +23,10 @@ inline Index Exact::worst(Index c, double tolerance) const {
     const Margin& M = margins_[usize(c)];
     Index found = kNone;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)] || M.has(k) || k == left_out_) continue;
+        if (!P.open[usize(k)] || M.has(k) || is_aside(k)) continue;
         const double h = P.g[usize(k)] - M.bias;
-        const double wrong = std::max(P.up[usize(k)] == 0 ? h : 0.0, P.down[usize(k)] == 0 ? -h : 0.0);
+        const double wrong =
+            std::max(P.up[usize(k)] == 0 ? h : 0.0, P.down[usize(k)] == 0 ? -h : 0.0);
         if (wrong > tolerance) tolerance = wrong, found = k;
     }
     return found;
@@ -52,18 +53,25 @@ inline bool Exact::settle(Index c) {
     while (true) {
         snap(c, 1e-12);
         if (!refine(c)) return false;
-        const Index k = worst(c, 10 * noise(c));
-        if (k == kNone) break;
+        if (worst(c, 10 * noise(c)) == kNone) break;
         missed = true;
-        Problem& P = problem(c);
-        const bool rises = P.g[usize(k)] > M.bias;
-        if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
-        if (!at_bound(P, k) && !M.has(k)) {
-            if (!become_free(c, k)) return false;
-            commit(c, 0.0);
-        }
+        if (!recall(c)) return false;
     }
     M.reach = std::clamp(M.reach * (missed ? kWider : kNarrower), kLeastReach, 1e3);
+    return true;
+}
+
+// Learns the examples that went astray, the worst first.
+inline bool Exact::recall(Index c) {
+    Problem& P = problem(c);
+    Margin& M = margin(c);
+    for (Index k; (k = worst(c, 10 * noise(c))) != kNone;) {
+        const bool rises = P.g[usize(k)] > M.bias;
+        if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
+        if (at_bound(P, k) || M.has(k)) continue;
+        if (!become_free(c, k)) return false;
+        commit(c, 0.0);
+    }
     return true;
 }
 
@@ -127,7 +135,7 @@ inline void Exact::clear_margin(Index c) {
 inline void Exact::gather_margin(Index c) {
     const Problem& P = problem(c);
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)] && k != left_out_ && !at_bound(P, k) && !become_free(c, k)) return;
+        if (P.open[usize(k)] && !is_aside(k) && !at_bound(P, k) && !become_free(c, k)) return;
     commit(c, 0.0);
 }
 
@@ -192,16 +200,15 @@ inline void Exact::rebalance(Index c) {
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
         double& alpha = P.alpha[usize(k)];
-        alpha = k == left_out_ ? 0.0 : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+        alpha = is_aside(k) ? 0.0 : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
         if (!std::isfinite(alpha)) alpha = 0.0;
         lacking -= alpha;
     }
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
         double& alpha = P.alpha[usize(k)];
-        const double change = k == left_out_ ? 0.0
-                                             : std::clamp(lacking, P.lo[usize(k)] - alpha,
-                                                          P.hi[usize(k)] - alpha);
+        const double change =
+            is_aside(k) ? 0.0 : std::clamp(lacking, P.lo[usize(k)] - alpha, P.hi[usize(k)] - alpha);
         alpha += change;
         lacking -= change;
         P.refresh(k);
@@ -225,9 +232,9 @@ inline void Exact::regrade(Index c) {
 
 inline void Exact::descend(Index c, double tolerance) {
     Problem& P = problem(c);
-    if (left_out_ != kNone) {  // it does not move
-        P.up[usize(left_out_)] = -simd::Extremes::kInfinite;
-        P.down[usize(left_out_)] = simd::Extremes::kInfinite;
+    for (const Index k : aside_) {  // they do not move
+        P.up[usize(k)] = -simd::Extremes::kInfinite;
+        P.down[usize(k)] = simd::Extremes::kInfinite;
     }
     const Index most = 100000 + 100 * P.size;
     for (Index step = 0; step < most; ++step) {
@@ -253,8 +260,7 @@ inline void Exact::descend(Index c, double tolerance) {
         P.alpha[a] = lambda >= room_i ? P.hi[a] : P.alpha[a] + lambda;
         P.alpha[b] = lambda >= room_j ? P.lo[b] : P.alpha[b] - lambda;
         for (Index l = 0; l < P.size; ++l)
-            if (P.open[usize(l)])
-                P.g[usize(l)] -= lambda * (k_i[member(c, l)] - k_j[member(c, l)]);
+            if (P.open[usize(l)]) P.g[usize(l)] -= lambda * (k_i[member(c, l)] - k_j[member(c, l)]);
         for (const Index k : {i, j}) {
             P.refresh(k);
             D.weigh(c, k);
@@ -297,7 +303,8 @@ inline void Exact::check(double tolerance) {
         for (Index i = 0; i < M.factor.slots(); ++i)
             for (Index j = i; j < M.factor.slots(); ++j) {
                 double product = 0;
-                for (Index l = 0; l <= i; ++l) product += M.factor.entry(l, i) * M.factor.entry(l, j);
+                for (Index l = 0; l <= i; ++l)
+                    product += M.factor.entry(l, i) * M.factor.entry(l, j);
                 const Index k = M.place[usize(i)], l = M.place[usize(j)];
                 double wanted = i == j ? 1.0 : 0.0;
                 if (k != kNone && l != kNone)
