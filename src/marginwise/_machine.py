@@ -178,7 +178,7 @@ class Machine:
         self._core = self._build()
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
-    def _build(self) -> Any:
+    def _build(self) -> Learner32 | Learner64 | ExactLearner:
         plan = self.plan
         if plan.algorithm == "exact":
             return ExactLearner(
@@ -304,48 +304,54 @@ class Machine:
 
     # -- of exact models only ------------------------------------------------------------------
 
+    @property
+    def _exact(self) -> ExactLearner:
+        if not isinstance(self._core, ExactLearner):
+            raise TypeError(f"a {self.plan.algorithm} model is not exact")
+        return self._core
+
     def holds(self, ids: Ints) -> NDArray[np.bool_]:
         """Tell of which ids there are examples."""
-        held: NDArray[np.bool_] = self._core.holds(ids).astype(bool)
+        held: NDArray[np.bool_] = self._exact.holds(ids).astype(bool)
         return held
 
     def forget(self, ids: Ints) -> None:
         """Forget examples that are held."""
-        self._core.forget(ids)
+        self._exact.forget(ids)
 
     def leave_one_out(self) -> Float:
         """Return what the model would say of each member without it, a column a problem."""
-        decision: Float = self._core.leave_one_out()
+        decision: Float = self._exact.leave_one_out()
         return decision
 
     def scale_costs(self, factor: float) -> None:
         """Multiply all costs, and move the solution."""
-        self._core.scale_costs(factor)
+        self._exact.scale_costs(factor)
 
     def take_path(self) -> Ints:
         """Return the migrations since the last call: cause, id, problem, from and to."""
-        path: Ints = self._core.take_path()
+        path: Ints = self._exact.take_path()
         return path
 
     @property
     def violation(self) -> float:
         """How far the conditions of the solution are violated, at most."""
-        return float(np.max(self._core.violation()))
+        return float(np.max(self._exact.violation()))
 
     @property
     def resolved(self) -> int:
         """How often a path could not be followed."""
-        return int(np.sum(self._core.resolved()))
+        return int(np.sum(self._exact.resolved()))
 
     @property
     def indefinite(self) -> bool:
         """Whether the kernel was found not to be positive semi-definite."""
-        return bool(np.any(self._core.indefinite()))
+        return bool(np.any(self._exact.indefinite()))
 
     @property
     def total(self) -> float:
         """What the coefficients add up to."""
-        return float(self._core.total()[0])
+        return float(self._exact.total()[0])
 
     # -- of all models -------------------------------------------------------------------------
 

@@ -17,6 +17,9 @@ from marginwise._model import Undo
 from marginwise._params import Rule, either, none, positive, share
 
 
+ON_SPHERE = 1e-12  # times the sum of alpha: values that rounding cannot tell from 0
+
+
 class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     """The smallest sphere around most of the rows, exact at any time [laskov2006, section 3].
 
@@ -217,7 +220,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return self.decision_function(X) + self.offset_
 
     def decision_function(self, X: Any) -> Float:
-        """Return `score_samples` less `offset_`: not negative inside the sphere.
+        """Return `score_samples` less `offset_`: positive inside the sphere, 0 on it.
 
         A row's value does not depend on the rows it is given with.
         """
@@ -227,7 +230,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         batch = machine.batch(self._augmented(X, None))
         squares = self._square if self.kernel == "precomputed" else machine.diagonal(batch)
         inside: Float = machine.decide(batch)[:, 0] - machine.total / 2 * squares
-        return inside
+        return np.where(np.abs(inside) <= ON_SPHERE * machine.total, 0.0, inside)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return 1 for rows inside, on the sphere included, and -1 for the others."""

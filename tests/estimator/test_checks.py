@@ -8,7 +8,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwise
-from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
+from marginwise import (
+    ExactOneClassSVM,
+    ExactRampSVC,
+    ExactSVC,
+    GapSVC,
+    KernelPerceptron,
+    OnlineSVC,
+    TrackingSVC,
+)
 
 CATALOGUE = [
     OnlineSVC(),
@@ -29,6 +37,11 @@ CATALOGUE = [
     TrackingSVC(gradients="support", average=False),
     ExactRampSVC(),
     ExactRampSVC(max_idle=5, kernel="tanimoto"),
+    ExactSVC(),
+    ExactSVC(kernel="linear", window=250, record=True),
+    ExactSVC(kernel="poly", degree=2, gamma=0.01, coef0=1.0, n_jobs=2),
+    ExactOneClassSVM(),
+    ExactOneClassSVM(C=0.1, kernel="linear", window=250, record=True),
     KernelPerceptron(epochs=5),
     KernelPerceptron(average=True, epochs=5),
     KernelPerceptron(budget=100, margin=0.5, epochs=5),
@@ -50,6 +63,8 @@ EXPECTED_OF_PRECOMPUTED = {
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
+    if isinstance(estimator, ExactSVC | ExactOneClassSVM):
+        return {}
     return EXPECTED_OF_PRECOMPUTED if estimator.kernel == "precomputed" else EXPECTED
 
 

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC, save
+from marginwise import (
+    ExactOneClassSVM,
+    ExactRampSVC,
+    ExactSVC,
+    GapSVC,
+    KernelPerceptron,
+    OnlineSVC,
+    TrackingSVC,
+    save,
+)
 from marginwise.model_io import FORMAT
 
 MODELS = Path(__file__).parent / "models"
@@ -48,6 +57,18 @@ def make_others() -> None:
         write(name, model.partial_fit(X, y, classes=[-1, 1]), rows)
 
 
+def make_exact() -> None:
+    """Rows learned and forgotten, so that factors have holes."""
+    random = np.random.RandomState(2)
+    X = random.standard_normal((90, 2)).round(6)
+    y = np.digitize(X[:, 0] + 0.5 * random.standard_normal(90), [-0.5, 0.5])
+    rows = random.standard_normal((20, 2)).round(6)
+    exact = ExactSVC(C=5.0, gamma=1.0, record=True)
+    write("exact", exact.partial_fit(X, y, classes=[0, 1, 2]).forget(range(0, 60, 3)), rows)
+    one_class = ExactOneClassSVM(nu=0.2, gamma=1.0, window=70)
+    write("one_class", one_class.partial_fit(X).forget([25, 30]), rows)
+
+
 def write(name: str, model: Any, rows: np.ndarray) -> None:
     """Write a model, and beside it rows with what it says of them."""
     path = MODELS / f"{name}-v{FORMAT}.mwz"
@@ -64,3 +85,4 @@ if __name__ == "__main__":
     MODELS.mkdir(exist_ok=True)
     make_online()
     make_others()
+    make_exact()
