@@ -33,20 +33,20 @@ struct ExactSettings {
 };
 
 // Where an example is [laskov2006, section 2.3]: O, S or E.
-enum class Place : std::int32_t { idle, free, bounded, gone };
+enum class Set : std::int32_t { idle, free, bounded, gone };
 
 // An example went from one set to another while `cause` was learned or forgotten.
 struct Migration {
     std::int64_t cause, id;
     Index problem;
-    Place from, to;
+    Set from, to;
 };
 
 class Exact : public Model<double> {
   public:
     Exact(Dual<double> dual, ModelSettings common, ExactSettings settings, Index cache_bytes)
         : Model(std::move(dual), std::move(common)),
-          settings_of_(settings),
+          own_(settings),
           rows_(cache_bytes),
           margins_(usize(D.problems())) {
         D.full = true;
@@ -128,6 +128,10 @@ class Exact : public Model<double> {
     const Margin& margin(Index c) const { return margins_[usize(c)]; }
     Index member(Index c, Index k) const { return Index(D.shares[usize(c)].member[usize(k)]); }
     const double* row(Index c, Index k) { return rows_.row(D, *crew_, member(c, k)); }
+    double target(Index c, Index k) const {
+        const Problem& P = problem(c);
+        return own_.sphere ? margin(c).total * P.diagonal[usize(k)] / 2 : P.y(k);
+    }
     double wanted_total(Index c) const;
     double bound(const Problem& P, Index k, bool upper) const {
         return scale_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
@@ -167,7 +171,7 @@ class Exact : public Model<double> {
     bool exchange(Index c, Index k, double direction);
     void touch(Index c, Index k);
     void commit(Index c, double total);
-    void note(Index c, Index k, Place from, Place to);
+    void note(Index c, Index k, Set from, Set to);
 
     // Keeping it true
     bool settle(Index c);
@@ -188,7 +192,7 @@ class Exact : public Model<double> {
     void gather_margin(Index c);
     void clear_margin(Index c);
 
-    ExactSettings settings_of_;
+    ExactSettings own_;
     FullRows rows_;
     std::vector<Margin> margins_;
     std::vector<Migration> path_;
@@ -261,9 +265,8 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
         Margin& M = margin(c);
         if (M.shift == 0.0) M.shift = D.diagonal[usize(s)] > 0 ? D.diagonal[usize(s)] : 1.0;
         const double f = table().dot_full(D.shares[usize(c)].weight.data(), values, s);
-        const double y = D.sign(c, example.label);
-        const double target = settings_of_.sphere ? M.total * D.diagonal[usize(s)] / 2 : y;
-        const Index k = D.open(c, s, 0.0, target - f, Box::usual);
+        const Index k = D.open(c, s, 0.0, 0.0, Box::usual);
+        problem(c).g[usize(k)] = target(c, k) - f;
         learn_in(c, k, values);
     }
 }
@@ -280,8 +283,8 @@ inline void Exact::learn_in(Index c, Index k, const double* values) {
     Margin& M = margin(c);
     begin(c);
     if (P.members() == 1) M.bias = P.g[usize(k)];  // any will do
-    bool good = !M.indefinite;
-    if (settings_of_.sphere && good) {  // it brings its share of the total
+    bool good = !M.indefinite, moved = own_.sphere;
+    if (own_.sphere && good) {  // it brings its share of the total
         const double total = wanted_total(c) - M.total, hi = P.hi[usize(k)];
         good = run(c, {{k}, {total > (1 - 1e-13) * hi ? hi : total}, total});
         M.total += total;
@@ -293,23 +296,24 @@ inline void Exact::learn_in(Index c, Index k, const double* values) {
         ++D.stats.process;
         rows_.keep(D, member(c, k), values);
         good = run(c, {{k}, {end}, 0.0, 0.0, k});
+        moved = true;
     }
     if (good && !M.has(k) && !at_bound(P, k)) {
         good = become_free(c, k);
         commit(c, 0.0);
     }
-    finish(c, good && settle(c));
+    finish(c, good && (!moved || settle(c)));
 }
 
 inline void Exact::make_room(Index c) {
     const Problem& P = problem(c);
-    if (settings_of_.window == 0 || P.members() < settings_of_.window) return;
+    if (own_.window == 0 || P.members() < own_.window) return;
     Index least = kNone;
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
         const double weight = std::abs(P.alpha[usize(k)]);
         if (least == kNone || weight < std::abs(P.alpha[usize(least)])) least = k;
-        if (settings_of_.oldest) break;
+        if (own_.oldest) break;
     }
     forget_in(c, {least});
     tidy(c);
@@ -339,7 +343,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
     Margin& M = margin(c);
     begin(c);
     double total = 0.0;
-    if (settings_of_.sphere) {
+    if (own_.sphere) {
         for (const Index k : places) P.open[usize(k)] = 0;  // they do not count any more
         total = wanted_total(c) - M.total;
         for (const Index k : places) P.open[usize(k)] = 1;
@@ -355,7 +359,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
         }
     }
     for (const Index k : places) {
-        note(c, k, Place::idle, Place::gone);
+        note(c, k, Set::idle, Set::gone);
         D.close(c, k);
     }
     finish(c, good && settle(c));
@@ -382,9 +386,9 @@ inline void Exact::forget(const std::int64_t* ids, Index n) {
 inline void Exact::leave_one_out(double* out) {
     Crew crew(threads());
     crew_ = &crew;
-    const bool records = std::exchange(settings_of_.record, false);
+    const bool records = std::exchange(own_.record, false);
     for (Index c = 0; c < D.problems(); ++c) leave_out(c, out);
-    settings_of_.record = records;
+    own_.record = records;
     crew_ = nullptr;
 }
 
@@ -393,24 +397,24 @@ inline void Exact::leave_one_out(double* out) {
 inline void Exact::leave_out(Index c, double* out) {
     const Problem before = problem(c);
     const Margin margin_before = margin(c);
-    const Share& share = D.shares[usize(c)];
     for (Index k = 0; k < before.size; ++k) {
         if (!before.open[usize(k)]) continue;
         Problem& P = problem(c);
         Margin& M = margin(c);
-        double b = P.bias();
-        const double weight = P.alpha[usize(k)];
-        if (weight != 0.0) {
+        const bool weighs = P.alpha[usize(k)] != 0.0;
+        if (weighs) {
             begin(c);
-            bool good = unlearn(c, {k}, 0.0);
+            const bool good = unlearn(c, {k}, 0.0);
             P.alpha[usize(k)] = 0.0;
             aside_ = {k};
             finish(c, good && settle(c));
             aside_.clear();
-            b = M.bias;
+            P.up[usize(k)] = -simd::Extremes::kInfinite;  // what it needs moves no bias
+            P.down[usize(k)] = simd::Extremes::kInfinite;
+            P.find_extremes();
         }
-        out[Index(share.member[usize(k)]) * D.problems() + c] = P.y(k) - P.g[usize(k)] + b;
-        if (weight == 0.0) continue;
+        out[member(c, k) * D.problems() + c] = P.y(k) - P.g[usize(k)] + P.bias();
+        if (!weighs) continue;
         clear_margin(c);
         P = before;
         M = margin_before;
@@ -435,14 +439,11 @@ inline void Exact::scale_costs(double factor) {
         const double rounding = 1e-12 * std::max(1.0, 1.0 / factor);
         for (Index k = 0; k < P.size; ++k) {
             if (!P.open[usize(k)]) continue;
-            const bool at_lo = P.alpha[usize(k)] != 0.0 && !M.has(k) && P.side[usize(k)] < 0;
-            const bool at_hi = P.alpha[usize(k)] != 0.0 && !M.has(k) && P.side[usize(k)] > 0;
-            P.side[usize(k)] *= factor;
-            P.set_box(k, P.box[usize(k)]);
             double& alpha = P.alpha[usize(k)];
-            if (good && at_lo) alpha = P.lo[usize(k)];
-            if (good && at_hi) alpha = P.hi[usize(k)];
-            alpha = std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+            const bool bounded = good && alpha != 0.0 && !M.has(k);
+            P.side[usize(k)] *= factor;
+            P.set_box(k, Box::usual);
+            alpha = bounded ? P.side[usize(k)] : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
             P.refresh(k);
             D.weigh(c, k);
         }
@@ -455,22 +456,19 @@ inline void Exact::scale_costs(double factor) {
 }
 
 inline double Exact::wanted_total(Index c) const {
-    if (!settings_of_.sphere) return 0.0;
-    const Problem& P = D.shares[usize(c)].P;
+    if (!own_.sphere) return 0.0;
+    const Problem& P = problem(c);
     double most = 0;
     for (Index k = 0; k < P.size; ++k)
         if (P.open[usize(k)]) most += P.hi[usize(k)];
-    return settings_of_.nu > 0 ? settings_of_.nu * most : std::min(1.0, most);
+    return own_.nu > 0 ? own_.nu * most : std::min(1.0, most);
 }
 
 inline double Exact::objective(Index c) const {
-    const Problem& P = D.shares[usize(c)].P;
+    const Problem& P = problem(c);
     double sum = 0;
-    for (Index k = 0; k < P.size; ++k) {
-        const double total = margins_[usize(c)].total;
-        const double target = settings_of_.sphere ? total * P.diagonal[usize(k)] / 2 : P.y(k);
-        sum += P.alpha[usize(k)] * (target + P.g[usize(k)]);
-    }
+    for (Index k = 0; k < P.size; ++k)
+        if (P.open[usize(k)]) sum += P.alpha[usize(k)] * (target(c, k) + P.g[usize(k)]);
     return sum / 2;
 }
 
@@ -478,7 +476,7 @@ inline double Exact::objective(Index c) const {
 inline std::vector<Index> Exact::wanted() const {
     std::vector<Index> found;
     for (Index c = 0; c < D.problems(); ++c)
-        for (const Index k : margins_[usize(c)].place)
+        for (const Index k : margin(c).place)
             if (k != kNone) found.push_back(member(c, k));
     return found;
 }

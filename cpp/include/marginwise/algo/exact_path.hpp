@@ -9,7 +9,7 @@ namespace marginwise {
 // those who went astray unwatched come first, and then all are watched.
 inline bool Exact::run(Index c, Drive drive) {
     Margin& M = margin(c);
-    bool all = !settings_of_.screens || M.empty() || drive.growth != 0.0;
+    bool all = !own_.screens || M.empty() || drive.growth != 0.0;
     while (true) {
         const double left = drive.left;
         scale_ = 1.0;
@@ -67,12 +67,12 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
         }
         touch(c, k);
         add_row(row(c, k));
-        if (settings_of_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
+        if (own_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
     }
     sum_ = drive.total;
     for (Index w = 0; w < W_.size(); ++w) {
         const double diagonal = P.diagonal[usize(W_.place[usize(w)])];
-        W_.q[usize(w)] = settings_of_.sphere ? drive.total * diagonal / 2 : 0.0;
+        W_.q[usize(w)] = own_.sphere ? drive.total * diagonal / 2 : 0.0;
     }
     for (Index w = 0; w < W_.size(); ++w)
         if (W_.rate[usize(w)] != 0.0) drive_with(c, W_.place[usize(w)], W_.rate[usize(w)]);
@@ -173,15 +173,20 @@ inline void Exact::sensitivities(Index c, double beta_b) {
     for (double& beta : direction_.beta) beta = -beta;
 }
 
-// Equations 10 to 14.
+// Equations 10 to 14. Of several events at once, that of the oldest example comes first: by this
+// least-index rule there is no cycle [chang1980].
 inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
     constexpr double kNoise = 1e-13;  // what cannot be told from rounding by the end of the line
-    const Problem& P = D.shares[usize(c)].P;
-    const Margin& M = margins_[usize(c)];
+    const Problem& P = problem(c);
+    const Margin& M = margin(c);
     Event first{drive.left};
-    const auto consider = [&](double room, double speed, Index slot, Index column, bool upwards) {
+    Index of = std::numeric_limits<Index>::max();  // the place that the event is of
+    const auto consider = [&](double room, double speed, Index k, const Event& event) {
         const double step = std::max(room, 0.0) / speed;
-        if (step < first.step) first = {step, slot, column, upwards};
+        if (step > first.step || (step == first.step && k >= of)) return;
+        first = event;
+        first.step = step;
+        of = k;
     };
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
         const Index k = M.place[usize(slot)];
@@ -191,20 +196,23 @@ inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
         const double width = (P.hi[p] - P.lo[p]) * (1 + std::abs(growth_));
         const double least = kNoise * (width / drive.left + std::abs(beta));
         const double rise = beta - growth_ * P.hi[p], fall = growth_ * P.lo[p] - beta;
-        if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, slot, kNone, true);
-        if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, slot, kNone, false);
+        if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, k, {0, slot, kNone, true});
+        if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, k, {0, slot});
     }
-    const double least = std::max(still_ / drive.left, gamma_noise_);
+    // The longer nothing moves, the more is taken for rounding.
+    const double patience = static_cast<double>(1 + idle_steps_);
+    const double least = std::max(still_ / drive.left, patience * gamma_noise_);
     for (Index w = 0; w < W_.size(); ++w) {
         const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
         const Mode mode = W_.mode[usize(w)];
-        if (mode == Mode::low && gamma > least) consider(-h, gamma, kNone, w, false);
-        if (mode == Mode::high && gamma < -least) consider(h, -gamma, kNone, w, false);
+        const Index k = W_.place[usize(w)];
+        if (mode == Mode::low && gamma > least) consider(-h, gamma, k, {0, kNone, w});
+        if (mode == Mode::high && gamma < -least) consider(h, -gamma, k, {0, kNone, w});
     }
     if (drive.until != kNone) {
         const Index w = W_.column[usize(drive.until)];
         const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
-        if (h * gamma < 0.0) consider(std::abs(h), std::abs(gamma), kNone, kNone, false);
+        if (h * gamma < 0.0) consider(std::abs(h), std::abs(gamma), kNone, {});
     }
     return first;
 }
@@ -261,9 +269,8 @@ inline void Exact::touch(Index c, Index k) {
     touched_.emplace_back(k, P.alpha[usize(k)]);
 }
 
-inline void Exact::note(Index c, Index k, Place from, Place to) {
-    if (settings_of_.record)
-        path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
+inline void Exact::note(Index c, Index k, Set from, Set to) {
+    if (own_.record) path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
 }
 
 // A slot of S has reached a side of its box.
@@ -272,7 +279,7 @@ inline void Exact::leave(Index c, Index slot, bool upwards) {
     Margin& M = margin(c);
     const Index k = M.place[usize(slot)];
     P.alpha[usize(k)] = bound(P, k, upwards);
-    note(c, k, Place::free, P.alpha[usize(k)] == 0.0 ? Place::idle : Place::bounded);
+    note(c, k, Set::free, P.alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded);
     const double q = slot < count(slot_q_) ? std::exchange(slot_q_[usize(slot)], 0.0) : 0.0;
     M.remove(k);
     rows_.want(member(c, k), -1);
@@ -388,8 +395,8 @@ inline bool Exact::become_free(Index c, Index k) {
         const bool low = P.alpha[usize(k)] <= bound(P, k, false);
         return exchange(c, k, low ? 1.0 : -1.0);
     }
-    const Place from = P.alpha[usize(k)] == 0.0 ? Place::idle : Place::bounded;
-    note(c, k, from, Place::free);
+    const Set from = P.alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded;
+    note(c, k, from, Set::free);
     M.add(k, pivot, watched ? W_.q[usize(w)] : 0.0);
     rows_.want(member(c, k), 1);
     slot_q_.resize(usize(M.factor.slots()), 0.0);

@@ -8,7 +8,7 @@ namespace marginwise {
 
 // What rounding may do to g.
 inline double Exact::noise(Index c) const {
-    const Problem& P = D.shares[usize(c)].P;
+    const Problem& P = problem(c);
     double weight = 0, largest = 0;
     for (Index k = 0; k < P.size; ++k) {
         weight += std::abs(P.alpha[usize(k)]);
@@ -19,8 +19,8 @@ inline double Exact::noise(Index c) const {
 
 // The place that violates the conditions (2) most, and by more than the tolerance, or kNone.
 inline Index Exact::worst(Index c, double tolerance) const {
-    const Problem& P = D.shares[usize(c)].P;
-    const Margin& M = margins_[usize(c)];
+    const Problem& P = problem(c);
+    const Margin& M = margin(c);
     Index found = kNone;
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)] || M.has(k) || is_aside(k)) continue;
@@ -33,7 +33,7 @@ inline Index Exact::worst(Index c, double tolerance) const {
 }
 
 inline double Exact::violation(Index c) const {
-    const Problem& P = D.shares[usize(c)].P;
+    const Problem& P = problem(c);
     double most = 0;
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
@@ -221,8 +221,7 @@ inline void Exact::regrade(Index c) {
     Problem& P = problem(c);
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
-        const double diagonal = P.diagonal[usize(k)];
-        P.g[usize(k)] = settings_of_.sphere ? margin(c).total * diagonal / 2 : P.y(k);
+        P.g[usize(k)] = target(c, k);
         const double alpha = std::exchange(P.alpha[usize(k)], 0.0);
         touch(c, k);
         P.alpha[usize(k)] = alpha;
@@ -290,8 +289,7 @@ inline void Exact::check(double tolerance) {
             double f = 0;
             for (Index l = 0; l < P.size; ++l)
                 if (P.open[usize(l)]) f += P.alpha[usize(l)] * values[member(c, l)];
-            const double t = settings_of_.sphere ? M.total * P.diagonal[p] / 2 : P.y(k);
-            require(std::abs(P.g[p] - (t - f)) <= tolerance, "g == t - sum alpha K");
+            require(std::abs(P.g[p] - (target(c, k) - f)) <= tolerance, "g == t - sum alpha K");
             require(P.lo[p] <= P.alpha[p] && P.alpha[p] <= P.hi[p], "lo <= alpha <= hi");
             require(D.shares[usize(c)].weight[usize(s)] == P.alpha[p], "weight is alpha");
             require(M.indefinite || M.has(k) || at_bound(P, k), "who is not in S is at a bound");
