@@ -114,10 +114,7 @@ void decide(const Dual<T>& D, const std::vector<Array<double>>& weights, const O
     for (Index r = 0; r < sample.n; ++r)
         for (Index c = 0; c < D.problems(); ++c)
             out[r * D.problems() + c] = D.shares[usize(c)].P.bias();
-    if (D.full)
-        expand<T>(D.kernel, D.members, weight, origin, threads, sample, out);
-    else
-        expand<float>(D.kernel, D.members, weight, origin, threads, sample, out);
+    expand<float>(D.kernel, D.members, weight, origin, threads, sample, out);
 }
 
 }  // namespace marginwise

@@ -59,7 +59,7 @@ class Model {
     virtual void settle() {}
 
     // out[r * problems + c] = f_c(x_r), for the rows of a sample.
-    void decision(const Sample& sample, double* out) const;
+    virtual void decision(const Sample& sample, double* out) const;
 
     // Rows in the form of members, for add_expansion().
     Members<T> lay_out(const Matrix& X) const;

@@ -16,6 +16,8 @@
 #pragma once
 
 #include <limits>
+#include <memory>
+#include <mutex>
 
 #include "marginwise/full_rows.hpp"
 #include "marginwise/margin.hpp"
@@ -53,6 +55,8 @@ class Exact : public Model<double> {
     }
 
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+
+    void decision(const Sample& sample, double* out) const override;
 
     // Forgets the examples ids[0..n), which are held, as if they had never been learned.
     void forget(const std::int64_t* ids, Index n);
@@ -143,6 +147,13 @@ class Exact : public Model<double> {
         return P.alpha[usize(k)] <= P.lo[usize(k)] || P.alpha[usize(k)] >= P.hi[usize(k)];
     }
 
+    // The support vectors apart from the other members, who have no say, and their coefficients.
+    struct Voters {
+        Members<double> members;
+        std::vector<Array<double>> weight;  // by problem, padded
+    };
+    std::shared_ptr<const Voters> voters() const;
+
     // Arrivals and removals
     void learn_example(const Example& example, Block<double, double>& block, Index r);
     void make_room(Index c);
@@ -193,6 +204,8 @@ class Exact : public Model<double> {
     void clear_margin(Index c);
 
     ExactSettings own_;
+    mutable std::mutex voters_mutex_;               // models may be asked by several threads
+    mutable std::shared_ptr<const Voters> voters_;  // null where they have changed
     FullRows rows_;
     std::vector<Margin> margins_;
     std::vector<Migration> path_;
@@ -227,6 +240,7 @@ inline Index Exact::learn(const Batch& batch, const std::int64_t* order, Index n
     const Deadline deadline(seconds);
     Crew crew(threads());
     crew_ = &crew;
+    voters_ = nullptr;
     BlockProduct<double, double> product(D, crew);
     Index learned = 0;
     beyond_ = false;
@@ -366,6 +380,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
 }
 
 inline void Exact::forget(const std::int64_t* ids, Index n) {
+    voters_ = nullptr;
     Crew crew(threads());
     crew_ = &crew;
     for (Index c = 0; c < D.problems(); ++c) {
@@ -427,6 +442,7 @@ inline void Exact::leave_out(Index c, double* out) {
 
 // The box grows, and what stands at its sides goes along.
 inline void Exact::scale_costs(double factor) {
+    voters_ = nullptr;
     Crew crew(threads());
     crew_ = &crew;
     for (Index c = 0; c < D.problems(); ++c) {
@@ -470,6 +486,39 @@ inline double Exact::objective(Index c) const {
     for (Index k = 0; k < P.size; ++k)
         if (P.open[usize(k)]) sum += P.alpha[usize(k)] * (target(c, k) + P.g[usize(k)]);
     return sum / 2;
+}
+
+inline std::shared_ptr<const Exact::Voters> Exact::voters() const {
+    const std::lock_guard<std::mutex> hold(voters_mutex_);
+    if (voters_) return voters_;
+    const Members<double>& all = D.members;
+    auto found = std::make_shared<Voters>(Voters{{all.features(), all.sparse()}, {}});
+    std::vector<Index> at;
+    for (Index s = 0; s < D.size(); ++s) {
+        const auto weighs = [s](const Share& share) { return share.weight[usize(s)] != 0.0; };
+        if (std::any_of(D.shares.begin(), D.shares.end(), weighs)) at.push_back(s);
+    }
+    Rows<double> row;
+    for (const Index s : at) {
+        all.extract(s, row);
+        found->members.append(row, 0, all.ids[usize(s)]);
+    }
+    for (const Share& share : D.shares) {
+        found->weight.emplace_back(usize(padded(count(at))), 0.0);
+        for (Index v = 0; v < count(at); ++v)
+            found->weight.back()[usize(v)] = share.weight[usize(at[usize(v)])];
+    }
+    return voters_ = found;
+}
+
+inline void Exact::decision(const Sample& sample, double* out) const {
+    require_width(sample.X);
+    const std::shared_ptr<const Voters> they = voters();
+    std::vector<const double*> weight;
+    for (const Array<double>& w : they->weight) weight.push_back(w.data());
+    for (Index r = 0; r < sample.n; ++r)
+        for (Index c = 0; c < D.problems(); ++c) out[r * D.problems() + c] = problem(c).bias();
+    expand<double>(D.kernel, they->members, weight, settings_.origin, threads(), sample, out);
 }
 
 // Members that are free in some problem.
@@ -517,6 +566,7 @@ inline void Exact::compact(Index r) {
 }
 
 inline void Exact::set_margin(Index c, const std::vector<Index>& members, const double* packed) {
+    voters_ = nullptr;
     Margin& M = margin(c);
     M.factor.unpack(packed, count(members));
     M.place.clear();
