@@ -154,6 +154,11 @@ class Exact : public Model<double> {
     };
     std::shared_ptr<const Voters> voters() const;
 
+    Set set_of(Index c, Index k) const {
+        if (margin(c).has(k)) return Set::free;
+        return problem(c).alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded;
+    }
+
     // Arrivals and removals
     void learn_example(const Example& example, Block<double, double>& block, Index r);
     void make_room(Index c);
@@ -178,8 +183,9 @@ class Exact : public Model<double> {
     void advance(Index c, Drive& drive, const Event& event, double beta_b);
     bool shift_bias(Index c, const Drive& drive, bool& reached);
     void leave(Index c, Index slot, bool upwards);
-    bool become_free(Index c, Index k);
-    bool exchange(Index c, Index k, double direction);
+    bool become_free(Index c, Index k, Set from);
+    bool exchange(Index c, Index k, double direction, Set from);
+    bool arrive(Index c, Index k, Set from);
     void touch(Index c, Index k);
     void commit(Index c, double total);
     void note(Index c, Index k, Set from, Set to);
@@ -197,6 +203,7 @@ class Exact : public Model<double> {
     void snap(Index c, double tolerance);
     void finish(Index c, bool good);
     void resolve(Index c);
+    void rewrite_path(Index c);
     void rebalance(Index c);
     void descend(Index c, double tolerance);
     void regrade(Index c);
@@ -209,6 +216,8 @@ class Exact : public Model<double> {
     FullRows rows_;
     std::vector<Margin> margins_;
     std::vector<Migration> path_;
+    std::vector<Set> sets_before_;  // by place, where the path is kept
+    std::size_t path_before_ = 0;
     std::int64_t cause_ = 0;
     Crew* crew_ = nullptr;
     Block<double, double> block_;
@@ -289,6 +298,10 @@ inline void Exact::begin(Index c) {
     margin(c).bias = problem(c).bias();
     still_ = noise(c);
     steps_ = idle_steps_ = 0;
+    if (!own_.record) return;
+    path_before_ = path_.size();
+    sets_before_.clear();
+    for (Index k = 0; k < problem(c).size; ++k) sets_before_.push_back(set_of(c, k));
 }
 
 // Algorithm 1 for place k, which has just been opened, with its kernel row.
@@ -312,11 +325,20 @@ inline void Exact::learn_in(Index c, Index k, const double* values) {
         good = run(c, {{k}, {end}, 0.0, 0.0, k});
         moved = true;
     }
-    if (good && !M.has(k) && !at_bound(P, k)) {
-        good = become_free(c, k);
-        commit(c, 0.0);
-    }
+    good = good && arrive(c, k, Set::idle);
     finish(c, good && (!moved || settle(c)));
+}
+
+// Place k has come to the end of its line.
+inline bool Exact::arrive(Index c, Index k, Set from) {
+    if (margin(c).has(k)) return true;
+    if (at_bound(problem(c), k)) {
+        note(c, k, from, set_of(c, k));
+        return true;
+    }
+    const bool good = become_free(c, k, from);
+    commit(c, 0.0);
+    return good;
 }
 
 inline void Exact::make_room(Index c) {
@@ -373,7 +395,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
         }
     }
     for (const Index k : places) {
-        note(c, k, Set::idle, Set::gone);
+        if (own_.record) note(c, k, sets_before_[usize(k)], Set::gone);
         D.close(c, k);
     }
     finish(c, good && settle(c));

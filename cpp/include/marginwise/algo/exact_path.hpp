@@ -139,7 +139,8 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
         if (event.slot != kNone) {                 // 9 to 17
             leave(c, event.slot, event.upwards);
         } else if (event.column != kNone) {
-            if (!become_free(c, W_.place[usize(event.column)])) return End::stuck;
+            const Index k = W_.place[usize(event.column)];
+            if (!become_free(c, k, set_of(c, k))) return End::stuck;
         } else {
             return End::done;
         }
@@ -258,7 +259,7 @@ inline bool Exact::shift_bias(Index c, const Drive& drive, bool& reached) {
     const double shift = falls ? -least : least;
     margin(c).bias += shift;
     for (double& h : W_.h) h -= shift;
-    return reached || become_free(c, W_.place[usize(found)]);
+    return reached || become_free(c, W_.place[usize(found)], set_of(c, W_.place[usize(found)]));
 }
 
 inline void Exact::touch(Index c, Index k) {
@@ -279,10 +280,10 @@ inline void Exact::leave(Index c, Index slot, bool upwards) {
     Margin& M = margin(c);
     const Index k = M.place[usize(slot)];
     P.alpha[usize(k)] = bound(P, k, upwards);
-    note(c, k, Set::free, P.alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded);
     const double q = slot < count(slot_q_) ? std::exchange(slot_q_[usize(slot)], 0.0) : 0.0;
     M.remove(k);
     rows_.want(member(c, k), -1);
+    note(c, k, Set::free, set_of(c, k));
     if (count(W_.column) <= k) return;  // nothing is watched
     Index w = W_.column[usize(k)];
     if (w == kNone) {
@@ -367,7 +368,7 @@ inline void Exact::rebuild(Index c) {
 }
 
 // Place k joins S. Where S says all about it already, another has to go.
-inline bool Exact::become_free(Index c, Index k) {
+inline bool Exact::become_free(Index c, Index k, Set from) {
     constexpr double kIndefinite = 1e-6;
     Problem& P = problem(c);
     Margin& M = margin(c);
@@ -393,9 +394,8 @@ inline bool Exact::become_free(Index c, Index k) {
     }
     if (pivot <= doubt_) {
         const bool low = P.alpha[usize(k)] <= bound(P, k, false);
-        return exchange(c, k, low ? 1.0 : -1.0);
+        return exchange(c, k, low ? 1.0 : -1.0, from);
     }
-    const Set from = P.alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded;
     note(c, k, from, Set::free);
     M.add(k, pivot, watched ? W_.q[usize(w)] : 0.0);
     rows_.want(member(c, k), 1);
@@ -411,7 +411,7 @@ inline bool Exact::become_free(Index c, Index k) {
 
 // Place k is a combination of S, factor.pivot() has just told: it moves, and S against it, which
 // changes no decision, until it has crossed its box or one of S has reached a side and gives way.
-inline bool Exact::exchange(Index c, Index k, double direction) {
+inline bool Exact::exchange(Index c, Index k, double direction, Set from) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     Factor::Direction along;
@@ -440,9 +440,10 @@ inline bool Exact::exchange(Index c, Index k, double direction) {
         }
     if (leaver != kNone) {
         leave(c, leaver, upwards);
-        return ++steps_ < 1000 + 4 * P.members() && become_free(c, k);
+        return ++steps_ < 1000 + 4 * P.members() && become_free(c, k, from);
     }
     P.alpha[p] = bound(P, k, direction > 0);
+    note(c, k, from, set_of(c, k));
     if (count(W_.column) > k && W_.column[p] != kNone) {
         const Index w = W_.column[p];
         W_.mode[usize(w)] = direction > 0 ? Mode::high : Mode::low;

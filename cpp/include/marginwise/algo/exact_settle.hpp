@@ -67,10 +67,9 @@ inline bool Exact::recall(Index c) {
     Margin& M = margin(c);
     for (Index k; (k = worst(c, 10 * noise(c))) != kNone;) {
         const bool rises = P.g[usize(k)] > M.bias;
+        const Set from = set_of(c, k);
         if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
-        if (at_bound(P, k) || M.has(k)) continue;
-        if (!become_free(c, k)) return false;
-        commit(c, 0.0);
+        if (!arrive(c, k, from)) return false;
     }
     return true;
 }
@@ -135,7 +134,8 @@ inline void Exact::clear_margin(Index c) {
 inline void Exact::gather_margin(Index c) {
     const Problem& P = problem(c);
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)] && !is_aside(k) && !at_bound(P, k) && !become_free(c, k)) return;
+        if (P.open[usize(k)] && !is_aside(k) && !at_bound(P, k) && !become_free(c, k, Set::free))
+            return;
     commit(c, 0.0);
 }
 
@@ -158,11 +158,26 @@ inline void Exact::snap(Index c, double tolerance) {
 
 // Ends an arrival or a removal.
 inline void Exact::finish(Index c, bool good) {
-    if (!good) resolve(c);
+    if (!good) {
+        resolve(c);
+        rewrite_path(c);
+    }
     snap(c, 1e-14);
     for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
     touched_.clear();
     problem(c).find_extremes();
+}
+
+// What led nowhere is no part of the path: from the sets before it is one step to those now.
+inline void Exact::rewrite_path(Index c) {
+    if (!own_.record) return;
+    std::vector<Migration> gone;
+    for (std::size_t i = path_before_; i < path_.size(); ++i)
+        if (path_[i].to == Set::gone) gone.push_back(path_[i]);
+    path_.resize(path_before_);
+    path_.insert(path_.end(), gone.begin(), gone.end());
+    for (Index k = 0; k < count(sets_before_); ++k)
+        if (problem(c).open[usize(k)]) note(c, k, sets_before_[usize(k)], set_of(c, k));
 }
 
 // Solves the problem by pairs of coordinates [fan2005], then finds S and the exact solution from
