@@ -1,4 +1,4 @@
-"""Every estimator on one noisy set: test error against support vectors, as a table and a picture.
+"""Every classifier on one noisy set: test error against support vectors, as a table and a picture.
 
     python examples/choosing.py [--seeds 3] [--picture choosing.png]
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
-from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
+from marginwise import ExactRampSVC, ExactSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
 
 PICTURE = Path(__file__).resolve().parent / "output" / "choosing.png"
 TURNED = 0.2  # share of the labels
@@ -67,9 +67,10 @@ class Outcome:
         return np.percentile(self.support_vectors, wanted), np.percentile(self.errors, wanted)
 
 
-ONLINE, GAP, TRACKING, EXACT, PERCEPTRON = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#777777"
+ONLINE, GAP, TRACKING, RAMP, PERCEPTRON = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#777777"
 CONTESTANTS = (
     Contestant("SVC", SVC, {}, "black", "*"),
+    Contestant("ExactSVC", ExactSVC, {}, "black", "+"),
     Contestant("OnlineSVC", OnlineSVC, {}, ONLINE, "o"),
     Contestant('OnlineSVC, selection="active"', OnlineSVC, {"selection": "active"}, ONLINE, "D"),
     Contestant('GapSVC, loss="hinge"', GapSVC, {}, GAP, "o"),
@@ -77,7 +78,7 @@ CONTESTANTS = (
     Contestant('GapSVC, loss="filter"', GapSVC, {"loss": "filter"}, GAP, "^"),
     Contestant("TrackingSVC", TrackingSVC, {}, TRACKING, "o"),
     Contestant("TrackingSVC, steps=100", TrackingSVC, {"steps": 100}, TRACKING, "s"),
-    Contestant("ExactRampSVC", ExactRampSVC, {}, EXACT, "o"),
+    Contestant("ExactRampSVC", ExactRampSVC, {}, RAMP, "o"),
     # The scale of a perceptron changes no prediction.
     Contestant("KernelPerceptron", KernelPerceptron, {}, PERCEPTRON, "o", (1.0,)),
     Contestant(
@@ -111,7 +112,9 @@ def percent_wrong(model: Any, X: NDArray[np.float64], y: NDArray[np.int64]) -> f
 
 def one_run(contestant: Contestant, C: float, data: Data, seed: int) -> tuple[float, float, int]:
     """Return the error on validation rows and on test rows, and the number of support vectors."""
-    model = contestant.make(C=C, gamma=GAMMA, random_state=seed, **contestant.settings)
+    model = contestant.make(C=C, gamma=GAMMA, **contestant.settings)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed)
     model.fit(data.X, data.y)
     validated = percent_wrong(model, data.X_validation, data.y_validation)
     return validated, percent_wrong(model, data.X_test, data.y_test), len(model.support_)
@@ -187,7 +190,7 @@ def draw(path: Path, outcomes: list[Outcome], rows: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Error and support vectors of every estimator.")
+    parser = argparse.ArgumentParser(description="Error and support vectors of every classifier.")
     parser.add_argument("--seeds", type=int, default=3, help="sets that are drawn")
     parser.add_argument("--rows", type=int, default=5000, help="training rows of each set")
     parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")

@@ -18,6 +18,7 @@ from marginwise._input import (
     Float,
     Ints,
     check_features,
+    check_finite,
     check_ids,
     check_weights,
     spread_rows,
@@ -200,14 +201,14 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             self._check_classes(classes, first)
             labels = self._encode(np.asarray(y))
             weights = check_weights(sample_weight, X.shape[0])
-            names = check_ids(ids, X.shape[0], self._seen)
+            names = given = check_ids(ids, X.shape[0], self._seen)
             self._check_columns(X, names)
             kept = np.flatnonzero(weights > 0)
             if len(kept) < len(weights):
                 X, labels, names = take_rows(X, kept), labels[kept], names[kept]
             if first:
                 self._machine = self._make_machine(X, weights[kept], streaming=True)
-            self._seen += len(weights)
+            self._count_on(given)
             self._learn_rows(X, labels, weights[kept] * self._costs[labels], names)
         return self
 
@@ -234,16 +235,16 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             raise ValueError(self._unknown(error.args)) from None
         n, seen = len(labels), self._seen
         names = np.arange(seen, seen + n, dtype=np.int64)
-        plain = machine.function is None and self._finish_every is None
+        plain = machine.function is None and self._finish_every is None and self._trusting
         if plain and not machine.plan.record:
-            self._check_names(names)
             batch = machine.batch(rows)
             batch.label(labels, self._costs[labels], names)
             machine.learn_now(batch, n)
             self._seen = seen + n
-            self._keep_records()
             return self
         with Undo(self):
+            if not self._trusting:
+                check_finite(rows)
             self._seen = seen + n
             self._learn_rows(rows, labels, self._costs[labels], names)
         return self

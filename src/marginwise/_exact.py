@@ -26,8 +26,10 @@ class ExactModel(KernelModel):
     window: int | None
     evict: Literal["lightest", "oldest"]
     record: bool
+    _seen: int
 
     _algorithm = "exact"
+    _trusting = False
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,
         "window": either(none(), integer(2)),
@@ -54,14 +56,16 @@ class ExactModel(KernelModel):
         names = np.atleast_1d(np.asarray(ids))
         if names.ndim != 1 or (names.size and names.dtype.kind not in "iu"):
             raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
-        names = np.unique(names.astype(np.int64))
-        unknown = names[~self._machine.holds(names)]
+        names = np.unique(names)
+        known = names <= np.iinfo(np.int64).max  # others cannot be
+        known[known] = self._machine.holds(names[known].astype(np.int64))
+        unknown = names[~known]
         if unknown.size:
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise KeyError(f"no example of id {listed}{more} is held; nothing was forgotten.")
         with Undo(self):
-            self._machine.forget(names)
+            self._machine.forget(names.astype(np.int64))
             self._keep_records()
         return self
 
@@ -69,7 +73,8 @@ class ExactModel(KernelModel):
     def path_(self) -> NDArray[Any]:
         """The migrations that learning and forgetting caused, in their order (``record=True``).
 
-        An array with the fields "cause", the id of the example that was learned or forgotten;
+        An array with the fields "cause", the id of the example that was learned or forgotten, the
+        first of several, or -1 for `set_C`;
         "id", that of the example that went from one set to another; "problem", the number of the
         class where there are several; "source" and "target", the sets: "idle" (no support vector),
         "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
@@ -94,19 +99,21 @@ class ExactModel(KernelModel):
             self._steps = [*self.__dict__.get("_steps", []), machine.take_path()]
             if len(self._steps) > 100:  # few, so that a stream of single rows stays quick
                 self._steps = [self._joined_path()]
-        resolved = machine.resolved
-        if resolved > self.__dict__.get("_resolved", 0):
-            why = (
-                "the kernel is not positive semi-definite, so that there is no path to follow"
-                if machine.indefinite
-                else "the path from one solution to the next could not be followed"
-            )
-            warnings.warn(
-                f"{type(self).__name__}: {why}; the problem was solved on the spot instead.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self._resolved = resolved
+
+    def _report(self) -> None:
+        machine = self.__dict__.get("_machine")
+        if machine is None or machine.take_resolved() == 0:
+            return
+        why = (
+            "the kernel is not positive semi-definite, so that there is no path to follow"
+            if machine.indefinite
+            else "the path from one solution to the next could not be followed"
+        )
+        warnings.warn(
+            f"{type(self).__name__}: {why}; the problem was solved on the spot instead.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _check_names(self, names: Ints) -> None:
         known, counts = np.unique(names, return_counts=True)
@@ -120,6 +127,10 @@ class ExactModel(KernelModel):
                 "its own."
             )
 
+    def _count_on(self, names: Ints) -> None:
+        """Let the running count go on after ids of the caller's own."""
+        self._seen = max(self._seen, int(names.max(initial=-1)) + 1)
+
     def _window_settings(self) -> dict[str, Any]:
         return {
             "window": 0 if self.window is None else int(self.window),
@@ -129,7 +140,6 @@ class ExactModel(KernelModel):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_resolved", None)
         if "_steps" in state:
             state["_steps"] = self._joined_path()
         return state
@@ -140,5 +150,3 @@ class ExactModel(KernelModel):
         super().__setstate__(state)
         if steps is not None:
             self._steps = [steps]
-        if hasattr(self, "_machine"):
-            self._resolved = self._machine.resolved

@@ -131,6 +131,8 @@ def check_weight_values(weights: Float) -> None:
 def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
     """Return one integer id a row; the running count from `first` where none are given."""
     if ids is None:
+        if first + n > np.iinfo(np.int64).max:
+            raise ValueError(f"the running count of ids has reached {first}; give ids.")
         return np.arange(first, first + n, dtype=np.int64)
     array = np.asarray(ids)
     if array.shape != (n,) or array.dtype.kind not in "iu":

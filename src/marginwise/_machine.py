@@ -29,6 +29,7 @@ from marginwise._kernel import BlockFunction
 SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, while the features are not a small variation on a large offset.
 OFFSET_LIMIT = 1600.0
+LARGEST_SQUARE = 1e299  # |x|^2
 SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
 
 _FIRST = np.zeros(1, dtype=np.int64)
@@ -135,10 +136,15 @@ def needs_double(X: Any, kernel: str) -> bool:
 
 def check_range(plan: Blueprint, X: Any) -> None:
     """Raise if kernel values of these rows would be too large to hold."""
+    if X.shape[0] == 0:
+        return
+    with np.errstate(over="ignore"):
+        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    row = int(np.argmax(squares))
+    if not np.asarray(squares, dtype=np.float64).ravel()[row] * plan.scale**2 < LARGEST_SQUARE:
+        raise ValueError(f"row {row}: features are too large, |x|^2 overflows; scale them down.")
     if plan.kernel not in ("linear", "poly"):
         return
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    row = int(np.argmax(squares))
     with np.errstate(over="ignore"):
         size = np.asarray(squares, dtype=np.float64).ravel()[row]
         value = (
@@ -176,6 +182,7 @@ class Machine:
         self.function = function
         self.threads = threads
         self._core = self._build()
+        self._told = 0  # of the paths that could not be followed
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
     def _build(self) -> Learner32 | Learner64 | ExactLearner:
@@ -343,6 +350,11 @@ class Machine:
         """How often a path could not be followed."""
         return int(np.sum(self._exact.resolved()))
 
+    def take_resolved(self) -> int:
+        """Return how often a path could not be followed since the last call."""
+        before, self._told = self._told, self.resolved
+        return self._told - before
+
     @property
     def indefinite(self) -> bool:
         """Whether the kernel was found not to be positive semi-definite."""
@@ -377,6 +389,8 @@ class Machine:
         state = upgraded(state)
         machine = cls(Blueprint(**state["plan"]), function, threads)
         machine._restore(state)
+        if machine.plan.algorithm == "exact":
+            machine.take_resolved()
         return machine
 
     def _restore(self, state: dict[str, Any]) -> None:

@@ -50,6 +50,7 @@ class Undo:
     """
 
     def __init__(self, estimator: Any, *, part_read: bool = False) -> None:
+        self._estimator = estimator
         self._attributes = estimator.__dict__
         self._before = dict(estimator.__dict__)
         self._by_function = callable(estimator.kernel)
@@ -61,7 +62,9 @@ class Undo:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and (self._by_function or issubclass(kind, Exception)):
+        if kind is None:
+            self._estimator._report()
+        elif self._by_function or issubclass(kind, Exception):
             self._attributes.clear()
             self._attributes.update(self._before)
 
@@ -78,6 +81,7 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
     """
 
     _algorithm: str  # as the core calls it
+    _trusting = True  # learn_many checks shape and type only
     tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -187,6 +191,13 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_names(self, names: Ints) -> None:
         """Raise if examples of these ids cannot be learned."""
+
+    def _report(self) -> None:
+        """Warn of what happened in a call that is done."""
+
+    def _count_on(self, names: Ints) -> None:
+        """Settle the running count after rows of these ids."""
+        self._seen += len(names)
 
     def _check_together(self) -> None:
         """Raise if parameters do not go together."""

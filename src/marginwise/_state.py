@@ -315,12 +315,13 @@ def _check_machine(kind: Any, state: State, classes: int) -> None:
     for c in range(plan["problems"]):
         _check_problem(machine, c, plan)
     if margins:
-        _check_margins(machine, plan)
+        _check_margins(kind, machine, plan)
     if plan["sparse"]:
         _check_lists(machine, plan["features"])
     _check_sizes(machine, plan)
     if plan["kernel"] == "callable":
-        _check_columns(machine["X"], machine["ids"])
+        held = (machine["rank"] >= 0).any(axis=0)
+        _check_columns(machine["X"][held], machine["ids"][held])
 
 
 def _check_plan(kind: Any, plan: Any, state: State, classes: int) -> None:
@@ -377,9 +378,11 @@ def _margin_sizes(machine: State) -> dict[str, int]:
     return {"slots": sum(sizes), "factor": sum(2 * n + n * (n + 1) // 2 for n in sizes)}
 
 
-def _check_margins(machine: State, plan: State) -> None:
+def _check_margins(kind: Any, machine: State, plan: State) -> None:
     """Check S and the factors: members that are held and differ, and triangles that are regular."""
     settings, factor = plan["settings"], machine["factor"]
+    one_class = kind.__name__ == "ExactOneClassSVM"
+    _require(settings["sphere"] == one_class, "sphere must fit the class")
     _require(plan["double"], "exact models are in double precision")
     _require(settings["sphere"] or settings["nu"] == 0, "nu belongs to a sphere")
     _require(np.isfinite(factor).all(), "factor must be finite")

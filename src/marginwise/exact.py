@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import KernelClassifier
@@ -18,14 +19,21 @@ from marginwise._params import Rule, is_real
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What a model says of each example that it holds, had it not learned it."""
+    """What a model says of each example that it holds, had it not learned it.
+
+    Parameters
+    ----------
+    error
+        The share of the examples that the model without them would misclassify.
+    decision
+        Each example's decision value without it, shaped as `decision_function` returns them.
+    ids
+        The examples, in the order of `decision`.
+    """
 
     error: float
-    """The share of the examples that the model without them would misclassify."""
     decision: Float
-    """Each example's decision value without it, shaped as `decision_function` returns them."""
     ids: Ints
-    """The examples, in the order of `decision`."""
 
 
 class ExactSVC(ExactModel, KernelClassifier):
@@ -89,7 +97,7 @@ class ExactSVC(ExactModel, KernelClassifier):
     >>> bool(np.allclose(model.decision_function(X), other.decision_function(X), atol=1e-9))
     True
     >>> round(model.leave_one_out().error, 3)
-    0.024
+    0.02
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -132,6 +140,24 @@ class ExactSVC(ExactModel, KernelClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from nothing, row by row in the order given.
+
+        Parameters
+        ----------
+        X
+            Training rows: dense, CSR, a data frame, or the square matrix of kernel values where
+            ``kernel="precomputed"``.
+        y
+            Their labels.
+        sample_weight
+            Scales C row by row; rows of weight zero are left out.
+        """
+        with Undo(self):
+            self.__dict__.pop("_steps", None)
+            super().fit(X, y, sample_weight)
+        return self
 
     def leave_one_out(self) -> LeaveOneOut:
         """Return what the model would say of each example that it holds without having learned it.

@@ -16,7 +16,6 @@ from marginwise._input import Float, Ints, check_features, check_ids, check_weig
 from marginwise._model import Undo
 from marginwise._params import Rule, either, none, positive, share
 
-
 ON_SPHERE = 1e-12  # times the sum of alpha: values that rounding cannot tell from 0
 
 
@@ -34,7 +33,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         the share of support vectors.
     C
         The bound of each coefficient, where they add up to 1, instead of `nu`: a fixed cost of
-        lying outside. As long as there are fewer than 1 / C rows, all of them are inside.
+        lying outside. It needs 1 / C rows or more; with fewer, all coefficients are at C and only
+        the order of the scores has a meaning.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of
@@ -192,7 +192,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         costs = weights * (1.0 if self.C is None else self.C)
         labels = np.ones(len(names), dtype=np.int32)
         feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
-        self._seen = max(self._seen, int(names.max()) + 1)
+        self._count_on(names)
         self._stream(feed, [np.arange(len(names), dtype=np.int64)])
 
     def _check_batch(self, batch: Any) -> None:

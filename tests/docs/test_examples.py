@@ -72,7 +72,9 @@ def test_every_estimator_is_drawn(tmp_path: Path) -> None:
     done = run("examples/choosing.py", "--seeds", "1", "--rows", "150", "--picture", picture)
     assert done.returncode == 0, done.stderr
     rows = re.findall(r"^(\w+)\S*.* +([\d.]+|any) +[\d.]+ +[\d.]+ +\d+$", done.stdout, re.M)
-    catalogue = {name for name in marginwise.__all__ if hasattr(getattr(marginwise, name), "fit")}
+    catalogue = {
+        name for name in marginwise.__all__ if hasattr(getattr(marginwise, name), "duality_gap")
+    }  # the classifiers
     assert {name for name, _ in rows} == catalogue | {"SVC"}
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -90,6 +92,34 @@ def test_wrong_labels_swell_the_hinge_only() -> None:
     suspects = re.search(r"Of these, (\d+)% are labelled wrong", done.stdout)
     assert suspects is not None
     assert int(suspects[1]) > 80
+
+
+def test_persons_are_forgotten() -> None:
+    done = run("examples/forgetting.py", "--persons", "40")
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^ +(\d+) +(\d+) .* ms +(\S+)$", done.stdout, re.MULTILINE)
+    assert [(persons, n) for persons, n, _ in rows] == [("1", "20"), ("5", "100"), ("20", "400")]
+    assert all(float(off) < 1e-9 for _, _, off in rows)
+    assert "holds 780 rows of the others,\nand 0 of the 20 that were forgotten" in done.stdout
+    checked = re.search(r"without the row: off by (\S+)\)", done.stdout)
+    assert checked is not None
+    assert float(checked[1]) < 1e-9
+    known, new = (float(n) for n in re.findall(r"persons +([\d.]+)%", done.stdout))
+    assert 5 < known < new < 40
+
+
+def test_windows_on_a_stream_that_turns(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "drift.png"
+    few = ("--rows", "2000", "--window", "80", "--picture", picture)
+    done = run("examples/drift.py", *few)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^(.*?) +([\d.]+)% +([\d.]+)% +([\d.]+)%$", done.stdout, re.MULTILINE)
+    everything, lightest, oldest, _, outside = ([float(n) for n in row[1:]] for row in rows)
+    assert max(everything[0], lightest[0], oldest[0]) < 5
+    assert oldest[2] < 6 < lightest[2] < everything[2]
+    assert outside[1] > 1.5 * outside[0]  # the change is noticed
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 SMS = "examples/label_sms.py"

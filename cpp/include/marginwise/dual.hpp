@@ -145,6 +145,17 @@ class Dual {
         ++stats.removed;
     }
 
+    // Leaves nothing of member s, which no problem holds, but its position.
+    void wipe(Index s) {
+        Index other = 0;
+        while (other < size() && holders[usize(other)] == 0) ++other;
+        if (other == size()) other = kNone;
+        members.wipe(s, other);
+        label[usize(s)] = 1;
+        cost[usize(s)] = 1.0;
+        diagonal[usize(s)] = other == kNone ? 0.0 : diagonal[usize(other)];
+    }
+
     // Call after alpha of place k changed.
     void weigh(Index c, Index k) {
         Share& share = shares[usize(c)];

@@ -9,6 +9,7 @@
 // tiles while members are appended.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <unordered_map>
 
@@ -66,6 +67,22 @@ class Members {
         if (find(ids[usize(s)]) == s) position_.erase(ids[usize(s)]);
     }
     void remember(Index s) { position_[ids[usize(s)]] = s; }
+
+    // Leaves nothing of the member at s, who is forgotten, but its place: its features become those
+    // of the member at `other`, so that any kernel can be asked about them, or 0 where that is
+    // kNone.
+    void wipe(Index s, Index other) {
+        Tile<T>& tile = *tiles_[usize(s / kLanes)];
+        const Index lane = s % kLanes;
+        ids[usize(s)] = kWiped;
+        tile.norms[usize(lane)] = other == kNone ? T(0) : norm(other);
+        if (sparse_) return wipe_list(tile, lane, other);
+        for (Index k = 0; k < d_ * kLanes; k += kLanes)
+            tile.dense[usize(k + lane)] =
+                other == kNone ? T(0)
+                               : tiles_[usize(other / kLanes)]->dense[usize(k + other % kLanes)];
+    }
+    static constexpr std::int64_t kWiped = std::numeric_limits<std::int64_t>::min();
 
     // Appends row r as example `id`; returns its position.
     Index append(const Rows<T>& rows, Index r, std::int64_t id) {
@@ -143,6 +160,27 @@ class Members {
         }
         std::fill(to.norms.begin() + n, to.norms.end(), T(0));
         to.used = n;
+    }
+
+    void wipe_list(Tile<T>& tile, Index lane, Index other) {
+        std::vector<std::uint32_t> index;
+        std::vector<T> value;
+        if (other != kNone) {
+            const Tile<T>& from = *tiles_[usize(other / kLanes)];
+            const Index begin = from.begin[usize(other % kLanes)];
+            const Index end = from.begin[usize(other % kLanes + 1)];
+            index.assign(from.index.begin() + begin, from.index.begin() + end);
+            value.assign(from.value.begin() + begin, from.value.begin() + end);
+        }
+        const Index begin = tile.begin[usize(lane)], end = tile.begin[usize(lane + 1)];
+        const auto exchange = [&](auto& list, const auto& by) {
+            list.erase(list.begin() + begin, list.begin() + end);
+            list.insert(list.begin() + begin, by.begin(), by.end());
+        };
+        exchange(tile.index, index);
+        exchange(tile.value, value);
+        for (Index l = lane + 1; l <= tile.used; ++l)
+            tile.begin[usize(l)] += count(value) - (end - begin);
     }
 
     void gather_lists(Index t, const Index* from, Index n) {

@@ -13,6 +13,16 @@
 // Examples far from the margin are not watched on the way. The whole gradient is brought up to date
 // at the end of each line, and an example that went astray meanwhile is then learned as if it had
 // just come, which leads to the same solution.
+//
+// DEPARTS: the triangular factor of the kernel matrix of S, shifted, stands for the inverse of the
+//          bordered matrix (15).
+// DEPARTS: examples far from the margin are not watched along a line; see above.
+// DEPARTS: examples that are forgotten together leave along one line.
+// DEPARTS: an example that depends on S changes places with one of S, instead of being kept out.
+// DEPARTS: a line that cannot be followed is given up, and the problem solved by pairs [fan2005].
+// DEPARTS: the window is that of a binary problem, and may let the oldest go, not the lightest.
+// DEPARTS: the coefficients of a sphere may add up to nu times their bounds, not to 1 only, and
+//          there is no initialisation (algorithm 2).
 #pragma once
 
 #include <limits>
@@ -166,7 +176,9 @@ class Exact : public Model<double> {
     void learn_in(Index c, Index k, const double* values);
     void forget_in(Index c, const std::vector<Index>& places);
     bool unlearn(Index c, const std::vector<Index>& places, double total);
+    double bias_without(Index c, Index k);
     void leave_out(Index c, double* out);
+    void close(Index c, Index k);
     std::vector<Index> wanted() const;
     void tidy(Index c);
     void compact(Index r);
@@ -374,6 +386,15 @@ inline bool Exact::unlearn(Index c, const std::vector<Index>& places, double tot
     return !moves || (!M.indefinite && run(c, std::move(drive)));
 }
 
+// What is held by no problem any more is wiped out at once, not only when memory is moved.
+inline void Exact::close(Index c, Index k) {
+    const Index s = member(c, k);
+    D.close(c, k);
+    if (D.holders[usize(s)] > 0) return;
+    D.wipe(s);
+    rows_.drop(s);
+}
+
 inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
     Problem& P = problem(c);
     Margin& M = margin(c);
@@ -396,7 +417,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
     }
     for (const Index k : places) {
         if (own_.record) note(c, k, sets_before_[usize(k)], Set::gone);
-        D.close(c, k);
+        close(c, k);
     }
     finish(c, good && settle(c));
 }
@@ -429,8 +450,20 @@ inline void Exact::leave_one_out(double* out) {
     crew_ = nullptr;
 }
 
-// An example without weight changes nothing by leaving. Another one is unlearned, asked about, and
-// all is put back.
+// The bias where the conditions of place k do not count.
+inline double Exact::bias_without(Index c, Index k) {
+    Problem& P = problem(c);
+    P.up[usize(k)] = -simd::Extremes::kInfinite;
+    P.down[usize(k)] = simd::Extremes::kInfinite;
+    P.find_extremes();
+    const double b = P.bias();
+    P.refresh(k);
+    P.find_extremes();
+    return b;
+}
+
+// An example without weight changes nothing by leaving, but for a bias that it bounds. Another one
+// is unlearned, asked about, and all is put back.
 inline void Exact::leave_out(Index c, double* out) {
     const Problem before = problem(c);
     const Margin margin_before = margin(c);
@@ -446,11 +479,8 @@ inline void Exact::leave_out(Index c, double* out) {
             aside_ = {k};
             finish(c, good && settle(c));
             aside_.clear();
-            P.up[usize(k)] = -simd::Extremes::kInfinite;  // what it needs moves no bias
-            P.down[usize(k)] = simd::Extremes::kInfinite;
-            P.find_extremes();
         }
-        out[member(c, k) * D.problems() + c] = P.y(k) - P.g[usize(k)] + P.bias();
+        out[member(c, k) * D.problems() + c] = P.y(k) - P.g[usize(k)] + bias_without(c, k);
         if (!weighs) continue;
         clear_margin(c);
         P = before;
@@ -467,6 +497,7 @@ inline void Exact::scale_costs(double factor) {
     voters_ = nullptr;
     Crew crew(threads());
     crew_ = &crew;
+    cause_ = kNone;
     for (Index c = 0; c < D.problems(); ++c) {
         Problem& P = problem(c);
         Margin& M = margin(c);

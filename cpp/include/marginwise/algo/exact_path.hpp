@@ -76,9 +76,6 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
     }
     for (Index w = 0; w < W_.size(); ++w)
         if (W_.rate[usize(w)] != 0.0) drive_with(c, W_.place[usize(w)], W_.rate[usize(w)]);
-    double size = std::abs(drive.total);
-    for (const double rate : W_.rate) size += std::abs(rate);
-    if (std::abs(sum_) <= 1e-13 * size) sum_ = 0.0;
 }
 
 inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rate) {
@@ -118,8 +115,11 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
     M.factor.set_load(slot_q_.data());
     const Index most = 1000 + 4 * problem(c).members();
     const Index most_idle = 200 + 2 * (M.factor.rank() + W_.size());
+    double size = std::abs(drive.total);
+    for (const double rate : W_.rate) size += std::abs(rate);
     while (drive.left > 0.0) {  // 2
         if (++steps_ > most || idle_steps_ > most_idle) return End::stuck;
+        if (M.empty() && std::abs(sum_) * drive.left <= 1e-12 * size) sum_ = 0.0;  // but rounding
         if (M.empty() && sum_ != 0.0) {
             bool reached = false;
             if (!shift_bias(c, drive, reached)) return End::again;
@@ -271,7 +271,8 @@ inline void Exact::touch(Index c, Index k) {
 }
 
 inline void Exact::note(Index c, Index k, Set from, Set to) {
-    if (own_.record) path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
+    if (!own_.record || from == to) return;
+    path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
 }
 
 // A slot of S has reached a side of its box.

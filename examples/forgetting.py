@@ -1,0 +1,152 @@
+"""The right to be forgotten: take a person's rows out of a model, and prove that they are gone.
+
+    python examples/forgetting.py [--persons 100]
+
+Each person is measured twenty times, in one of two states; persons differ. One of them asks to be
+forgotten. `forget` gives the model that never saw the rows, in less time than a refit takes,
+and a file that does not hold them. Then `leave_one_out`, and forgetting one person after the other,
+tell the error on new rows and on new persons, without a refit either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.svm import SVC
+
+from marginwise import ExactSVC, save
+
+FEATURES = 8
+ROWS = 20  # of a person
+SAME: dict[str, Any] = {"C": 3.0, "gamma": 0.05}  # a number: "scale" would remember the variance
+SEED = 0
+
+Rows = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+def measurements(persons: int) -> tuple[Rows, Labels, Labels]:
+    """Return features, states, and the person that each row is of; the rows are shuffled."""
+    rng = np.random.default_rng(SEED)
+    person = rng.permutation(np.repeat(np.arange(persons), ROWS))
+    y = rng.integers(0, 2, len(person))
+    usual = rng.normal(size=(persons, FEATURES))
+    change = 0.8 + rng.normal(size=(persons, FEATURES))  # between states: alike, and yet not
+    X = usual[person] + y[:, np.newaxis] * change[person]
+    return X + 0.7 * rng.normal(size=X.shape), y, person
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what work returns, and the milliseconds it took."""
+    start = time.perf_counter()
+    done = work()
+    return done, 1000 * (time.perf_counter() - start)
+
+
+# -- forgetting ------------------------------------------------------------------------------------
+
+
+def compare(model: ExactSVC, X: Rows, y: Labels, gone: Labels) -> ExactSVC:
+    """Forget rows, fit a model that never saw them, print how they differ; return the first."""
+    rest = np.setdiff1d(np.arange(len(y)), gone)
+    forgetful = copy.deepcopy(model)
+    _, forgetting = timed(lambda: forgetful.forget(gone))
+    ignorant, refitting = timed(lambda: ExactSVC(**SAME).fit(X[rest], y[rest]))
+    _, anew = timed(lambda: SVC(**SAME).fit(X[rest], y[rest]))
+    off = np.abs(forgetful.decision_function(X) - ignorant.decision_function(X)).max()
+    print(
+        f"{len(gone) // ROWS:>8}{len(gone):>7}{forgetting:>11.1f} ms{refitting:>11.1f} ms"
+        f"{anew:>8.1f} ms{off:>17.0e}"
+    )
+    return forgetful
+
+
+def rows_in(path: Path, X: Rows) -> int:
+    """Count the rows of X that a file of an rbf model holds, exactly or nearly."""
+    with zipfile.ZipFile(path) as archive:
+        with archive.open("_machine.X.npy") as file:
+            stored = np.load(file)
+        with archive.open("_machine.plan.center.npy") as file:
+            centre = np.load(file)
+    looked_for = np.sqrt(SAME["gamma"]) * (X - centre)  # as features are kept for rbf
+    distance, _ = NearestNeighbors(n_neighbors=1).fit(stored).kneighbors(looked_for)
+    return int(np.sum(distance < 1e-6))
+
+
+# -- the error without a refit ---------------------------------------------------------------------
+
+
+def new_rows(model: ExactSVC, X: Rows, y: Labels) -> None:
+    """Print the leave-one-out error, and check some of it by refits."""
+    left_out, milliseconds = timed(model.leave_one_out)
+    off = 0.0
+    for k in left_out.ids[:3]:
+        rest = np.delete(np.arange(len(y)), k)
+        other = ExactSVC(**SAME).fit(X[rest], y[rest])
+        said = left_out.decision[left_out.ids == k]
+        off = max(off, float(np.abs(other.decision_function(X[k : k + 1]) - said)[0]))
+    print(f"on new rows of known persons   {left_out.error:>7.1%}   {milliseconds / 1000:.1f} s")
+    print(
+        f"   (three of the {len(y):,} values checked by a refit without the row: off by {off:.0e})"
+    )
+
+
+def new_persons(model: ExactSVC, X: Rows, y: Labels, person: Labels) -> None:
+    """Print the error on the rows of each person by the model that never met them."""
+
+    def error() -> float:
+        wrong = 0
+        for who in np.unique(person):
+            rows = np.flatnonzero(person == who)
+            model.forget(rows)
+            wrong += int(np.sum(model.predict(X[rows]) != y[rows]))
+            model.partial_fit(X[rows], y[rows], ids=rows)
+        return wrong / len(y)
+
+    found, milliseconds = timed(error)
+    print(f"on rows of new persons         {found:>7.1%}   {milliseconds / 1000:.1f} s")
+
+
+# -- all of it -------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Forget persons, and prove it.")
+    parser.add_argument("--persons", type=int, default=100, help="persons of twenty rows each")
+    options = parser.parse_args()
+    X, y, person = measurements(options.persons)
+    model = ExactSVC(**SAME).fit(X, y)
+    print(f"{len(y):,} rows of {options.persons} persons, {len(model.support_)} support vectors\n")
+
+    print(" persons   rows        forget    ExactSVC anew   SVC anew   largest difference")
+    asks = np.flatnonzero(person == 0)
+    forgetful = compare(model, X, y, asks)
+    for persons in (5, 20):
+        compare(model, X, y, np.flatnonzero(person < persons))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.mwz"
+        save(forgetful, path)
+        others = np.flatnonzero(person != 0)
+        print(f"\nThe file of the model holds {rows_in(path, X[others]):,} rows of the others,")
+        print(f"and {rows_in(path, X[asks])} of the {len(asks)} that were forgotten.\n")
+
+    print("error                                    time")
+    new_rows(model, X, y)
+    new_persons(copy.deepcopy(model), X, y, person)
+    _, refit = timed(lambda: ExactSVC(**SAME).fit(X, y))
+    print(f"   (one refit takes {refit / 1000:.1f} s, and there are {options.persons} persons)")
+
+
+if __name__ == "__main__":
+    main()
