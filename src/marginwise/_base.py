@@ -238,6 +238,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         plain = machine.function is None and self._finish_every is None and self._trusting
         if plain and not machine.plan.record:
             batch = machine.batch(rows)
+            self._check_batch(batch)
             batch.label(labels, self._costs[labels], names)
             machine.learn_now(batch, n)
             self._seen = seen + n

@@ -258,3 +258,77 @@ def test_questions_are_timed(tmp_path: Path) -> None:
         assert 0 < measurement["ask_ms"] <= measurement["ask_p95_ms"]
     assert measurement["ask_ms"] < measurement["scratch_ms"]
     assert {figure["target"] for figure in report["figures"]} == {5.0, 50.0, None}
+
+
+def test_windows_of_laskov2006(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    need("usps.npz")
+    out = tmp_path / "out.json"
+    given = ("--data", DATA, "--only", "usps-windows", "--plot", tmp_path)
+    done = run("reproduce/laskov2006.py", out, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = measured(out)["usps-windows"]
+    assert {key.partition(", ")[0] for key in found} == {"smoothed", "plain"}
+    for key, (one,) in found.items():
+        window = key.partition("M=")[2]
+        assert one["error"] < 15
+        assert window == "all" or one["support_vectors"] <= int(window)
+    errors = [found[f"smoothed, M={window}"][0]["error"] for window in (150, "all")]
+    said = figures(done.stdout)[
+        "usps-windows: smoothed: error at M=150 over that of all rows, order of the file "
+        "(paper: about 1.1)"
+    ]
+    assert said[:2] == [f"{errors[0] / errors[1]:.3f}", "≤ 1.100"]
+    assert (tmp_path / "laskov2006-usps-windows.png").stat().st_size > 5_000
+
+
+def test_attacks_of_laskov2006(tmp_path: Path) -> None:
+    need("kddcup99_10pct.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/laskov2006.py", out, "--data", DATA, "--only", "kdd")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {key: one for key, (one,) in measured(out)["kdd"].items()}
+    assert len(found) == 20
+    for kernel in ("linear", "rbf"):
+        asked = [found[f"types, {kernel}: {how}"] for how in ("largest positive", "near boundary")]
+        assert asked[0]["found"] > asked[1]["found"]
+        reduced, full = (found[f"types, {kernel}: {how} SVM"] for how in ("reduced", "full"))
+        assert reduced["support_vectors"] <= full["support_vectors"]
+        assert full["test"]["auc"] > 0.9
+
+
+def test_forms_of_laskov2006(tmp_path: Path) -> None:
+    need("mnist.npz")
+    out = tmp_path / "out.json"
+    done = run("reproduce/laskov2006.py", out, "--data", DATA, "--only", "forms")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for (one,) in measured(out)["forms"].values():
+        assert 0 < one["free"] <= one["support_vectors"] < one["rows"]
+        assert 0 < one["gaxpy_seconds"] < one["gather_seconds"]
+        assert one["difference"] < 1e-8  # screening changes nothing but the time
+
+
+def test_exactness_is_measured(tmp_path: Path) -> None:
+    need("banana.npz", "mnist.npz", "a9a.npz", "reuters_moneyfx_lasvm.npz")
+    out = tmp_path / "out.json"
+    rows = ("leave-one-out", "soak", "arrivals", "forget")
+    done = run("benchmarks/exact.py", out, "--data", DATA, "--only", *rows)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert report["works"].keys() == set(rows)
+    judged = [figure for figure in report["figures"] if figure["sense"] == "≤"]
+    assert len(judged) == 2 + 18 + 36 + 12
+    assert all(figure["reached"] for figure in judged), done.stdout
+
+
+def test_memory_is_measured_apart(tmp_path: Path) -> None:
+    need("mnist.npz")
+    out = tmp_path / "out.json"
+    given = ("--data", DATA, "--only", "large", "--rows", "300", "--threads", "1")
+    done = run("benchmarks/exact.py", out, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (one,) = json.loads(out.read_text(encoding="utf-8"))["works"]["large"]["measurements"][
+        "300 rows"
+    ]
+    assert 0.05 < one["peak_gb"] < 1
+    assert one["violation"] < 1e-9

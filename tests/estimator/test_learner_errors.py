@@ -259,6 +259,12 @@ def test_the_first_row_of_a_stream_may_be_the_bad_one(kind: Kind) -> None:
     refused(model, lambda: model.partial_fit(bad, [1], classes=[0, 1]), r"\brow 0\b", r"K\(x, x\)")
 
 
+def test_learn_one_looks_at_the_kernel_too(kind: Kind) -> None:
+    model = kind(kernel="linear").partial_fit(X, Y, classes=[0, 1])
+    refused(model, lambda: model.learn_one([0.0, 0.0], 1), r"\brow 0\b", r"K\(x, x\)")
+    refused(model, lambda: model.learn_many(zeroed(7), Y), r"\brow 7\b", r"K\(x, x\)")
+
+
 def test_a_kernel_that_is_no_inner_product(kind: Kind) -> None:
     # tanh(|x|^2 - 1) < 0 for the short rows
     model = kind(kernel="sigmoid", gamma=1.0, coef0=-1.0)
