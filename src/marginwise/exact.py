@@ -123,7 +123,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         window: int | None = None,
         evict: Literal["lightest", "oldest"] = "lightest",
         record: bool = False,
-        cache_size: float = 500,
+        cache_size: float = 2000,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -97,7 +97,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         window: int | None = None,
         evict: Literal["lightest", "oldest"] = "oldest",
         record: bool = False,
-        cache_size: float = 500,
+        cache_size: float = 2000,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -308,16 +308,18 @@ def test_forms_of_laskov2006(tmp_path: Path) -> None:
         assert one["difference"] < 1e-8  # screening changes nothing but the time
 
 
-def test_exactness_is_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "count"), [(("leave-one-out", "soak"), 2 + 18), (("arrivals", "forget"), 36 + 12)]
+)
+def test_exactness_is_measured(rows: tuple[str, ...], count: int, tmp_path: Path) -> None:
     need("banana.npz", "mnist.npz", "a9a.npz", "reuters_moneyfx_lasvm.npz")
     out = tmp_path / "out.json"
-    rows = ("leave-one-out", "soak", "arrivals", "forget")
     done = run("benchmarks/exact.py", out, "--data", DATA, "--only", *rows)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(out.read_text(encoding="utf-8"))
     assert report["works"].keys() == set(rows)
     judged = [figure for figure in report["figures"] if figure["sense"] == "≤"]
-    assert len(judged) == 2 + 18 + 36 + 12
+    assert len(judged) == count
     assert all(figure["reached"] for figure in judged), done.stdout
 
 

@@ -21,7 +21,7 @@ class FullRows {
     // K(s, t) for all members t. Good until the next call but for `kTransient` of them.
     const double* row(Dual<double>& D, Crew& crew, Index s) {
         Cache::Row* held = cache_.peek(s);
-        if (!held && admits(s)) held = &cache_.take(s, D.size());
+        if (!held && admits()) held = &cache_.take(s, D.size());
         if (!held) return transient(D, crew, s);
         if (held->length == D.size()) {
             ++D.stats.cache_hits;
@@ -29,23 +29,42 @@ class FullRows {
         }
         ++D.stats.cache_misses;
         held = &cache_.take(s, D.size());
-        compute(D, crew, s, held->length, held->values);
+        compute(D, crew, {s}, held->length, held->values, 0);
         held->length = D.size();
         return held->values;
     }
 
-    // The same without keeping it, where it is not kept already: rows that are kept stay where they
-    // are.
-    const double* look(Dual<double>& D, Crew& crew, Index s) {
-        const Cache::Row* held = cache_.peek(s);
-        if (!held || held->length < D.size()) return transient(D, crew, s);
-        ++D.stats.cache_hits;
-        return held->values;
+    // Rows of members[first], members[first + 1], ..., as many as can be had at once; returns the
+    // first that is not among them. Those that are not kept are computed together, and good until
+    // the next call. Rows that are kept stay where they are.
+    Index gather(Dual<double>& D, Crew& crew, const std::vector<Index>& members, Index first,
+                 std::vector<const double*>& out) {
+        std::vector<Index> absent;
+        Index end = first;
+        for (; end < count(members); ++end) {
+            if (holds(D, members[usize(end)])) continue;
+            if (count(absent) == kTransient) break;
+            absent.push_back(members[usize(end)]);
+        }
+        const Index stride = padded(D.size()) + 16;
+        const Index needed = count(absent) * stride;
+        if (count(together_) < needed) together_.resize(usize(needed + needed / 4));
+        compute(D, crew, absent, 0, together_.data(), stride);
+        D.stats.cache_misses += count(absent);
+        D.stats.cache_hits += end - first - count(absent);
+        out.clear();
+        const double* next = together_.data();
+        for (Index i = first; i < end; ++i) {
+            const bool kept = holds(D, members[usize(i)]);
+            out.push_back(kept ? cache_.peek(members[usize(i)])->values : next);
+            if (!kept) next += stride;
+        }
+        return end;
     }
-    bool holds(const Dual<double>& D, Index s) {
-        const Cache::Row* held = cache_.peek(s);
-        return held && held->length == D.size();
-    }
+
+    // Whether row s may be had by row() without being computed each time: it is kept, there is
+    // room, or a row that nobody wants makes some.
+    bool keeps(Index s) { return cache_.peek(s) || admits(); }
     static constexpr Index kTransient = 32;
 
     // Takes over the row of the newest member, which lengthens the rows of the members wanted.
@@ -61,7 +80,7 @@ class FullRows {
         }
     }
     void keep(const Dual<double>& D, Index s, const double* values) {
-        if (cache_.peek(s) || !admits(s)) return;
+        if (cache_.peek(s) || !admits()) return;
         Cache::Row& held = cache_.take(s, D.size());
         std::copy(values, values + D.size(), held.values);
         held.length = D.size();
@@ -78,10 +97,14 @@ class FullRows {
   private:
     using Cache = BasicRowCache<double>;
 
+    bool holds(const Dual<double>& D, Index s) {
+        const Cache::Row* held = cache_.peek(s);
+        return held && held->length == D.size();
+    }
     bool is_wanted(Index s) const { return s < count(wanted_) && wanted_[usize(s)] > 0; }
 
-    // Whether row s may be kept: there is room, or a row that nobody wants makes some.
-    bool admits(Index) {
+    // Whether one more row may be kept.
+    bool admits() {
         if (cache_.width() == 0 || cache_.held() < cache_.room()) return true;
         for (Index tries = cache_.held(); tries > 0; --tries) {
             if (!is_wanted(cache_.oldest())) return true;
@@ -95,33 +118,36 @@ class FullRows {
         Array<double>& out = transient_[usize(next_)];
         next_ = (next_ + 1) % kTransient;
         if (count(out) < padded(D.size())) out.resize(usize(padded(D.size() + D.size() / 4)));
-        compute(D, crew, s, 0, out.data());
+        compute(D, crew, {s}, 0, out.data(), 0);
         return out.data();
     }
 
-    // out[t] = K(s, t) for members t from `from` (rounded down to a tile) on.
-    void compute(Dual<double>& D, Crew& crew, Index s, Index from, double* out) {
+    // out[r * stride + t] = K(members[r], t) for members t from `from` (rounded down to a tile) on.
+    void compute(Dual<double>& D, Crew& crew, const std::vector<Index>& members, Index from,
+                 double* out, Index stride) {
         constexpr Index kTilesATask = 8;
-        const Index first = from / kLanes, end = tiles_for(D.size());
-        D.members.extract(s, extracted_);
+        if (members.empty()) return;
+        const Index first = from / kLanes, end = tiles_for(D.size()), n = count(members);
+        D.members.extract(members.data(), n, extracted_);
         scratch_.resize(usize(crew.threads()));
         const auto work = [&](Index task, Index worker) {
             const Index begin = first + task * kTilesATask;
             for (Index t = begin; t < std::min(begin + kTilesATask, end); ++t)
-                D.kernel.values(extracted_, 0, 1, D.members.tile(t), scratch_[usize(worker)],
-                                out + t * kLanes, kLanes);
+                D.kernel.values(extracted_, 0, n, D.members.tile(t), scratch_[usize(worker)],
+                                out + t * kLanes, stride);
         };
         const Index tasks = (end - first + kTilesATask - 1) / kTilesATask;
         if (tasks < 4)
             for (Index task = 0; task < tasks; ++task) work(task, 0);
         else
             crew.run(tasks, work);
-        D.stats.kernel_evaluations += D.size() - from;
+        D.stats.kernel_evaluations += n * (D.size() - from);
     }
 
     Cache cache_;
     std::vector<Index> wanted_;
     Array<double> transient_[kTransient];
+    Array<double> together_;
     Index next_ = 0;
     Rows<double> extracted_;
     std::vector<Scratch<double>> scratch_;

@@ -187,7 +187,8 @@ class Exact : public Model<double> {
     bool run(Index c, Drive drive);
     void watch(Index c, const Drive& drive, bool all);
     Index add_column(Index c, Index k, Mode mode, double h, double rate);
-    void add_row(const double* values);
+    void watch_slots(Index c);
+    void set_row(Index slot, const double* values);
     void drive_with(Index c, Index k, double rate);
     End follow(Index c, Drive& drive);
     void sensitivities(Index c, double beta_b);

@@ -57,18 +57,13 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
         if (rate != 0.0) touch(c, k);
     }
     W_.stride = padded(W_.size() + kLanes);
-    W_.K.clear();
+    watch_slots(c);
     slot_q_.assign(usize(M.factor.slots()), 0.0);
-    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index k = M.place[usize(slot)];
-        if (k == kNone) {
-            W_.K.resize(W_.K.size() + usize(W_.stride), 0.0);
-            continue;
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (const Index k = M.place[usize(slot)]; k != kNone) {
+            touch(c, k);
+            if (own_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
         }
-        touch(c, k);
-        add_row(row(c, k));
-        if (own_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
-    }
     sum_ = drive.total;
     for (Index w = 0; w < W_.size(); ++w) {
         const double diagonal = P.diagonal[usize(W_.place[usize(w)])];
@@ -76,6 +71,28 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
     }
     for (Index w = 0; w < W_.size(); ++w)
         if (W_.rate[usize(w)] != 0.0) drive_with(c, W_.place[usize(w)], W_.rate[usize(w)]);
+}
+
+// The kernel values of all slots with the columns.
+inline void Exact::watch_slots(Index c) {
+    const Margin& M = margin(c);
+    W_.K.assign(usize(M.factor.slots() * W_.stride), 0.0);
+    std::vector<Index> slots, members;  // whose rows are not kept
+    for (Index slot = 0; slot < M.factor.slots(); ++slot) {
+        const Index k = M.place[usize(slot)];
+        if (k == kNone) continue;
+        if (rows_.keeps(member(c, k))) {
+            set_row(slot, row(c, k));
+        } else {
+            slots.push_back(slot);
+            members.push_back(member(c, k));
+        }
+    }
+    for (Index i = 0; i < count(slots);) {
+        const Index end = rows_.gather(D, *crew_, members, i, pointers_);
+        for (const double* values : pointers_) set_row(slots[usize(i++)], values);
+        i = end;
+    }
 }
 
 inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rate) {
@@ -90,13 +107,10 @@ inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rat
     return W_.size() - 1;
 }
 
-// The kernel values of one more slot with the columns, of its row of all.
-inline void Exact::add_row(const double* values) {
-    const std::size_t first = W_.K.size();
-    W_.K.resize(first + usize(W_.stride));
-    double* to = W_.K.data() + first;
+// The kernel values of a slot with the columns, of its row of all.
+inline void Exact::set_row(Index slot, const double* values) {
+    double* to = W_.K.data() + slot * W_.stride;
     for (Index w = 0; w < W_.size(); ++w) to[w] = values[W_.member[usize(w)]];
-    std::fill(to + W_.size(), to + W_.stride, 0.0);
 }
 
 // alpha of place k moves at a rate of its own from now on.
@@ -403,8 +417,8 @@ inline bool Exact::become_free(Index c, Index k, Set from) {
     slot_q_.resize(usize(M.factor.slots()), 0.0);
     slot_q_.back() = watched ? W_.q[usize(w)] : 0.0;
     if (W_.stride > 0) {
-        W_.K.resize(usize((M.factor.slots() - 1) * W_.stride), 0.0);
-        add_row(values);
+        W_.K.resize(usize(M.factor.slots() * W_.stride), 0.0);
+        set_row(M.factor.slots() - 1, values);
     }
     if (watched) W_.mode[usize(w)] = Mode::free;
     return true;
@@ -465,14 +479,16 @@ inline void Exact::commit(Index c, double total) {
     Problem& P = problem(c);
     const Share& share = D.shares[usize(c)];
     std::sort(touched_.begin(), touched_.end());
-    std::vector<std::pair<Index, double>> moved;
+    std::vector<Index> moved;
+    std::vector<double> deltas;
     for (const auto& [k, before] : touched_) {
         is_touched_[usize(k)] = 0;
         const double delta = P.alpha[usize(k)] - before;
         if (delta == 0.0) continue;
         P.refresh(k);
         D.weigh(c, k);
-        moved.emplace_back(member(c, k), delta);
+        moved.push_back(member(c, k));
+        deltas.push_back(delta);
     }
     touched_.clear();
     W_.column.clear();
@@ -480,34 +496,21 @@ inline void Exact::commit(Index c, double total) {
     if (margin(c).factor.wants_compaction()) margin(c).compact();
     if (moved.empty() && total == 0.0) return;
     change_.assign(usize(padded(D.size())), 0.0);
-    std::vector<double> coefficient;
-    Index transient = 0;
-    const auto flush = [&] {
-        const Index tasks = (D.size() + kColumns - 1) / kColumns;
+    const Index tasks = (D.size() + kColumns - 1) / kColumns;
+    for (Index i = 0; i < count(moved);) {
+        const Index end = rows_.gather(D, *crew_, moved, i, pointers_);
         const auto work = [&](Index task, Index) {
             const Index first = task * kColumns, n = std::min(kColumns, D.size() - first);
             std::vector<const double*> from(pointers_);
             for (const double*& p : from) p += first;
-            table().gaxpy(change_.data() + first, from.data(), coefficient.data(), count(from), n);
+            table().gaxpy(change_.data() + first, from.data(), deltas.data() + i, count(from), n);
         };
         if (tasks * count(pointers_) < 128)
             for (Index task = 0; task < tasks; ++task) work(task, 0);
         else
             crew_->run(tasks, work);
-        pointers_.clear();
-        coefficient.clear();
-        transient = 0;
-    };
-    pointers_.clear();
-    for (const auto& [s, delta] : moved) {
-        if (!rows_.holds(D, s) && transient++ == FullRows::kTransient) {
-            flush();
-            transient = 1;
-        }
-        pointers_.push_back(rows_.look(D, *crew_, s));
-        coefficient.push_back(delta);
+        i = end;
     }
-    flush();
     for (Index k = 0; k < P.size; ++k)
         if (P.open[usize(k)]) {
             P.g[usize(k)] -= change_[usize(Index(share.member[usize(k)]))];

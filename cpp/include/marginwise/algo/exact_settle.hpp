@@ -300,7 +300,7 @@ inline void Exact::check(double tolerance) {
                 continue;
             }
             const Index s = member(c, k);
-            const double* values = rows_.look(D, crew, s);
+            const double* values = rows_.row(D, crew, s);
             double f = 0;
             for (Index l = 0; l < P.size; ++l)
                 if (P.open[usize(l)]) f += P.alpha[usize(l)] * values[member(c, l)];
@@ -321,7 +321,7 @@ inline void Exact::check(double tolerance) {
                 const Index k = M.place[usize(i)], l = M.place[usize(j)];
                 double wanted = i == j ? 1.0 : 0.0;
                 if (k != kNone && l != kNone)
-                    wanted = rows_.look(D, crew, member(c, k))[member(c, l)] + M.shift;
+                    wanted = rows_.row(D, crew, member(c, k))[member(c, l)] + M.shift;
                 require(std::abs(product - wanted) <= tolerance * (1 + std::abs(wanted)),
                         "R'R is the kernel matrix of S");
             }
