@@ -27,7 +27,7 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMARGINWISE_TESTS=ON -DMARGINWISE_WERROR=ON >/dev/null
 	@$(BIN)/ninja --quiet -C build/sanitize
 	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 lint: .venv/.dev ## check style, types, imports and spelling
 	$(BIN)/ruff check -q
