@@ -439,3 +439,19 @@ def test_an_active_learner_asks_and_takes_back(strategy: Any, kernel: str) -> No
     np.testing.assert_allclose(
         learner.estimator_.decision_function(A), fresh.decision_function(A), atol=1e-8
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("together", [False, True])
+def test_nothing_of_a_forgotten_row_is_left(form: Any, together: bool) -> None:
+    rows = np.zeros((60, 200))
+    rows[np.arange(60), 3 * np.arange(60)] = np.arange(1, 61)  # each has a number of its own
+    model = ExactSVC(kernel="linear", C=1e-3).fit(form(rows), np.arange(60) % 2)
+    gone = [0, 1, 2, 3, 30, 4]
+    for ids in [gone] if together else [[row] for row in gone]:
+        model.forget(ids)
+    state = model._machine.state()
+    left = set(np.unique(state["data"] if "data" in state else state["X"]).tolist())
+    assert not left & {row + 1.0 for row in gone}
+    assert not set(state["ids"].tolist()) & set(gone)
+    assert left - {0.0} == {row + 1.0 for row in range(60) if row not in gone}

@@ -145,15 +145,20 @@ class Dual {
         ++stats.removed;
     }
 
-    // Leaves nothing of member s, which no problem holds, but its position.
+    // Leaves nothing of member s, which no problem holds, but its position. The first member that
+    // is held stands in for all that were wiped; where s was that one, another does from now on.
     void wipe(Index s) {
         Index other = 0;
         while (other < size() && holders[usize(other)] == 0) ++other;
+        const Index first = s < other ? 0 : s, last = s < other ? size() - 1 : s;
         if (other == size()) other = kNone;
-        members.wipe(s, other);
-        label[usize(s)] = 1;
-        cost[usize(s)] = 1.0;
-        diagonal[usize(s)] = other == kNone ? 0.0 : diagonal[usize(other)];
+        for (Index t = first; t <= last; ++t) {
+            if (holders[usize(t)] > 0) continue;
+            members.wipe(t, other);
+            label[usize(t)] = 1;
+            cost[usize(t)] = 1.0;
+            diagonal[usize(t)] = other == kNone ? 0.0 : diagonal[usize(other)];
+        }
     }
 
     // Call after alpha of place k changed.
