@@ -23,7 +23,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 import warnings
@@ -36,7 +35,7 @@ import memory
 import numpy as np
 import report
 import speed
-from contestants import CACHE, environment
+from contestants import CACHE
 from datasets import load
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
@@ -569,8 +568,9 @@ def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
             threads = job.threads or 1
             setting = {"folder": str(folder), "seed": seed, "threads": threads}
             request = {"task": job.task, "setting": {**setting, "quick": options.quick}}
-            ask = answer if options.quick and job.task != LARGE else ask_worker
-            found = ask({**request, "options": job.options}, threads)
+            request["options"] = job.options
+            here = options.quick and job.task != LARGE
+            found = answer(request) if here else speed.ask_worker(request, threads, __file__)
             found |= {"seed": seed, "load": {"before": before, "after": speed.load()}}
             results[job.key].append(found)
             said = found.get("failed", f"{time.perf_counter() - start:.1f} s")
@@ -578,25 +578,9 @@ def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
     return results
 
 
-def answer(request: dict[str, Any], threads: int = 1) -> Measurement:
+def answer(request: dict[str, Any]) -> Measurement:
     """Do a job."""
     return TASKS[request["task"]](Setting(**request["setting"]), **request["options"])
-
-
-def ask_worker(request: dict[str, Any], threads: int) -> Measurement:
-    """Have a new process do a job."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--worker"],
-        input=json.dumps(request),
-        env=environment(threads),
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        reason = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return {"failed": reason[-1]}
-    found: Measurement = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 if __name__ == "__main__":

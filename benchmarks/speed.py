@@ -179,9 +179,10 @@ def measure(job: Job, seed: int, folder: Path, options: argparse.Namespace) -> M
     return {**answer, "seed": seed, "load": {"before": before, "after": load()}}
 
 
-def ask_worker(request: dict[str, Any], threads: int) -> Measurement:
+def ask_worker(request: dict[str, Any], threads: int, script: str = __file__) -> Measurement:
+    """Have a new process of a script do a job."""
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--worker"],
+        [sys.executable, str(Path(script).resolve()), "--worker"],
         input=json.dumps(request),
         env=environment(threads),
         capture_output=True,

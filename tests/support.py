@@ -123,3 +123,18 @@ def blobs(n: int, seed: int, classes: int = 3, d: int = 2) -> tuple[np.ndarray, 
     X[:, 0] += 2 * np.cos(angle)
     X[:, 1] += 2 * np.sin(angle)
     return X, y
+
+
+class Rows:
+    """A source of examples."""
+
+    classes = (0, 1)
+
+    def __init__(self, X: Any, y: np.ndarray) -> None:
+        self.X, self.y = X, y
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self.X[ids], self.y[ids]

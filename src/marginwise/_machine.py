@@ -187,36 +187,28 @@ class Machine:
 
     def _build(self) -> Learner32 | Learner64 | ExactLearner:
         plan = self.plan
+        common: dict[str, Any] = {
+            "settings": plan.settings,
+            "kernel": Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
+            "callable": self.function,
+            "problems": plan.problems,
+            "features": plan.features,
+            "sparse": plan.sparse,
+            "cache_bytes": plan.cache_bytes,
+            "center": plan.center,
+            "scale": plan.scale,
+            "threads": self.threads,
+            "record": plan.record,
+        }
         if plan.algorithm == "exact":
-            return ExactLearner(
-                settings=plan.settings,
-                kernel=Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
-                callable=self.function,
-                problems=plan.problems,
-                features=plan.features,
-                sparse=plan.sparse,
-                cache_bytes=plan.cache_bytes,
-                center=plan.center,
-                scale=plan.scale,
-                threads=self.threads,
-                record=plan.record,
-            )
+            return ExactLearner(**common)
         kind = Learner64 if plan.double else Learner32
+        single_rbf = plan.kernel == "rbf" and not plan.double
         return kind(
             algorithm=plan.algorithm,
-            settings=plan.settings,
-            kernel=Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
-            callable=self.function,
-            problems=plan.problems,
-            features=plan.features,
-            sparse=plan.sparse,
             biased=plan.biased,
-            cache_bytes=plan.cache_bytes,
-            center=plan.center,
-            scale=plan.scale,
-            norm_limit=SINGLE_LIMIT if plan.kernel == "rbf" and not plan.double else 1e300,
-            threads=self.threads,
-            record=plan.record,
+            norm_limit=SINGLE_LIMIT if single_rbf else 1e300,
+            **common,
         )
 
     def batch(self, X: Any) -> Batch:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from marginwise import ExactOneClassSVM, ExactSVC, ModelFileError, load, save
 from tests.property.test_model_files import Forged
-from tests.support import differences, rings
+from tests.support import Rows, differences, rings
 
 X, Y = rings(40, 0, noise=0.1)
 X.flags.writeable = Y.flags.writeable = False
@@ -26,21 +26,6 @@ Kind = Callable[..., Any]
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def kind(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-class Rows:
-    """A source of examples."""
-
-    classes = (0, 1)
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.X, self.y = X, y
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 def learn(model: Any, rows: Any, labels: Any = Y, **more: Any) -> Any:

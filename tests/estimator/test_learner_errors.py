@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, TrackingSVC
-from tests.support import differences, rings
+from tests.support import Rows, differences, rings
 
 X, Y = rings(40, 0, noise=0.1)
 X.flags.writeable = Y.flags.writeable = False
@@ -32,21 +32,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 @pytest.fixture(params=["fit", "partial_fit", "learn_from"])
 def way(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-class Rows:
-    """A source of examples."""
-
-    classes = (0, 1)
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.X, self.y = X, y
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 def learn(model: Any, way: str, X: Any, y: Any) -> Any:

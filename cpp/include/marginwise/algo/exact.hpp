@@ -196,10 +196,13 @@ class Exact : public Model<double> {
     void advance(Index c, Drive& drive, const Event& event, double beta_b);
     bool shift_bias(Index c, const Drive& drive, bool& reached);
     void leave(Index c, Index slot, bool upwards);
+    void stand_at(Index c, Index w, bool upper);
     bool become_free(Index c, Index k, Set from);
     bool exchange(Index c, Index k, double direction, Set from);
     bool arrive(Index c, Index k, Set from);
     void touch(Index c, Index k);
+    void let_go();
+    Index most_steps(Index c) const { return 1000 + 4 * problem(c).members(); }
     void commit(Index c, double total);
     void note(Index c, Index k, Set from, Set to);
 
@@ -438,7 +441,7 @@ inline void Exact::forget(const std::int64_t* ids, Index n) {
         if (!places.empty()) forget_in(c, places);
         tidy(c);
     }
-    if (D.wants_compaction()) compact(kNone);
+    if (D.wants_compaction() || D.dead == D.size()) compact(kNone);
     crew_ = nullptr;
 }
 

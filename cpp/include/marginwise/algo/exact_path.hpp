@@ -127,12 +127,11 @@ inline void Exact::drive_with(Index c, Index k, double rate) {
 inline Exact::End Exact::follow(Index c, Drive& drive) {
     Margin& M = margin(c);
     M.factor.set_load(slot_q_.data());
-    const Index most = 1000 + 4 * problem(c).members();
     const Index most_idle = 200 + 2 * (M.factor.rank() + W_.size());
     double size = std::abs(drive.total);
     for (const double rate : W_.rate) size += std::abs(rate);
     while (drive.left > 0.0) {  // 2
-        if (++steps_ > most || idle_steps_ > most_idle) return End::stuck;
+        if (++steps_ > most_steps(c) || idle_steps_ > most_idle) return End::stuck;
         if (M.empty() && std::abs(sum_) * drive.left <= 1e-12 * size) sum_ = 0.0;  // but rounding
         if (M.empty() && sum_ != 0.0) {
             bool reached = false;
@@ -284,6 +283,11 @@ inline void Exact::touch(Index c, Index k) {
     touched_.emplace_back(k, P.alpha[usize(k)]);
 }
 
+inline void Exact::let_go() {
+    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
+    touched_.clear();
+}
+
 inline void Exact::note(Index c, Index k, Set from, Set to) {
     if (!own_.record || from == to) return;
     path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
@@ -316,15 +320,21 @@ inline void Exact::leave(Index c, Index slot, bool upwards) {
             if (const Index o = M.place[usize(l)]; o != kNone)
                 W_.K[usize(l * W_.stride + w)] = values[member(c, o)];
     }
-    W_.mode[usize(w)] = upwards ? Mode::high : Mode::low;
     W_.h[usize(w)] = 0.0;
     W_.q[usize(w)] = q;
-    const double rate = growth_ * (upwards ? P.hi[usize(k)] : P.lo[usize(k)]);
-    if (rate != 0.0) {
-        W_.rate[usize(w)] = rate;
-        drive_with(c, k, rate);
-        M.factor.set_load(slot_q_.data());
-    }
+    stand_at(c, w, upwards);
+}
+
+// A column is at a side of its box from now on, and goes along where that moves.
+inline void Exact::stand_at(Index c, Index w, bool upper) {
+    const Problem& P = problem(c);
+    const Index k = W_.place[usize(w)];
+    W_.mode[usize(w)] = upper ? Mode::high : Mode::low;
+    const double rate = growth_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
+    if (rate == 0.0) return;
+    W_.rate[usize(w)] = rate;
+    drive_with(c, k, rate);
+    margin(c).factor.set_load(slot_q_.data());
 }
 
 // What is left of K(k, k) + shift when S has explained what it can. `values` is the row of k.
@@ -455,20 +465,11 @@ inline bool Exact::exchange(Index c, Index k, double direction, Set from) {
         }
     if (leaver != kNone) {
         leave(c, leaver, upwards);
-        return ++steps_ < 1000 + 4 * P.members() && become_free(c, k, from);
+        return ++steps_ < most_steps(c) && become_free(c, k, from);
     }
     P.alpha[p] = bound(P, k, direction > 0);
     note(c, k, from, set_of(c, k));
-    if (count(W_.column) > k && W_.column[p] != kNone) {
-        const Index w = W_.column[p];
-        W_.mode[usize(w)] = direction > 0 ? Mode::high : Mode::low;
-        const double rate = growth_ * (direction > 0 ? P.hi[p] : P.lo[p]);
-        if (rate != 0.0) {
-            W_.rate[usize(w)] = rate;
-            drive_with(c, k, rate);
-            M.factor.set_load(slot_q_.data());
-        }
-    }
+    if (count(W_.column) > k && W_.column[p] != kNone) stand_at(c, W_.column[p], direction > 0);
     return true;
 }
 

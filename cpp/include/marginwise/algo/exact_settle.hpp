@@ -163,8 +163,7 @@ inline void Exact::finish(Index c, bool good) {
         rewrite_path(c);
     }
     snap(c, 1e-14);
-    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
-    touched_.clear();
+    let_go();
     problem(c).find_extremes();
 }
 
@@ -187,8 +186,7 @@ inline void Exact::resolve(Index c) {
     Margin& M = margin(c);
     Problem& P = problem(c);
     ++M.resolved;
-    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
-    touched_.clear();
+    let_go();
     scale_ = 1.0;
     growth_ = 0.0;
     W_.column.clear();
