@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -14,6 +15,7 @@
 #include "marginwise/algo/lasvm.hpp"
 #include "marginwise/algo/perceptron.hpp"
 #include "marginwise/algo/tracking.hpp"
+#include "marginwise/deform.hpp"
 #include "marginwise/floor.hpp"
 
 namespace nb = nanobind;
@@ -364,6 +366,30 @@ struct Laid {
     Laid(const Laid&) = delete;
 };
 
+Sample sample_of(const BoundBatch& batch, const Array1<std::int64_t>& rows) {
+    const Sample sample(batch.batch.X, rows.data(), length(rows.shape(0)));
+    for (Index r = 0; r < sample.n; ++r)
+        require(sample.order[r] >= 0 && sample.order[r] < rows_of(sample.X),
+                "a row is outside the batch");
+    return sample;
+}
+
+// What compute(sample, out) writes for some rows of a batch: `columns` values a row.
+template <class T, class F>
+nb::ndarray<nb::numpy, float> roughly(const Model<T>& self, const BoundBatch& batch,
+                                      const Array1<std::int64_t>& rows, Index columns, F compute) {
+    require(!self.D.kernel.is_callable(), "a kernel that is a function has no rough values");
+    const Sample sample = sample_of(batch, rows);
+    float* out = new float[usize(sample.n * columns + 1)];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+    {
+        nb::gil_scoped_release released;
+        compute(sample, out);
+    }
+    const std::size_t shape[] = {usize(sample.n), usize(columns)};
+    return nb::ndarray<nb::numpy, float>(out, 2, shape, owner);
+}
+
 template <class T>
 void bind_learner(nb::module_& m, const char* name, const char* laid) {
     using L = Model<T>;
@@ -390,6 +416,18 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                 return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
             },
             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
+        .def(
+            "learn_wanted",
+            [](L& self, const BoundBatch& batch, Array1<std::int64_t> order,
+               Array2<std::uint8_t> wanted, double seconds) {
+                require(wanted.shape(0) == order.shape(0) &&
+                            length(wanted.shape(1)) == self.D.problems(),
+                        "wanted must be rows x problems");
+                nb::gil_scoped_release released;
+                return self.learn_wanted(batch.batch, order.data(), wanted.data(),
+                                         length(order.shape(0)), seconds);
+            },
+            nb::arg("batch"), nb::arg("order"), nb::arg("wanted").noconvert(), nb::arg("seconds"))
         .def(
             "begin_pass",
             [](L& self, const std::string& rule, Index pool_size, Flags seen) {
@@ -421,13 +459,57 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def(
             "decision_of",
             [](const L& self, const BoundBatch& batch, Array1<std::int64_t> rows) {
-                const Sample sample(batch.batch.X, rows.data(), length(rows.shape(0)));
-                for (Index r = 0; r < sample.n; ++r)
-                    require(sample.order[r] >= 0 && sample.order[r] < rows_of(sample.X),
-                            "a row is outside the batch");
-                return decide(self, sample);
+                return decide(self, sample_of(batch, rows));
             },
             nb::arg("batch"), nb::arg("rows").noconvert())
+        .def(
+            "rough_decision",
+            [](const L& self, const BoundBatch& batch, Array1<std::int64_t> rows) {
+                return roughly(
+                    self, batch, rows, self.D.problems(),
+                    [&](const Sample& sample, float* out) { self.rough_decision(sample, out); });
+            },
+            nb::arg("batch"), nb::arg("rows").noconvert())
+        .def(
+            "rough_decision_where",
+            [](const L& self, const BoundBatch& batch, Array2<std::uint8_t> asked,
+               nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+                const bool fits = length(asked.shape(0)) == rows_of(batch.batch.X) &&
+                                  length(asked.shape(1)) == self.D.problems();
+                require(fits && out.shape(0) == asked.shape(0) && out.shape(1) == asked.shape(1),
+                        "asked and out must be rows x problems");
+                nb::gil_scoped_release released;
+                self.rough_decision_where(batch.batch.X, asked.data(), out.data());
+            },
+            nb::arg("batch"), nb::arg("asked").noconvert(), nb::arg("out").noconvert())
+        .def(
+            "rough_expansion",
+            [](const L& self, const Laid<T>& centres, Array2<double> coefficients,
+               Array1<double> bias, const BoundBatch& batch, Array1<std::int64_t> rows) {
+                const Index problems = length(coefficients.shape(0)), n = centres.rows.size();
+                require(length(coefficients.shape(1)) == n && length(bias.shape(0)) == problems,
+                        "coefficients must be problems x centres, and a bias each");
+                std::vector<Array<double>> weight;
+                for (Index c = 0; c < problems; ++c)
+                    weight.emplace_back(coefficients.data() + c * n,
+                                        coefficients.data() + (c + 1) * n);
+                const RoughWeights weights(weight, {bias.data(), bias.data() + problems}, n);
+                return roughly(self, batch, rows, problems, [&](const Sample& sample, float* out) {
+                    self.rough_expansion(centres.rows, weights, sample, out);
+                });
+            },
+            nb::arg("centres"), nb::arg("coefficients").noconvert(), nb::arg("bias").noconvert(),
+            nb::arg("batch"), nb::arg("rows").noconvert())
+        .def(
+            "cross_values",
+            [](const L& self, const Laid<T>& centres, const BoundBatch& batch,
+               Array1<std::int64_t> rows) {
+                return roughly(self, batch, rows, centres.rows.size(),
+                               [&](const Sample& sample, float* out) {
+                                   self.cross_values(centres.rows, sample, out);
+                               });
+            },
+            nb::arg("centres"), nb::arg("batch"), nb::arg("rows").noconvert())
         .def(
             "lay_out",
             [](const L& self, const BoundBatch& batch) {
@@ -575,6 +657,38 @@ void bind_exact(nb::module_& m) {
         .def("restore", &restore_exact, nb::arg("batch"), nb::arg("state"));
 }
 
+using Array3 = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Images = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void deform_images(Array2<float> images, Array3 tangents, Array2<float> ranges,
+                   Array2<float> fields, std::vector<Index> shape, double elastic,
+                   double thickening, Index shift, std::uint64_t seed,
+                   Array1<std::int64_t> examples, Array1<std::int64_t> variants, Index threads,
+                   Images out) {
+    require(shape.size() == 3 && shape[0] > 0 && shape[1] > 0 && shape[2] > 0,
+            "a shape has height, width and channels");
+    const Shape size{shape[0], shape[1], shape[2]};
+    const std::size_t n = images.shape(0), d = usize(size.size());
+    require(images.shape(1) == d && fields.shape(1) == d && out.shape(1) == d &&
+                tangents.shape(0) == 2 && tangents.shape(1) == n && tangents.shape(2) == d,
+            "images, tangents, fields and out must have the size of the shape");
+    require(ranges.shape(0) == 2 && ranges.shape(1) == n, "an image has a least and a greatest");
+    require(fields.shape(0) > 0 && shift >= 0, "a field at least, and no negative shift");
+    require(examples.shape(0) == out.shape(0) && variants.shape(0) == out.shape(0),
+            "an example and a variant for each image to write");
+    for (std::size_t r = 0; r < out.shape(0); ++r)
+        require(
+            examples.data()[r] >= 0 && examples.data()[r] < length(n) && variants.data()[r] >= 0,
+            "no such image");
+    const Originals originals{images.data(), tangents.data(),   tangents.data() + n * d,
+                              ranges.data(), ranges.data() + n, length(n)};
+    const Deformer deformer(size, {elastic, thickening, shift},
+                            {fields.data(), length(fields.shape(0))}, seed);
+    nb::gil_scoped_release released;
+    deformer.deform(originals, examples.data(), variants.data(), length(out.shape(0)), threads,
+                    out.data());
+}
+
 template <class V>
 void bind_matrix(nb::class_<BoundBatch>& c) {
     c.def(
@@ -629,6 +743,13 @@ NB_MODULE(_core, m) {
         nb::arg("rows").noconvert(), nb::arg("free").noconvert(), nb::arg("rounds"),
         nb::arg("gather"),
         "Time the sensitivities of all examples to the free ones, in two forms.");
+
+    m.def("deform", &deform_images, nb::arg("images").noconvert(), nb::arg("tangents").noconvert(),
+          nb::arg("ranges").noconvert(), nb::arg("fields").noconvert(), nb::arg("shape"),
+          nb::arg("elastic"), nb::arg("thickening"), nb::arg("shift"), nb::arg("seed"),
+          nb::arg("examples").noconvert(), nb::arg("variants").noconvert(), nb::arg("threads"),
+          nb::arg("out").noconvert(),
+          "Write variants of some images to out; variant 0 is the image itself.");
 
     nb::class_<Kernel>(m, "Kernel")
         .def(

@@ -509,6 +509,51 @@ void rotate(double* r, double* x, double cosine, double sine, Index n) {
     for (; k < n; ++k) turn(r[k], x[k]);
 }
 
+// R rows against 16 columns of weights.
+template <int R>
+inline void weigh_rows(const float* k, const float* w, Index width, float* sums) {
+    constexpr int V = static_cast<int>(16 / kWidth<float>);
+    Vec<float> sum[R][V];
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) sum[r][v] = load(sums + r * width + v * kWidth<float>);
+    for (Index lane = 0; lane < kLanes; ++lane)
+        for (int v = 0; v < V; ++v) {
+            const Vec<float> weight = load(w + lane * width + v * kWidth<float>);
+            for (int r = 0; r < R; ++r) sum[r][v] += all(k[r * kLanes + lane]) * weight;
+        }
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) store(sums + r * width + v * kWidth<float>, sum[r][v]);
+}
+
+void weigh(const float* k, Index rows, const float* w, Index width, float* sums) {
+    for (Index c = 0; c < width; c += 16) {
+        Index r = 0;
+        for (; r + 4 <= rows; r += 4)
+            weigh_rows<4>(k + r * kLanes, w + c, width, sums + r * width + c);
+        for (; r < rows; ++r) weigh_rows<1>(k + r * kLanes, w + c, width, sums + r * width + c);
+    }
+}
+
+// Written without vectors' names: the compiler finds them, and sums of products are rounded in the
+// same places for all elements.
+void bend(const float* __restrict image, const float* __restrict t_x, const float* __restrict t_y,
+          const float* __restrict f_x, const float* __restrict f_y, const Bending& how,
+          float* __restrict out, Index n) {
+    const Bending b = how;
+    const float faint = b.low + b.faint;
+    const auto keep = [&](float value) {
+        const float kept = value > b.high ? b.high : value;
+        return kept < faint ? b.low : kept;
+    };
+    if (b.thicken == 0)
+        for (Index k = 0; k < n; ++k)
+            out[k] = keep(image[k] + b.along_x * f_x[k] * t_x[k] + b.along_y * f_y[k] * t_y[k]);
+    else
+        for (Index k = 0; k < n; ++k)
+            out[k] = keep(image[k] + b.along_x * f_x[k] * t_x[k] + b.along_y * f_y[k] * t_y[k] +
+                          b.thicken * __builtin_sqrtf(t_x[k] * t_x[k] + t_y[k] * t_y[k]));
+}
+
 template <class T>
 ProductTable<T> products() {
     return {dots_dense<T>, dots_lists<T>, transform<T, float>, transform<T, T>, dot_gather<T>};
@@ -533,6 +578,8 @@ Table MW_CAT(MARGINWISE_ISA, _table)() {
             add_full,
             gaxpy,
             rotate,
+            weigh,
+            bend,
             MW_STRING(MARGINWISE_ISA)};
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,8 +27,20 @@ from marginwise._input import (
     take_rows,
 )
 from marginwise._model import KernelModel, Labels, Undo, scalar_or_array
-from marginwise._params import Rule, boolean, either, integer, none, one_of, positive, weights
+from marginwise._params import (
+    Rule,
+    boolean,
+    either,
+    integer,
+    is_real,
+    none,
+    one_of,
+    positive,
+    weights,
+)
+from marginwise._run import Callback, Checkpoint, Course, Moment, Run, stage_ends
 from marginwise._scores import Scores
+from marginwise._sift import Sieve, Tally
 from marginwise.progress import Progress
 
 SAMPLE = 2000  # rows of a source that settle gamma and precision
@@ -93,11 +107,25 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
                 self._choose(feed, rng)
         return self
 
-    def learn_from(self, source: Source, classes: ArrayLike | None = None) -> Self:
+    def learn_from(
+        self,
+        source: Source,
+        classes: ArrayLike | None = None,
+        *,
+        sift: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+        callback: Callback | None = None,
+    ) -> Self:
         """Learn from a source of examples, which is read a chunk at a time.
 
         A new model learns as `fit` does, but for the few rows of each class that open a fit. One
         that exists goes on, and takes the rows as new ones.
+
+        A source may have `stages`, ids at which the stages of learning end: its rows are then taken
+        stage by stage, and the model is settled after each, where it finishes. With stages,
+        sifting, a checkpoint or a callback rows come in chunks of 16,384; pools of selection end
+        with their chunk, and `finish_every` is judged after each.
 
         Parameters
         ----------
@@ -105,6 +133,18 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             ``len(source)`` rows; ``source.read(ids)`` returns features and labels of some of them.
         classes
             All labels that may come; by default ``source.classes``. A model that exists knows.
+        sift
+            Where given, rows are judged by the model as it is when their chunk begins, and those
+            that are far from every margin are passed over. A coarse model tells most of them; it
+            may hide this share of the rows within a margin, which makes sifting an approximation. 0
+            asks the whole model. None judges each row by the model of its moment.
+        checkpoint
+            A file to go on from where a run was stopped. If it exists, it must be of the same run:
+            the same parameters and the same source.
+        checkpoint_minutes
+            Minutes between two writings of the file.
+        callback
+            Called with the model and a `Moment` after each chunk.
         """
         with Undo(self, part_read=True):
             self._check_params()
@@ -116,6 +156,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             n = len(source)
             if n == 0:
                 raise ValueError("the source is empty.")
+            staged = len(stage_ends(source)) > 1
+            self._check_run(sift, checkpoint_minutes)
             rng = check_random_state(self.random_state)
             if hasattr(self, "_machine"):
                 self._check_classes(classes, first=False)
@@ -127,6 +169,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
                         "the source name them in source.classes."
                     )
                 self._start(source.read(spread_rows(n, SAMPLE))[0], named)
+            if sift is not None or checkpoint is not None or callback is not None or staged:
+                self._go_through(source, rng, sift, checkpoint, checkpoint_minutes, callback)
+                return self
             feed = SourceFeed(source, self._read_batch, self._seen)
             self._seen += n
             if self._selection == "random":
@@ -135,6 +180,81 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             else:
                 self._choose(feed, rng)
         return self
+
+    def _check_run(self, sift: float | None, minutes: float) -> None:
+        if sift is not None and not (is_real(sift) and 0 <= sift < 1):
+            raise ValueError(f"sift must be None or a number of at least 0, below 1, got {sift!r}.")
+        if sift is not None and self._function() is not None:
+            raise ValueError("sift needs one of marginwise's own kernels.")
+        if not is_real(minutes) or minutes < 0:
+            raise ValueError(f"checkpoint_minutes must be a number of at least 0, got {minutes!r}.")
+
+    def _go_through(
+        self,
+        source: Source,
+        rng: np.random.RandomState,
+        sift: float | None,
+        checkpoint: str | os.PathLike[str] | None,
+        minutes: float,
+        callback: Callback | None,
+    ) -> None:
+        """Learn from a source chunk by chunk."""
+        seed = int(rng.randint(2**31 - 1))
+        pool_size = getattr(self, "pool_size", 1)
+        sieve = None if sift is None else Sieve(self._selection, pool_size, float(sift), seed)
+        course = None
+        if checkpoint is not None:
+            file = Checkpoint(checkpoint, minutes, self, source)
+            course = file.read(sieve)
+        if course is None:
+            course = Course(seed, self._seen)
+            self._seen += len(source)
+        elif sieve is not None:
+            sieve.seed = course.seed
+        run = Run(source, self.epochs, self.shuffle, course)
+        with Progress(run.examples + run.left, self.verbose) as progress:
+            progress.learned(run.examples, self._machine.size, self._machine.delta)
+            for rows, ends in run.chunks():
+                self._learn_chunk(source, rows, course.first, sieve, progress)
+                self._since_finish += len(rows)
+                due = self._finish_every is not None and self._since_finish >= self._finish_every
+                if due or (ends and self._finishes):
+                    self._finish(progress)
+                run.pass_chunk(len(rows))
+                if checkpoint is not None and (file.due or run.left == 0):
+                    file.write(course, sieve)
+                if callback is not None:
+                    tally = Tally() if sieve is None else sieve.tally
+                    callback(self, Moment(run.examples, course.seconds, replace(tally)))
+
+    def _learn_chunk(
+        self, source: Source, rows: Ints, first: int, sieve: Sieve | None, progress: Progress
+    ) -> None:
+        machine = self._machine
+        X, y = source.read(rows)
+        batch = self._read_batch(X, y, first + rows)
+        order = np.arange(len(rows), dtype=np.int64)
+        learned: Iterator[int]
+        if sieve is not None:
+            signs = machine.signs(self._encode(np.asarray(y)))
+            wanted = sieve.choose(machine, batch, signs)
+            order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
+            for _ in machine.learn_wanted(batch, order, wanted[order]):
+                progress.learned(0, machine.size, machine.delta)
+            progress.learned(len(rows), machine.size, machine.delta)
+            self._keep_records()
+            return
+        if self._selection == "random":
+            learned = machine.learn(batch, order)
+        else:
+            seen = np.zeros((machine.plan.problems, int(rows.max()) + first + 1), dtype=np.uint8)
+            machine.begin_pass(self._selection, self.pool_size, seen)
+            learned = machine.select(batch, order)
+        for count in learned:
+            progress.learned(count, machine.size, machine.delta)
+        if self._selection != "random":
+            machine.end_pass()
+        self._keep_records()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> Any:
         """Check what a source returned for these ids."""

@@ -246,6 +246,15 @@ class Machine:
             done += step
             yield step
 
+    def learn_wanted(self, batch: Batch, order: Ints, wanted: NDArray[np.uint8]) -> Iterator[int]:
+        """Learn rows in order, each in the problems that want it; yield as `learn`."""
+
+        def go_on(rows: Ints) -> int:
+            left = wanted[len(order) - len(rows) :]
+            return self._core.learn_wanted(batch, rows, left, SLICE_SECONDS)
+
+        return self._in_slices(go_on, order)
+
     def learn_now(self, batch: Batch, rows: int) -> None:
         """Learn all rows of a labelled batch in their order."""
         done = 0
@@ -287,6 +296,30 @@ class Machine:
     def lay_out(self, batch: Batch) -> Laid32 | Laid64:
         """Return rows in the form that `expansion` reads."""
         return self._core.lay_out(batch)
+
+    def rough_decision(self, batch: Batch, rows: Ints) -> NDArray[np.float32]:
+        """Return f(x) of some rows, a column for each problem, in single precision."""
+        return self._core.rough_decision(batch, rows)
+
+    def rough_decision_where(
+        self, batch: Batch, asked: NDArray[np.uint8], out: NDArray[np.float32]
+    ) -> None:
+        """Write f(x) of the pairs of a row and a problem that are asked for."""
+        self._core.rough_decision_where(batch, asked, out)
+
+    def rough_expansion(
+        self, laid: Any, coefficients: Float, bias: Float, batch: Batch, rows: Ints
+    ) -> NDArray[np.float32]:
+        """Return what `rough_decision` would with other members, which were laid out."""
+        return self._core.rough_expansion(laid, coefficients, bias, batch, rows)
+
+    def cross_values(self, laid: Any, batch: Batch, rows: Ints) -> NDArray[np.float32]:
+        """Return kernel values of some rows with those that were laid out."""
+        return self._core.cross_values(laid, batch, rows)
+
+    def some_members(self, places: Ints) -> Any:
+        """Return the features of some members, as the caller gave them, but for rounding."""
+        return self.features_of(self.state())[places]
 
     def expansion(self, centres: Any, coefficients: Float, laid: Any) -> Float:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""

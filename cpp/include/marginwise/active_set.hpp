@@ -146,8 +146,7 @@ class Finishing {
         const Index c = alone_ ? 0 : c_;
         const simd::Extremes& e = D.problem(c).extremes;
         while (active_ || (e.both() && e.delta() > tau)) {
-            if (!active_ && is_small(D.problem(c)) && !solve_whole(D, c, tau, deadline))
-                return kNone;
+            if (!active_ && !solve_whole(D, c, tau, deadline)) return kNone;
             if (!active_ && e.delta() > tau) active_ = std::make_unique<ActiveSet<T>>(D, c);
             if (active_ && !active_->solve(tau, deadline)) return kNone;
             settle_active();
@@ -165,12 +164,8 @@ class Finishing {
     }
 
   private:
-    // Whether all rows fit in the memory that there is however small the cache.
-    static bool is_small(const Problem& P) {
-        return P.size * P.size * Index(sizeof(float)) <= Dual<T>::kWorkingBytes;
-    }
-
-    // Moves pairs over all places while most of them may move, or until the deadline; tells which.
+    // Moves pairs over all places while most of them may move, for then drawing them together would
+    // gain nothing, or until the deadline; tells which.
     bool solve_whole(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
         Problem& P = D.problem(c);
         while (P.extremes.both() && P.extremes.delta() > tau) {

@@ -48,6 +48,18 @@ class Arena {
 
     V* data() const { return data_; }
 
+    // Gives back the memory behind the first n values, which are lost; it may be written again.
+    void release(Index n) {
+#ifdef MARGINWISE_MMAP
+        constexpr std::size_t kPage = 4096;
+        const std::size_t begin = (usize(n) * sizeof(V) + kPage - 1) / kPage * kPage;
+        if (data_ && begin < bytes_)
+            madvise(reinterpret_cast<char*>(data_) + begin, bytes_ - begin, MADV_DONTNEED);
+#else
+        static_cast<void>(n);
+#endif
+    }
+
   private:
     void swap(Arena& other) noexcept {
         std::swap(data_, other.data_);

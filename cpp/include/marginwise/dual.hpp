@@ -45,13 +45,15 @@ class Dual {
          bool biased = true)
         : members(std::move(members_)), kernel(std::move(kernel_)) {
         for (Index c = 0; c < problems; ++c) {
-            shares.emplace_back((kWorkingBytes + cache_bytes) / problems);
+            shares.emplace_back((kWorkingBytes + cache_bytes) / problems,
+                                kWorkingBytes + cache_bytes);
             shares.back().P.biased = biased;
         }
     }
 
     // Rows that are kept however small the cache is meant to be.
     static constexpr Index kWorkingBytes = 52 << 20;
+    static constexpr Index kLeastBytes = 4 << 20;  // ... of each problem
 
     Members<T> members;
     KernelBlocks<T> kernel;
@@ -64,6 +66,33 @@ class Dual {
     Index most_together = 64;         // rows computed when one is missing
     bool full = false;                // kernel values are wanted in the precision of T
     Stats stats;
+
+    // Divides the memory for kernel rows among the problems by what they need: none gets more than
+    // all its rows would take, and what is left goes to the others in equal parts.
+    void share_out() {
+        std::vector<std::pair<Index, Index>> needs;
+        for (Index c = 0; c < problems(); ++c) {
+            const Index width = padded(shares[usize(c)].P.size);
+            needs.emplace_back(width * (width + width / 2) * Index(sizeof(float)), c);
+        }
+        std::sort(needs.begin(), needs.end());
+        Index left = shares[0].rows.most(), to_serve = problems();
+        std::vector<std::pair<Index, Index>> parts;
+        for (const auto& [need, c] : needs) {
+            const Index part = std::min(std::max(need, kLeastBytes), left / to_serve--);
+            parts.emplace_back(part, c);
+            left -= part;
+        }
+        parts.back().first += left;
+        // Those that give come before those that take; small changes are not worth the moving.
+        for (const bool giving : {true, false})
+            for (const auto& [part, c] : parts) {
+                RowCache& rows = shares[usize(c)].rows;
+                const Index change = part - rows.limit();
+                if ((change < 0) == giving && 8 * std::abs(change) > rows.limit())
+                    rows.set_limit(part);
+            }
+    }
 
     Index size() const { return members.size(); }
     Index problems() const { return count(shares); }

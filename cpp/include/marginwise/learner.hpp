@@ -14,7 +14,11 @@ class Learner : public Model<T> {
     using Model<T>::D;
     using Model<T>::Model;
 
-    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override {
+        return learn_wanted(batch, order, nullptr, n, seconds);
+    }
+    Index learn_wanted(const Batch& batch, const std::int64_t* order, const std::uint8_t* wanted,
+                       Index n, double seconds) override;
     void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
     Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
     void end_pass() override;
@@ -60,7 +64,8 @@ class Learner : public Model<T> {
 
   private:
     Index ready(const Example& example, Block<T>& block, Index r);
-    void learn_example(const Example& example, Block<T>& block, Index r);
+    void learn_example(const Example& example, Block<T>& block, Index r,
+                       const std::uint8_t* wanted);
     void look_at(const Batch& batch, Block<T>& block, Index r);
     void learn_best(Index c);
     void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
@@ -89,10 +94,13 @@ Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
     return s;
 }
 
+// `wanted`, where not null, tells which problems learn the example.
 template <class T>
-void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r) {
+void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
+                               const std::uint8_t* wanted) {
     Index s = ready(example, block, r);
     for (Index c = 0; c < D.problems(); ++c) {
+        if (wanted && !wanted[c]) continue;
         learn_in(c, example, block, r, s);
         D.tidy(c);
     }
@@ -160,9 +168,11 @@ void Learner<T>::end_pass() {
 }
 
 template <class T>
-Index Learner<T>::learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+Index Learner<T>::learn_wanted(const Batch& batch, const std::int64_t* order,
+                               const std::uint8_t* wanted, Index n, double seconds) {
     return walk(batch, order, n, seconds, [&](Block<T>& block, Index r) {
-        learn_example(batch.example(block.source[usize(r)]), block, r);
+        learn_example(batch.example(block.source[usize(r)]), block, r, wanted);
+        if (wanted) wanted += D.problems();
     });
 }
 
@@ -194,6 +204,7 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
                        Use use) {
     require_width(batch.X);
     const Stopwatch whole(D.stats.learn_seconds);
+    if (D.problems() > 1) D.share_out();
     const Deadline deadline(seconds);
     Crew crew(threads());
     BlockProduct<T> product(D, crew);

@@ -122,12 +122,27 @@ class Members {
     }
     void extract(Index s, Rows<T>& row) const { extract(&s, 1, row); }
 
+    // A copy of the members at positions at[0] < at[1] < ...
+    Members some(const std::vector<Index>& at) const {
+        Members copy(d_, sparse_);
+        for (Index first = 0; first < count(at); first += kLanes) {
+            copy.tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
+            copy.gather(*this, first / kLanes, at.data() + first,
+                        std::min(kLanes, count(at) - first));
+        }
+        for (const Index s : at) {
+            copy.position_.emplace(ids[usize(s)], copy.size());
+            copy.ids.push_back(ids[usize(s)]);
+        }
+        return copy;
+    }
+
     // Keeps the members at positions keep[0] < keep[1] < ..., in that order.
     void compact(const Keep& keep) {
         for (Index first = 0; first < keep.size(); first += kLanes) {
             const Index n = std::min(kLanes, keep.size() - first);
             const bool moved = keep[first + n - 1] != first + n - 1;
-            if (moved || n < kLanes) gather(first / kLanes, &*(keep.begin() + first), n);
+            if (moved || n < kLanes) gather(*this, first / kLanes, &*(keep.begin() + first), n);
         }
         tiles_.resize(usize(tiles_for(keep.size())));
         keep.close_up(ids);
@@ -144,13 +159,14 @@ class Members {
     std::vector<std::int64_t> ids;
 
   private:
-    // Makes tile t hold the members at from[0..n), which stand at or after their new places.
-    void gather(Index t, const Index* from, Index n) {
-        if (sparse_) return gather_lists(t, from, n);
+    // Makes tile t hold the members of `source` at from[0..n), which, where that is this store,
+    // stand at or after their new places.
+    void gather(const Members& source_, Index t, const Index* from, Index n) {
+        if (sparse_) return gather_lists(source_, t, from, n);
         Tile<T>& to = *tiles_[usize(t)];
         const T* at[kLanes];
         for (Index lane = 0; lane < n; ++lane) {
-            const Tile<T>& source = tile(from[lane] / kLanes);
+            const Tile<T>& source = source_.tile(from[lane] / kLanes);
             at[lane] = source.dense.data() + from[lane] % kLanes;
             to.norms[usize(lane)] = source.norms[usize(from[lane] % kLanes)];
         }
@@ -183,10 +199,10 @@ class Members {
             tile.begin[usize(l)] += count(value) - (end - begin);
     }
 
-    void gather_lists(Index t, const Index* from, Index n) {
+    void gather_lists(const Members& source_, Index t, const Index* from, Index n) {
         auto to = std::make_unique<Tile<T>>(d_, true);
         for (Index lane = 0; lane < n; ++lane) {
-            const Tile<T>& source = tile(from[lane] / kLanes);
+            const Tile<T>& source = source_.tile(from[lane] / kLanes);
             const Index l = from[lane] % kLanes;
             to->norms[usize(lane)] = source.norms[usize(l)];
             for (Index p = source.begin[usize(l)]; p < source.begin[usize(l + 1)]; ++p)

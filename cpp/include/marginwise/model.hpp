@@ -5,6 +5,7 @@
 #include "marginwise/clock.hpp"
 #include "marginwise/decision.hpp"
 #include "marginwise/gap.hpp"
+#include "marginwise/rough.hpp"
 #include "marginwise/select.hpp"
 
 namespace marginwise {
@@ -39,6 +40,13 @@ class Model {
     // sequence of examples alone, not on how it is cut into calls.
     virtual Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) = 0;
 
+    // The same where, if `wanted` is not null, problem c learns row order[k] only if
+    // wanted[k * problems + c].
+    virtual Index learn_wanted(const Batch&, const std::int64_t*, const std::uint8_t*, Index,
+                               double) {
+        refuse_to_choose();
+    }
+
     // Starts a pass in which the best of each pool is learned and the others are left alone.
     // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
     // set for those learned now, and must outlive the pass.
@@ -60,6 +68,27 @@ class Model {
 
     // out[r * problems + c] = f_c(x_r), for the rows of a sample.
     virtual void decision(const Sample& sample, double* out) const;
+
+    // The same, in single precision, for rows that are to be sifted.
+    void rough_decision(const Sample& sample, float* out) const;
+
+    // out[r * problems + c] = f_c(x_r) where asked[r * problems + c] is 1, of all rows of X,
+    // likewise; the other values stay as they are. Each problem meets only the members that it
+    // holds.
+    void rough_decision_where(const Matrix& X, const std::uint8_t* asked, float* out) const;
+
+    // The same of a model of a few centres, which were laid out, in place of the members.
+    void rough_expansion(const Members<T>& centres, const RoughWeights& weights,
+                         const Sample& sample, float* out) const {
+        require_width(sample.X);
+        expand_roughly(D.kernel, centres, weights, settings_.origin, threads(), sample, out);
+    }
+
+    // out[r * centres + m] = K(x_r, centre m), for the rows of a sample.
+    void cross_values(const Members<T>& centres, const Sample& sample, float* out) const {
+        require_width(sample.X);
+        cross(D.kernel, centres, settings_.origin, threads(), sample, out);
+    }
 
     // Rows in the form of members, for add_expansion().
     Members<T> lay_out(const Matrix& X) const;
@@ -120,6 +149,42 @@ void Model<T>::decision(const Sample& sample, double* out) const {
     std::vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
     decide(D, weight, settings_.origin, threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::rough_decision(const Sample& sample, float* out) const {
+    require_width(sample.X);
+    std::vector<Array<double>> weight;
+    std::vector<double> bias;
+    for (Index c = 0; c < D.problems(); ++c) {
+        weight.push_back(output(c));
+        bias.push_back(D.shares[usize(c)].P.bias());
+    }
+    expand_roughly(D.kernel, D.members, RoughWeights(weight, bias, D.size()), settings_.origin,
+                   threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::rough_decision_where(const Matrix& X, const std::uint8_t* asked, float* out) const {
+    require_width(X);
+    const Index problems = D.problems();
+    Crew crew(threads());
+    crew.run(problems, [&](Index c, Index) {
+        std::vector<std::int64_t> rows;
+        for (Index r = 0; r < rows_of(X); ++r)
+            if (asked[r * problems + c]) rows.push_back(r);
+        const Array<double> weight = output(c);
+        std::vector<Index> held;
+        for (Index s = 0; s < D.size(); ++s)
+            if (weight[usize(s)] != 0.0) held.push_back(s);
+        Array<double> own;
+        for (const Index s : held) own.push_back(weight[usize(s)]);
+        Array<float> f(rows.size());
+        expand_roughly(D.kernel, D.members.some(held),
+                       RoughWeights({own}, {D.shares[usize(c)].P.bias()}, count(held)),
+                       settings_.origin, 1, Sample(X, rows.data(), count(rows)), f.data());
+        for (std::size_t k = 0; k < rows.size(); ++k) out[rows[k] * problems + c] = f[k];
+    });
 }
 
 template <class T>

@@ -26,7 +26,10 @@ class BasicRowCache {
     // INVARIANT  slot_of_[k] == kNone or rows_[slot_of_[k]].owner == k
     //            rows_[slot].values == arena_ + slot * width_
     //            bytes() <= limit, or kLeast rows are held
-    explicit BasicRowCache(Index limit_bytes) : limit_(limit_bytes / Index(sizeof(V))) {}
+    // The limit may be set to anything up to `most_bytes`, by default the limit itself.
+    explicit BasicRowCache(Index limit_bytes, Index most_bytes = 0)
+        : limit_(limit_bytes / Index(sizeof(V))),
+          most_(std::max(limit_bytes, most_bytes) / Index(sizeof(V))) {}
 
     Index bytes() const { return count(rows_) * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
@@ -74,7 +77,19 @@ class BasicRowCache {
     Index oldest() const { return oldest_ == kNone ? kNone : rows_[usize(oldest_)].owner; }
 
     // Drops all rows and gives their memory back.
-    void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V))); }
+    void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
+
+    Index limit() const { return limit_ * Index(sizeof(V)); }
+    Index most() const { return most_ * Index(sizeof(V)); }
+
+    // Rows beyond a lower limit are dropped, the least recently used first.
+    void set_limit(Index bytes) {
+        limit_ = std::min(bytes / Index(sizeof(V)), most_);
+        if (width_ == 0 || count(rows_) <= room(width_)) return;
+        while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
+        close_ranks(width_);
+        arena_.release(count(rows_) * width_);
+    }
 
     // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
@@ -111,7 +126,7 @@ class BasicRowCache {
         const Index before = width_;
         width_ = padded(std::max(columns, width_ + width_ / 4));
         if (!arena_.data() || kLeast * width_ > limit_) {  // too wide for the bound: start anew
-            *this = BasicRowCache(limit_ * Index(sizeof(V)), width_);
+            start_anew(width_);
             return;
         }
         while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
@@ -124,10 +139,11 @@ class BasicRowCache {
         }
     }
 
-    BasicRowCache(Index limit_bytes, Index width)
-        : limit_(limit_bytes / Index(sizeof(V))),
-          width_(width),
-          arena_(std::max(limit_, kLeast * width)) {}
+    void start_anew(Index width) {
+        clear();
+        width_ = width;
+        arena_ = Arena<V>(std::max(most_, kLeast * width));
+    }
 
     // Moves the rows held to the first slots, so that none is left beyond what will fit.
     void close_ranks(Index width) {
@@ -166,6 +182,7 @@ class BasicRowCache {
     }
 
     Index limit_;  // values
+    Index most_;   // ... that the limit may be set to
     Index width_ = 0;
     Index held_ = 0;
     Index newest_ = kNone, oldest_ = kNone;

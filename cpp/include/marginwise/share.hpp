@@ -18,7 +18,8 @@ struct Share {
     Index tended = 0;            // places at the last tend_rows()
     bool keeps_bounded = false;  // rows of bounded members stay while there is room
 
-    explicit Share(Index cache_bytes) : rows(cache_bytes) {}
+    // `most_bytes`: what the kernel rows may be allowed to take.
+    Share(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}
 
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 

@@ -50,6 +50,13 @@ struct Boxes {
     const double *alpha, *lo, *hi, *diagonal;
 };
 
+// How an image is bent along its tangents: by how much, and the range that it keeps to; what comes
+// nearer to `low` than `faint` becomes `low`.
+struct Bending {
+    float along_x, along_y, thicken;
+    float low, high, faint;
+};
+
 // Nonzeros of a block of examples, row by row, features ascending. Entry p multiplies the kLanes
 // values that start at tile + index[p] * kLanes. Row r's entries in chunk c are
 // [cut[r * stride + c], cut[r * stride + c + 1]).
@@ -119,6 +126,13 @@ struct Table {
                   Index n);
     // (r, x) <- (cosine r + sine x, cosine x - sine r)
     void (*rotate)(double* r, double* x, double cosine, double sine, Index n);
+    // sums[r * width + c] += sum_lane k[r * kLanes + lane] w[lane * width + c], lane by lane; width
+    // is a multiple of 16.
+    void (*weigh)(const float* k, Index rows, const float* w, Index width, float* sums);
+    // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
+    // range, element by element and for n of any kind.
+    void (*bend)(const float* image, const float* t_x, const float* t_y, const float* f_x,
+                 const float* f_y, const Bending& bending, float* out, Index n);
     const char* name;
 };
 

@@ -1,0 +1,251 @@
+"""Long runs over a source: stages, chunks, sifting and checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginwise._feed import Source
+from marginwise._input import Ints, spread_rows
+from marginwise._params import Rule, integer, is_integer, non_negative
+from marginwise._sift import CHUNK, Sieve, Tally
+from marginwise.model_io import ESTIMATORS, estimator_class, guarded, pack, replace_file, unpack
+
+FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
+KIND = "Checkpoint"
+
+
+@dataclass
+class Course:
+    """Where a run stands: with the model, all that is needed to go on as if never stopped."""
+
+    seed: int  # of the orders
+    first: int  # id of row 0
+    epoch: int = 0
+    stage: int = 0
+    done: int = 0  # rows of the stage
+    seconds: float = 0.0  # spent so far
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a callback is told after each chunk."""
+
+    examples: int  # met so far
+    seconds: float  # spent so far, before a checkpoint too
+    tally: Tally  # what sifting has done so far
+
+
+Callback = Callable[[Any, Moment], None]
+
+
+class Run:
+    """Goes through a source stage by stage, in random order within a stage, a chunk at a time.
+
+    Parameters
+    ----------
+    source
+        The source.
+    epochs
+        How often.
+    shuffle
+        Whether rows are taken in random order.
+    course
+        Where to begin.
+    """
+
+    def __init__(self, source: Source, epochs: int, shuffle: bool, course: Course) -> None:
+        self.course = course
+        self._ends = stage_ends(source)
+        self._epochs = epochs
+        self._shuffle = shuffle
+        self._before = course.seconds
+        self._began = time.monotonic()
+
+    @property
+    def examples(self) -> int:
+        """How many rows have been met."""
+        course = self.course
+        before = self._ends[course.stage - 1] if course.stage else 0
+        return course.epoch * self._ends[-1] + before + course.done
+
+    @property
+    def left(self) -> int:
+        """How many are to come."""
+        return self._epochs * self._ends[-1] - self.examples
+
+    def chunks(self) -> Iterator[tuple[Ints, bool]]:
+        """Give the rows of each chunk to come, and tell whether it is the last of its stage.
+
+        The course is that after a chunk once the next is asked for.
+        """
+        course = self.course
+        while course.epoch < self._epochs:
+            while course.stage < len(self._ends):
+                order = self._order()
+                while course.done < len(order):
+                    rows = order[course.done : course.done + CHUNK]
+                    yield rows, course.done + len(rows) == len(order)
+                course.stage, course.done = course.stage + 1, 0
+            course.epoch, course.stage = course.epoch + 1, 0
+
+    def pass_chunk(self, rows: int) -> None:
+        """Note that a chunk was learned."""
+        self.course.done += rows
+        self.course.seconds = self._before + time.monotonic() - self._began
+
+    def _order(self) -> Ints:
+        course = self.course
+        first = self._ends[course.stage - 1] if course.stage else 0
+        n = self._ends[course.stage] - first
+        rng = np.random.RandomState([course.seed, course.epoch, course.stage])
+        order = rng.permutation(n) if self._shuffle else np.arange(n)
+        return np.asarray(first + order, dtype=np.int64)
+
+
+def stage_ends(source: Source) -> list[int]:
+    """Return the ids at which the stages of a source end; most sources have but one."""
+    ends = [int(end) for end in getattr(source, "stages", [len(source)])]
+    rising = all(a < b for a, b in zip([0, *ends], ends, strict=False))
+    if not ends or ends[-1] != len(source) or not rising:
+        raise ValueError(
+            f"source.stages must be rising ids that end with {len(source)}, got {ends}."
+        )
+    return ends
+
+
+class Checkpoint:
+    """A file from which a run goes on where it was stopped.
+
+    Parameters
+    ----------
+    path
+        The file.
+    minutes
+        How much time may be lost.
+    estimator
+        The model that learns.
+    source
+        The source it learns from.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], minutes: float, estimator: Any, source: Source
+    ) -> None:
+        name = type(estimator).__name__
+        if name not in ESTIMATORS or callable(estimator.kernel):
+            raise ValueError(
+                f"this {name} cannot have a checkpoint: only estimators of marginwise with a "
+                "kernel of its own have files."
+            )
+        self.path = Path(path)
+        self._minutes = minutes
+        self._estimator = estimator
+        self._source = fingerprint(source)
+        self._written = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() - self._written >= 60 * self._minutes
+
+    def write(self, course: Course, sieve: Sieve | None) -> None:
+        """Write all that is needed to go on."""
+        state = {
+            "estimator": type(self._estimator).__name__,
+            "parameters": self._parameters(),
+            "source": self._source,
+            "course": asdict(course),
+            "sieve": None if sieve is None else sieve.state(),
+            "model": self._estimator.__getstate__(),
+        }
+        replace_file(self.path, pack(KIND, state))
+        self._written = time.monotonic()
+
+    def read(self, sieve: Sieve | None) -> Course | None:
+        """Bring model and sieve to where they were; return the course, or None if there is no file.
+
+        Raises ValueError, naming what differs, if the file is of another run.
+        """
+        if not self.path.exists():
+            return None
+        state: dict[str, Any] = guarded(self.path, _unpacked)
+        self._refuse_another(state, sieve)
+        model = self._estimator
+        kept = {name: getattr(model, name) for name in FREE}
+        model.__dict__.clear()
+        model.__setstate__({**state["model"], **kept})
+        if sieve is not None:
+            sieve.restore(state["sieve"])
+        return Course(**state["course"])
+
+    def _parameters(self) -> dict[str, Any]:
+        parameters = self._estimator.get_params(deep=False)
+        seed = parameters["random_state"]
+        parameters["random_state"] = int(seed) if is_integer(seed) else None
+        return {name: value for name, value in parameters.items() if name not in FREE}
+
+    def _refuse_another(self, state: dict[str, Any], sieve: Sieve | None) -> None:
+        """Raise if a checkpoint is of another estimator, source or way of learning."""
+        name = type(self._estimator).__name__
+        if state["estimator"] != name:
+            self._refuse(f"it is of a {state['estimator']}, and this is a {name}")
+        for key, value in self._parameters().items():
+            was = state["parameters"].get(key)
+            if was != value:
+                self._refuse(f"it was made with {key}={was!r}, and this {name} has {value!r}")
+        if state["source"] != self._source:
+            self._refuse("it is of a run over another source: other examples, labels or variants")
+        was_sifted = state["sieve"] and state["sieve"]["loss"]
+        is_sifted = sieve and sieve.loss
+        if was_sifted != is_sifted:
+            self._refuse(f"it was made with sift={was_sifted}, and this run has {is_sifted}")
+
+    def _refuse(self, reason: str) -> None:
+        raise ValueError(f"{self.path} cannot be continued: {reason}.")
+
+
+def fingerprint(source: Source) -> str:
+    """Return a digest that tells sources apart: their own, or one of some of their rows."""
+    if hasattr(source, "fingerprint"):
+        return str(source.fingerprint())
+    X, y = source.read(spread_rows(len(source), 2000))
+    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    digest = hashlib.sha256(f"{len(source)} {dense.shape} {dense.dtype}".encode())
+    digest.update(np.ascontiguousarray(dense).data)
+    digest.update(repr(np.asarray(y).tolist()).encode())
+    return digest.hexdigest()
+
+
+# -- what a file must satisfy ------------------------------------------------------------------
+
+_PARTS = {"estimator", "parameters", "source", "course", "sieve", "model"}
+_COURSE: dict[str, Rule] = {
+    **dict.fromkeys(("seed", "first", "epoch", "stage", "done"), integer(0)),
+    "seconds": non_negative(),
+}
+
+
+def _unpacked(data: bytes) -> dict[str, Any]:
+    """Return the parts of a checkpoint, checked as far as they can be without the run."""
+    _, state = unpack(data, [KIND])
+    if state.keys() != _PARTS:
+        raise ValueError(f"its parts are not those expected: {min(set(state) ^ _PARTS)!r:.40}")
+    course = state["course"]
+    if not isinstance(course, dict) or course.keys() != _COURSE.keys():
+        raise ValueError("it does not tell where the run stood")
+    for name, (holds, what) in _COURSE.items():
+        if not holds(course[name]):
+            raise ValueError(f"its {name} must be {what}, not {course[name]!r:.40}")
+    kind = estimator_class(state["estimator"])
+    ESTIMATORS[state["estimator"]][1](kind, state["model"])
+    if state["sieve"] is not None:
+        Sieve.check(state["sieve"], state["model"])
+    return state

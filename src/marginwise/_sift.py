@@ -1,0 +1,275 @@
+"""Sifting: finding, among many rows, those worth learning, without asking all members about each.
+
+Rows come in chunks, and are judged by the model as it is when a chunk begins. A *sketch*, a sum
+over a few of the members that was fitted to the model's own decision values, tells most rows to be
+far from a class's margin. Only for the others is the decision value of that class computed, over
+the members that the class holds. Rows are then chosen by the rules of selection, and learned
+exactly.
+
+That is an approximation, twice: the sketch may call a row far that is not, and values are as of the
+beginning of the chunk. How often the sketch errs is measured all the time: some of the rows that it
+calls far are looked at nevertheless.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from marginwise._core import Batch
+from marginwise._input import Float
+from marginwise._machine import Machine
+from marginwise._params import integer, is_real
+
+Single = NDArray[np.float32]
+Flags = NDArray[np.uint8]
+
+CHUNK = 16384  # rows that are judged by one state of the model
+ENOUGH_INSIDE, MOST_SAMPLED = 5, 100  # of an autoactive pool, as in select.hpp
+LEEWAY = 0.1  # the margin is taken to be wider by this, for the model moves while it learns a chunk
+
+WORTH_A_SKETCH = 20_000  # members; fewer are quicker asked all
+CENTRES = 4096  # of a sketch, at most
+MEMBERS_A_CENTRE = 10
+RIDGE = 1e-2
+STALE = 0.25  # a sketch is made anew when this part of the members was inserted since
+HELD_OUT = 8  # one of so many rows tests the sketch that the others made
+AUDITED = 128  # one of so many rows is looked at whatever the sketch says
+
+
+@dataclass
+class Sketch:
+    """A rough model of the model."""
+
+    centres: NDArray[Any]  # their features
+    coefficients: Float  # problems x centres
+    bias: Float
+    reach: Float  # of each problem: a row whose score is beyond it is called far
+    inserted: int  # of the model, when the sketch was made
+
+
+@dataclass
+class Tally:
+    """What sifting has done so far: counts of rows, or of pairs of a row and a problem."""
+
+    rows: int = 0
+    pairs: int = 0
+    asked: int = 0  # pairs whose decision value was computed
+    inside: int = 0  # ... of which lie within the margin
+    wanted: int = 0  # pairs chosen to be learned
+    audited: int = 0  # pairs that the sketch calls far and that were looked at nevertheless
+    wrong: int = 0  # ... of which lie within the margin
+    sketches: int = 0
+
+    @property
+    def lost(self) -> float:
+        """The share of the pairs within the margin that the sketch has hidden, estimated."""
+        hidden = self.wrong / self.audited * (self.pairs - self.asked) if self.audited else 0.0
+        return hidden / (hidden + self.inside) if hidden else 0.0
+
+
+@dataclass
+class Sieve:
+    """Chooses rows, chunk by chunk."""
+
+    rule: str  # of selection
+    pool_size: int
+    loss: float  # the share of rows within the margin that a sketch may hide; 0: make no sketch
+    seed: int
+    tally: Tally = field(default_factory=Tally)
+    sketch: Sketch | None = None
+    _laid: Any = None  # the centres of the sketch in the form of the core
+
+    def choose(self, machine: Machine, batch: Batch, signs: Float) -> Flags:
+        """Tell which problems should learn which rows of a chunk.
+
+        Parameters
+        ----------
+        machine
+            The model.
+        batch
+            The rows in its form.
+        signs
+            Their labels as +1 and -1, a column for each problem.
+        """
+        scores = self._scores(machine, batch, signs)
+        margin = 1.0 + machine.deltas / 2
+        waiting = ~np.isfinite(margin)  # problems that cannot judge learn all
+        wanted = np.zeros(scores.shape, dtype=np.uint8)
+        for c in range(scores.shape[1]):
+            if waiting[c]:
+                wanted[:, c] = 1
+            else:
+                wanted[self._picks(scores[:, c], margin[c]), c] = 1
+        self.tally.rows += len(scores)
+        self.tally.pairs += scores.size
+        self.tally.inside += int((scores < margin).sum())
+        self.tally.wanted += int(wanted.sum())
+        return wanted
+
+    # -- scores: what selection minimises ------------------------------------------------------
+
+    def _score(self, f: Single, signs: Float) -> Single:
+        by_label = self.rule in ("random", "gradient")
+        return np.asarray(signs * f if by_label else np.abs(f), dtype=np.float32)
+
+    def _scores(self, machine: Machine, batch: Batch, signs: Float) -> Single:
+        """Return the scores of all pairs, infinite for those that are far."""
+        n, problems = signs.shape
+        rows = np.arange(n, dtype=np.int64)
+        sketchy = self.loss > 0 and machine.size >= WORTH_A_SKETCH and not machine.plan.sparse
+        if not sketchy or self._is_stale(machine):
+            f = machine.rough_decision(batch, rows)
+            self.tally.asked += f.size
+            if sketchy and n >= CHUNK // 2:
+                self._draw(machine, batch, f, signs)
+            return self._score(f, signs)
+        sketch = self.sketch
+        assert sketch is not None
+        if self._laid is None:
+            self._laid = machine.lay_out(machine.batch(sketch.centres))
+        rough = machine.rough_expansion(self._laid, sketch.coefficients, sketch.bias, batch, rows)
+        asked = self._score(rough, signs) < sketch.reach
+        rng = np.random.default_rng([self.seed, self.tally.rows])
+        audited = (rng.integers(AUDITED, size=(n, 1)) == 0) & ~asked
+        f = np.full((n, problems), np.inf, dtype=np.float32)
+        machine.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
+        scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
+        margin = 1.0 + machine.deltas / 2
+        self.tally.asked += int(asked.sum())
+        self.tally.audited += int(audited.sum())
+        self.tally.wrong += int((audited & (scores < margin)).sum())
+        scores[audited] = np.inf  # looking must not change what is learned
+        return scores
+
+    def _is_stale(self, machine: Machine) -> bool:
+        if self.sketch is None:
+            return True
+        return machine.counters["inserted"] - self.sketch.inserted > STALE * machine.size
+
+    # -- picks: the rules of selection ---------------------------------------------------------
+
+    def _picks(self, score: Single, margin: float) -> NDArray[np.intp]:
+        """Return the rows of a problem to learn."""
+        near = score < margin + LEEWAY
+        if self.rule == "random":
+            return np.flatnonzero(near)
+        picks = [
+            first + int(np.argmin(score[first:end]))
+            for first, end in self._pools(score, margin)
+            if near[first:end].any()
+        ]
+        return np.array(picks, dtype=np.intp)
+
+    def _pools(self, score: Single, margin: float) -> list[tuple[int, int]]:
+        """Cut the rows of a chunk into pools; the last may be incomplete."""
+        n = len(score)
+        if self.rule != "autoactive":
+            return [(k, min(k + self.pool_size, n)) for k in range(0, n, self.pool_size)]
+        inside = np.flatnonzero(score < margin)
+        pools, first, met = [], 0, 0
+        while first < n:
+            end = min(first + MOST_SAMPLED, n)
+            last = met + ENOUGH_INSIDE - 1
+            if last < len(inside) and inside[last] < end:
+                end = int(inside[last]) + 1
+            pools.append((first, end))
+            met = int(np.searchsorted(inside, end))
+            first = end
+        return pools
+
+    # -- the sketch ----------------------------------------------------------------------------
+
+    def _draw(self, machine: Machine, batch: Batch, f: Single, signs: Float) -> None:
+        """Fit a sketch to decision values of a chunk, and set its reach by rows held out."""
+        rng = np.random.default_rng([self.seed, self.tally.rows, 1])
+        n = len(f)
+        m = min(CENTRES, machine.size // MEMBERS_A_CENTRE)
+        centres = machine.some_members(np.sort(rng.choice(machine.size, m, replace=False)))
+        laid = self._laid = machine.lay_out(machine.batch(centres))
+        tests = np.arange(n) % HELD_OUT == 0
+        bias = f.mean(axis=0, dtype=np.float64)
+        values = machine.cross_values(laid, batch, np.arange(n, dtype=np.int64))
+        known = values[~tests]
+        with threadpool_limits(1):  # sums must not depend on the number of processors
+            gram = (known.T @ known).astype(np.float64)
+            gram[np.diag_indices(m)] += RIDGE
+            target = known.T @ (f[~tests] - bias).astype(np.float32)
+            coefficients = scipy.linalg.solve(gram, target.astype(np.float64), assume_a="pos")
+            rough = values[tests] @ coefficients + bias
+        scores = self._score(f[tests], signs[tests])
+        rough = self._score(rough.astype(np.float32), signs[tests])
+        margin = 1.0 + machine.deltas / 2
+        reach = np.array(
+            [
+                self._reach(rough[:, c][scores[:, c] < margin[c]], margin[c])
+                for c in range(f.shape[1])
+            ]
+        )
+        self.sketch = Sketch(
+            centres=centres,
+            coefficients=np.ascontiguousarray(coefficients.T),
+            bias=bias,
+            reach=reach,
+            inserted=machine.counters["inserted"],
+        )
+        self.tally.sketches += 1
+
+    def _reach(self, rough: Single, margin: float) -> float:
+        """Return the score below which all but the accepted share of rows inside would be found."""
+        if len(rough) < 10 or not np.isfinite(margin):
+            return np.inf
+        return max(float(np.quantile(rough, 1.0 - self.loss)), margin)
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is needed to go on as if never stopped."""
+        sketch = {} if self.sketch is None else vars(self.sketch)
+        return {"loss": self.loss, "tally": asdict(self.tally), "sketch": dict(sketch)}
+
+    @staticmethod
+    def check(state: Any, model: dict[str, Any]) -> None:
+        """Raise ValueError unless a state fits a model's."""
+        if not isinstance(state, dict) or state.keys() != {"loss", "tally", "sketch"}:
+            raise ValueError("it does not tell what sifting had done")
+        if not is_real(state["loss"]) or not 0 <= state["loss"] < 1:
+            raise ValueError("it does not tell how sifting was done")
+        names = {item.name for item in fields(Tally)}
+        counts = state["tally"]
+        if not isinstance(counts, dict) or counts.keys() != names:
+            raise ValueError("it does not tell what sifting had counted")
+        if not all(integer(0)[0](count) for count in counts.values()):
+            raise ValueError("sifting cannot have counted what it tells")
+        sketch = state["sketch"]
+        if not sketch:
+            return
+        plan = model["_machine"]["plan"]
+        if sketch.keys() != {item.name for item in fields(Sketch)}:
+            raise ValueError("its sketch is incomplete")
+        m, problems = len(sketch["centres"]), plan["problems"]
+        shapes = {
+            "centres": (m, plan["features"]),
+            "coefficients": (problems, m),
+            "bias": (problems,),
+            "reach": (problems,),
+        }
+        for name, shape in shapes.items():
+            array = sketch[name]
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                raise ValueError(f"{name} of its sketch are not numbers")
+            if array.shape != shape or np.isnan(array).any():
+                raise ValueError(f"{name} of its sketch are not {shape} numbers")
+        if not np.isfinite(sketch["centres"]).all() or not integer(0)[0](sketch["inserted"]):
+            raise ValueError("its sketch is of no model")
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.tally = Tally(**state["tally"])
+        self.sketch = Sketch(**state["sketch"]) if state["sketch"] else None
+        self._laid = None

@@ -1,0 +1,88 @@
+"""Displacement fields and tangents: what small deformations of images are made of.
+
+Formulas are those of [loosli2007, section 3.2].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+Single = NDArray[np.float32]
+
+FIELD_RMS = 0.4  # pixels that a field of strength 1 moves an image by, root mean square
+AFFINE_SD = 0.04  # ... and per pixel from the centre, by its affine part
+TOGETHER = 4096  # images whose tangents are computed at a time
+
+
+def smoothed_fields(
+    n: int, height: int, width: int, smoothing: float, rng: np.random.Generator
+) -> Single:
+    """Draw fields of independent motions, smoothed and brought to `FIELD_RMS`.
+
+    Parameters
+    ----------
+    n
+        How many.
+    height, width
+        Of an image, in pixels.
+    smoothing
+        Standard deviation of the Gaussian filter, in pixels.
+    rng
+        Where randomness comes from.
+    """
+    noise = rng.uniform(-1.0, 1.0, (n, height, width))
+    smooth = gaussian_filter(noise, (0, smoothing, smoothing), mode="reflect")
+    return np.asarray(smooth * (FIELD_RMS / _rms(smooth)), dtype=np.float32)
+
+
+def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> Single:
+    """Draw fields that are linear in the place: as f_x and f_y, rotations, scales and shears.
+
+    Parameters
+    ----------
+    n
+        How many.
+    height, width
+        Of an image, in pixels.
+    rng
+        Where randomness comes from.
+    """
+    slopes = rng.normal(0.0, AFFINE_SD, (2, n, 1, 1))
+    down = np.arange(height)[None, :, None] - (height - 1) / 2
+    right = np.arange(width)[None, None, :] - (width - 1) / 2
+    return np.asarray(slopes[0] * down + slopes[1] * right, dtype=np.float32)
+
+
+def tangents(images: Single, smoothing: float) -> tuple[Single, Single]:
+    """Return t_x and t_y: how images change when they move left, and up, by a pixel.
+
+    They are central differences of the smoothed images, whose surroundings are taken to be what
+    their edges are.
+
+    Parameters
+    ----------
+    images
+        Of shape (n, height, width, channels).
+    smoothing
+        Standard deviation of the Gaussian filter, in pixels.
+    """
+    t_x, t_y = np.empty_like(images), np.empty_like(images)
+    for first in range(0, len(images), TOGETHER):
+        part = slice(first, first + TOGETHER)
+        smooth = gaussian_filter(images[part], (0, smoothing, smoothing, 0), mode="nearest")
+        t_x[part] = _difference(smooth, axis=2)
+        t_y[part] = _difference(smooth, axis=1)
+    return t_x, t_y
+
+
+def _difference(images: Single, axis: int) -> Single:
+    """Return central differences along an axis, one-sided at its ends."""
+    if images.shape[axis] < 2:
+        return np.zeros_like(images)
+    return np.asarray(np.gradient(images, axis=axis), dtype=np.float32)
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(values**2))) or 1.0

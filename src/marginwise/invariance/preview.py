@@ -1,0 +1,100 @@
+"""Look before you learn: a sheet of deformed images."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginwise._params import is_integer
+from marginwise.invariance.virtual import VirtualSet
+
+GAP = 2  # pixels between two images
+
+
+def contact_sheet(
+    source: VirtualSet,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    images: int = 10,
+    variants: int = 12,
+    zoom: int = 2,
+) -> NDArray[np.uint8]:
+    """Show images and their variants on one sheet: a row for each image, itself first.
+
+    Needs matplotlib if the sheet is to be written.
+
+    Parameters
+    ----------
+    source
+        The virtual set.
+    path
+        Where to write a PNG; by default, nowhere.
+    images
+        How many images to show, of as many classes as there are.
+    variants
+        How many variants of each, the image among them; at most what the set has.
+    zoom
+        Pixels of the sheet for a pixel of an image.
+
+    Returns
+    -------
+    sheet
+        Its pixels: (height, width), or (height, width, 3) for images in colour.
+    """
+    for name, value in {"images": images, "variants": variants, "zoom": zoom}.items():
+        if not is_integer(value) or value < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+    n = len(source.originals)
+    shown = _one_of_each(source, min(images, n))
+    columns = min(variants, source.variants)
+    ids = (shown[:, None] + n * np.arange(columns)).ravel()
+    shape = source.deformer.full_shape
+    pictures = _as_bytes(source.images(ids)).reshape(len(shown), columns, *shape)
+    sheet = _laid_out(np.repeat(np.repeat(pictures, zoom, axis=2), zoom, axis=3))
+    if path is not None:
+        _write(path, sheet)
+    return sheet
+
+
+def _one_of_each(source: VirtualSet, count: int) -> NDArray[np.int64]:
+    """Return images in the order of the set, no class again before each has had its turn."""
+    turn = np.zeros(len(source.labels), dtype=np.int64)
+    for label in source.classes:
+        its = np.flatnonzero(source.labels == label)
+        turn[its] = np.arange(len(its))
+    place = np.searchsorted(source.classes, source.labels)
+    return np.lexsort((place, turn))[:count].astype(np.int64)
+
+
+def _as_bytes(images: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Bring values to 0 .. 255, by the range of all images."""
+    low, high = float(images.min()), float(images.max())
+    scaled = (images - low) * (255.0 / (high - low) if high > low else 0.0)
+    return np.asarray(np.rint(scaled), dtype=np.uint8)
+
+
+def _laid_out(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Put pictures of shape (rows, columns, height, width, channels) on one sheet."""
+    rows, columns, height, width, channels = pictures.shape
+    size = (rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, channels)
+    sheet = np.full(size, 96, dtype=np.uint8)
+    for r in range(rows):
+        for c in range(columns):
+            down, right = r * (height + GAP), c * (width + GAP)
+            sheet[down : down + height, right : right + width] = pictures[r, c]
+    if channels == 1:
+        return sheet[..., 0]
+    return sheet if channels == 3 else sheet.mean(axis=2).astype(np.uint8)
+
+
+def _write(path: str | os.PathLike[str], sheet: Any) -> None:
+    try:
+        from matplotlib.image import imsave
+    except ImportError as error:
+        raise ImportError(
+            "writing a sheet needs matplotlib: pip install 'marginwise[plot]'."
+        ) from error
+    imsave(os.fspath(path), sheet, cmap="gray", vmin=0, vmax=255, format="png")

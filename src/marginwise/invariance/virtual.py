@@ -1,0 +1,188 @@
+"""A data source of deformed images: as many as one likes, none of them stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+
+from marginwise._input import Ints, spread_rows
+from marginwise._params import is_integer, is_real
+from marginwise.invariance.deformer import ImageDeformer
+from marginwise.invariance.fields import Single
+
+
+class VirtualSet:
+    """Images and their variants, as a source that any classifier can learn from.
+
+    Example ``id`` is image ``id % n`` under variant ``id // n``; variant 0 is the image itself. The
+    same id gives the same bits, in any order and any batch. What is kept are the images, their
+    tangents and the fields of the deformer; variants are made when they are read.
+
+    Parameters
+    ----------
+    X
+        Images, a row each.
+    y
+        Their labels.
+    deformer
+        Makes the variants.
+    variants
+        How many there are of each image, itself among them.
+    bootstrap
+        Variants that open the learning, stage by stage: (1, 5) is the images themselves, then four
+        more variants of each, then the rest.
+    transform
+        Where given, a fitted transformer that images and variants pass through before they are
+        learned, as images to be classified must: ``transform.transform(X)``.
+    cache_size
+        Megabytes for variants that may be asked for again.
+
+    Attributes
+    ----------
+    classes
+        The labels, sorted.
+    labels
+        ... of the images.
+    stages
+        Ids at which the stages of learning end.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.invariance import ImageDeformer, VirtualSet
+    >>> X, y = load_digits(return_X_y=True)
+    >>> deformer = ImageDeformer((8, 8), strength=0.5, shift=0)
+    >>> source = VirtualSet(X[:900] / 16, y[:900], deformer, variants=5)
+    >>> len(source)
+    4500
+    >>> model = OnlineSVC(C=100, gamma=0.5, random_state=0)
+    >>> model.learn_from(source).score(X[900:] / 16, y[900:]) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        deformer: ImageDeformer,
+        variants: int,
+        *,
+        bootstrap: tuple[int, ...] = (1, 5),
+        transform: Any = None,
+        cache_size: float = 64,
+    ) -> None:
+        if not is_integer(variants) or variants < 1:
+            raise ValueError(f"variants must be an integer of at least 1, got {variants!r}.")
+        rising = all(is_integer(v) and v >= 1 for v in bootstrap) and sorted(set(bootstrap)) == [
+            *bootstrap
+        ]
+        if not rising:
+            raise ValueError(
+                f"bootstrap must be numbers of variants, each above the one before, got "
+                f"{bootstrap!r}."
+            )
+        if not is_real(cache_size) or cache_size < 0:
+            raise ValueError(f"cache_size must be a number of at least 0, got {cache_size!r}.")
+        labels = column_or_1d(y)
+        if len(labels) != len(X):
+            raise ValueError(f"{len(X)} images came with {len(labels)} labels.")
+        self.deformer = deformer
+        self.variants = int(variants)
+        self.originals = deformer.prepare(X)
+        self.classes: NDArray[Any] = np.unique(labels)
+        self.stages = [len(labels) * v for v in bootstrap if v < variants] + [len(self)]
+        self.transform = transform
+        self.labels = labels
+        self._cache = _Cache(int(cache_size * 2**20))
+
+    def __len__(self) -> int:
+        return len(self.originals) * self.variants
+
+    def read(self, ids: Ints) -> tuple[Single, NDArray[Any]]:
+        """Return images of these ids and their labels.
+
+        Parameters
+        ----------
+        ids
+            Which, in any order.
+        """
+        ids = np.ascontiguousarray(ids, dtype=np.int64)
+        wrong = np.flatnonzero((ids < 0) | (ids >= len(self)))
+        if wrong.size:
+            raise ValueError(
+                f"id {ids[wrong[0]]} at place {wrong[0]} is not among the {len(self)} of this set."
+            )
+        n = len(self.originals)
+        return self._cache.fetch(ids, self._make), self.labels[ids % n]
+
+    def _make(self, ids: Ints) -> NDArray[Any]:
+        """Return the examples of these ids."""
+        images = self.images(ids)
+        return images if self.transform is None else np.asarray(self.transform.transform(images))
+
+    def images(self, ids: Ints) -> Single:
+        """Return the images of these ids, before they are transformed."""
+        n = len(self.originals)
+        out = np.empty((len(ids), self.originals.images.shape[1]), dtype=np.float32)
+        self.deformer.write(self.originals, ids % n, ids // n, out)
+        return out
+
+    def fingerprint(self) -> str:
+        """Return a digest of images, labels and all that shapes the variants."""
+        digest = hashlib.sha256(self.deformer.fingerprint().encode())
+        digest.update(f"{self.variants} {self.stages}".encode())
+        digest.update(np.ascontiguousarray(self.originals.images).data)
+        digest.update(repr(self.labels.tolist()).encode())
+        if self.transform is not None:
+            some = spread_rows(len(self.originals), 100)
+            digest.update(np.ascontiguousarray(self._make(some)).data)
+        return digest.hexdigest()
+
+
+class _Cache:
+    """Rows that were made lately; each id has one place, which the latest takes.
+
+    Parameters
+    ----------
+    size
+        Bytes it may take.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._ids: Ints = np.empty(0, dtype=np.int64)
+        self._rows: NDArray[Any] | None = None  # allocated when it is known how wide rows are
+
+    def fetch(self, ids: Ints, make: Callable[[Ints], NDArray[Any]]) -> NDArray[Any]:
+        """Return the rows of these ids, calling `make` for those that are not held."""
+        if self._rows is None:
+            first = make(ids)
+            places = self._size // max(first[:1].nbytes, 1)
+            self._ids = np.full(places, -1, dtype=np.int64)
+            self._rows = np.empty((places, first.shape[1]), dtype=first.dtype)
+            self._keep(ids, first)
+            return first
+        if len(self._ids) == 0:
+            return make(ids)
+        held = self._ids[ids % len(self._ids)] == ids
+        out = np.empty((len(ids), self._rows.shape[1]), dtype=self._rows.dtype)
+        out[held] = self._rows[ids[held] % len(self._ids)]
+        if not held.all():
+            out[~held] = made = make(ids[~held])
+            self._keep(ids[~held], made)
+        return out
+
+    def _keep(self, ids: Ints, rows: NDArray[Any]) -> None:
+        """Hold rows; of several with one place, the last."""
+        if len(self._ids) == 0 or self._rows is None:
+            return
+        at = ids % len(self._ids)
+        self._ids[at] = -1  # so that what stops the copying leaves no wrong row behind
+        self._rows[at] = rows
+        self._ids[at] = ids
