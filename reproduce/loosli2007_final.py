@@ -36,6 +36,7 @@ class Curve:
         self._X = projection.transform(images.X_test)
         self._y = images.y_test
         self._looked = 0.0
+        self._cpu = time.process_time()
         self.aside = 0.0  # seconds spent looking
         self.points: list[dict[str, Any]] = []
         self.members: list[list[int]] = []  # after each chunk: examples met, members
@@ -54,6 +55,7 @@ class Curve:
         point = {
             "examples": moment.examples,
             "seconds": moment.seconds - self.aside,
+            "cpu_seconds": time.process_time() - self._cpu,
             "error": 100.0 * wrong / len(self._y),
             "members": stats["members"],
             "inserted": stats["inserted"],
@@ -114,6 +116,7 @@ def settings_of(name: str, folder: Path, options: argparse.Namespace) -> dict[st
         **RUNS[name],
         "gamma": setup.GAMMA,
         "C": setup.C,
+        "reprocess": setup.REPROCESS,
         "strength": setup.STRENGTH,
         "smoothing": setup.SMOOTHING,
         "components": setup.COMPONENTS,

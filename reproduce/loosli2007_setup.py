@@ -27,6 +27,7 @@ COMPONENTS = 100
 GAMMA = 0.03
 STRENGTH = 2.0
 C = 1000.0  # the paper's
+REPROCESS = 4  # the paper's table 1 and ours: 4R/1P and 5R/1P are the quickest
 FAINT = 1 / 255
 
 Rows = NDArray[np.float32]
@@ -84,7 +85,7 @@ def timed() -> Iterator[dict[str, float]]:
 
 def model(jobs: int, cache: float, **more: Any) -> OnlineSVC:
     """Return the model of the paper: C = 1000, autoactive selection."""
-    settings = {"C": C, "gamma": GAMMA, "selection": "autoactive", **more}
+    settings = {"C": C, "gamma": GAMMA, "selection": "autoactive", "reprocess": REPROCESS, **more}
     return OnlineSVC(**settings, n_jobs=jobs, cache_size=cache, random_state=0, verbose=1)
 
 

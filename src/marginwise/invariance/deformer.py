@@ -60,8 +60,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         (height, width) of the images, or (height, width, channels), the channels of a pixel side by
         side.
     strength
-        s, the strength of elastic deformations. 1 moves pixels by about 0.4, root mean square, and
-        turns, scales and shears by about 0.04, standard deviation.
+        s, the strength of elastic deformations. 1 moves pixels by 0.3, root mean square, and
+        turns, scales and shears by 0.03, standard deviation.
     thickening
         The largest |β|; 0 for none.
     shift

@@ -11,8 +11,8 @@ from scipy.ndimage import gaussian_filter
 
 Single = NDArray[np.float32]
 
-FIELD_RMS = 0.4  # pixels that a field of strength 1 moves an image by, root mean square
-AFFINE_SD = 0.04  # ... and per pixel from the centre, by its affine part
+FIELD_RMS = 0.3  # pixels that a field of strength 1 moves an image by, root mean square
+AFFINE_SD = 0.03  # ... and per pixel from the centre, by its affine part
 TOGETHER = 4096  # images whose tangents are computed at a time
 
 
