@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -137,14 +137,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             Where given, rows are judged by the model as it is when their chunk begins, and those
             that are far from every margin are passed over. A coarse model tells most of them; it
             may hide this share of the rows within a margin, which makes sifting an approximation. 0
-            asks the whole model. None judges each row by the model of its moment.
+            asks the whole model. None judges each row by the model of its moment. Rows that come
+            before a class can judge any are learned.
         checkpoint
             A file to go on from where a run was stopped. If it exists, it must be of the same run:
             the same parameters and the same source.
         checkpoint_minutes
             Minutes between two writings of the file.
         callback
-            Called with the model and a `Moment` after each chunk.
+            Called with the model and a `Moment` after each chunk, and when a run is taken up again.
         """
         with Undo(self, part_read=True):
             self._check_params()
@@ -186,6 +187,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             raise ValueError(f"sift must be None or a number of at least 0, below 1, got {sift!r}.")
         if sift is not None and self._function() is not None:
             raise ValueError("sift needs one of marginwise's own kernels.")
+        if sift is not None and not hasattr(self, "selection"):
+            raise ValueError(f"{type(self).__name__} learns all rows, so that there is no sifting.")
         if not is_real(minutes) or minutes < 0:
             raise ValueError(f"checkpoint_minutes must be a number of at least 0, got {minutes!r}.")
 
@@ -212,8 +215,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         elif sieve is not None:
             sieve.seed = course.seed
         run = Run(source, self.epochs, self.shuffle, course)
-        with Progress(run.examples + run.left, self.verbose) as progress:
-            progress.learned(run.examples, self._machine.size, self._machine.delta)
+
+        def tell() -> None:
+            if callback is not None:
+                tally = Tally() if sieve is None else replace(sieve.tally)
+                callback(self, Moment(run.examples, course.seconds, tally))
+
+        if run.examples > 0:
+            tell()
+        with Progress(run.examples + run.left, self.verbose, run.examples) as progress:
             for rows, ends in run.chunks():
                 self._learn_chunk(source, rows, course.first, sieve, progress)
                 self._since_finish += len(rows)
@@ -223,36 +233,30 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
                 run.pass_chunk(len(rows))
                 if checkpoint is not None and (file.due or run.left == 0):
                     file.write(course, sieve)
-                if callback is not None:
-                    tally = Tally() if sieve is None else sieve.tally
-                    callback(self, Moment(run.examples, course.seconds, replace(tally)))
+                tell()
 
     def _learn_chunk(
         self, source: Source, rows: Ints, first: int, sieve: Sieve | None, progress: Progress
     ) -> None:
-        machine = self._machine
+        """Learn the rows of a chunk that are worth it."""
+        machine, choosing = self._machine, self._selection != "random"
         X, y = source.read(rows)
         batch = self._read_batch(X, y, first + rows)
         order = np.arange(len(rows), dtype=np.int64)
-        learned: Iterator[int]
         if sieve is not None:
-            signs = machine.signs(self._encode(np.asarray(y)))
-            wanted = sieve.choose(machine, batch, signs)
+            wanted = sieve.choose(machine, batch, machine.signs(self._encode(np.asarray(y))))
             order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
-            for _ in machine.learn_wanted(batch, order, wanted[order]):
-                progress.learned(0, machine.size, machine.delta)
-            progress.learned(len(rows), machine.size, machine.delta)
-            self._keep_records()
-            return
-        if self._selection == "random":
-            learned = machine.learn(batch, order)
-        else:
-            seen = np.zeros((machine.plan.problems, int(rows.max()) + first + 1), dtype=np.uint8)
+            learned = machine.learn_wanted(batch, order, wanted[order])
+        elif choosing:
+            seen = np.zeros((machine.plan.problems, first + int(rows.max()) + 1), dtype=np.uint8)
             machine.begin_pass(self._selection, self.pool_size, seen)
             learned = machine.select(batch, order)
+        else:
+            learned = machine.learn(batch, order)
         for count in learned:
             progress.learned(count, machine.size, machine.delta)
-        if self._selection != "random":
+        progress.learned(len(rows) - len(order), machine.size, machine.delta)
+        if choosing and sieve is None:
             machine.end_pass()
         self._keep_records()
 

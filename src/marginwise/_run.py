@@ -16,7 +16,15 @@ from marginwise._feed import Source
 from marginwise._input import Ints, spread_rows
 from marginwise._params import Rule, integer, is_integer, non_negative
 from marginwise._sift import CHUNK, Sieve, Tally
-from marginwise.model_io import ESTIMATORS, estimator_class, guarded, pack, replace_file, unpack
+from marginwise.model_io import (
+    ESTIMATORS,
+    ModelFileError,
+    estimator_class,
+    guarded,
+    pack,
+    replace_file,
+    unpack,
+)
 
 FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
 KIND = "Checkpoint"
@@ -149,6 +157,7 @@ class Checkpoint:
         self._minutes = minutes
         self._estimator = estimator
         self._source = fingerprint(source)
+        self._ends = stage_ends(source)
         self._written = time.monotonic()
 
     @property
@@ -178,13 +187,23 @@ class Checkpoint:
             return None
         state: dict[str, Any] = guarded(self.path, _unpacked)
         self._refuse_another(state, sieve)
-        model = self._estimator
+        course, model = Course(**state["course"]), self._estimator
+        if not self._within(course):
+            raise ModelFileError(f"{self.path} cannot be loaded: it stands beyond the source.")
         kept = {name: getattr(model, name) for name in FREE}
         model.__dict__.clear()
         model.__setstate__({**state["model"], **kept})
         if sieve is not None:
             sieve.restore(state["sieve"])
-        return Course(**state["course"])
+        return course
+
+    def _within(self, course: Course) -> bool:
+        """Tell whether a course is one over the source."""
+        ends = [0, *self._ends]
+        stage = course.stage
+        begun = stage < len(self._ends) and course.done <= ends[stage + 1] - ends[stage]
+        counted = max(self._estimator.epochs, 1)
+        return begun and course.epoch < counted and course.first < 2**62
 
     def _parameters(self) -> dict[str, Any]:
         parameters = self._estimator.get_params(deep=False)
@@ -196,7 +215,7 @@ class Checkpoint:
         """Raise if a checkpoint is of another estimator, source or way of learning."""
         name = type(self._estimator).__name__
         if state["estimator"] != name:
-            self._refuse(f"it is of a {state['estimator']}, and this is a {name}")
+            self._refuse(f"it was made by {state['estimator']}, and this is {name}")
         for key, value in self._parameters().items():
             was = state["parameters"].get(key)
             if was != value:
@@ -228,7 +247,8 @@ def fingerprint(source: Source) -> str:
 
 _PARTS = {"estimator", "parameters", "source", "course", "sieve", "model"}
 _COURSE: dict[str, Rule] = {
-    **dict.fromkeys(("seed", "first", "epoch", "stage", "done"), integer(0)),
+    **dict.fromkeys(("first", "epoch", "stage", "done"), integer(0)),
+    "seed": (lambda v: integer(0)[0](v) and v < 2**32, "an integer from 0 to 2^32 - 1"),
     "seconds": non_negative(),
 }
 

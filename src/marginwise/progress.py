@@ -18,12 +18,19 @@ class Progress:
         Examples to come.
     verbose
         0 shows nothing.
+    done
+        Examples that were learned before, which do not count for the time left.
     """
 
-    def __init__(self, total: int, verbose: int) -> None:
+    def __init__(self, total: int, verbose: int, done: int = 0) -> None:
         silent = not verbose or not sys.stderr.isatty()
         self._bar: Any = tqdm(
-            total=total, disable=silent, unit="example", unit_scale=True, file=sys.stderr
+            total=total,
+            initial=done,
+            disable=silent,
+            unit="example",
+            unit_scale=True,
+            file=sys.stderr,
         )
 
     def learned(self, examples: int, members: int, delta: float) -> None:

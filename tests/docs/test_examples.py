@@ -122,6 +122,37 @@ def test_windows_on_a_stream_that_turns(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_digits_are_learned_with_variants(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "variants.png"
+    few = ("--images", "200", "--variants", "6", "--seeds", "2", "--picture", picture)
+    done = run("examples/virtual_digits.py", *few)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^(.*?) +([\d.]+) % +([\d,]+) +([\d,]+) +[\d.]+ s$", done.stdout, re.M)
+    assert [name for name, *_ in rows] == [
+        "the images alone",
+        "6 variants, all",
+        "6 variants, autoactive",
+        "30 variants, all",
+        "30 variants, autoactive",
+    ]
+    errors = [float(error) for _, error, _, _ in rows]
+    assert max(errors[1], errors[3]) < errors[0] < 10
+    learned = [int(count.replace(",", "")) for _, _, count, _ in rows]
+    assert learned[:2] == [200, 1200]
+    assert learned[4] < 0.3 * learned[3] == 0.3 * 6000
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_of_invariance(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = run("examples/invariance_pictures.py", "--folder", tmp_path)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == {f"invariance_{name}.png" for name in ("tangents", "fields", "variants")}
+    assert done.stdout.count("picture: ") == 3
+
+
 SMS = "examples/label_sms.py"
 
 

@@ -8,8 +8,10 @@ import importlib.util
 import inspect
 import io
 import re
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,12 +24,17 @@ from marginwise import (
     OnlineSVC,
     TrackingSVC,
 )
+from marginwise._run import Moment
+from marginwise._sift import Tally
 from marginwise.active import STRATEGIES, ActiveLearner, StoppingRule
 from marginwise.active.stopping import RULES
+from marginwise.cli import virtual
+from marginwise.invariance import ImageDeformer, VirtualSet
 
 ROOT = Path(__file__).parents[2]
 ONLINE = ROOT / "docs" / "algorithms" / "online.md"
 ACTIVE = ROOT / "docs" / "active.md"
+INVARIANCE = ROOT / "docs" / "invariance.md"
 CORE = ROOT / "cpp" / "include" / "marginwise"
 ESTIMATORS = {
     "online": OnlineSVC,
@@ -48,6 +55,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HOUSE = re.compile(r"`((?:cpp|src|tests|benchmarks|examples|docs)/[\w./-]*)`")
 # What a block of code that has these words needs; without it the block is left out.
 LIBRARIES = {
+    "contact_sheet": "matplotlib",
     "imblearn": "imblearn",
     "marginwise.active.plot": "matplotlib",
     "skactiveml": "skactiveml",
@@ -78,14 +86,24 @@ def headers(name: str) -> list[Path]:
 
 def parameter_table(name: str) -> dict[str, object]:
     """Return the defaults of the parameters that the page of an algorithm describes."""
-    text = section("Parameters", algorithm_page(name))
+    return described(section("Parameters", algorithm_page(name)))
+
+
+def described(text: str) -> dict[str, object]:
+    """Return the defaults that the tables of a text tell."""
     rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (\S[^|]*) \|", text, re.M)
     return {parameter: ast.literal_eval(default) for parameter, default, _ in rows}
 
 
-def defaults(estimator: type) -> dict[str, object]:
-    signature = inspect.signature(estimator).parameters.values()
+def defaults(thing: Any) -> dict[str, object]:
+    signature = inspect.signature(thing).parameters.values()
     return {parameter.name: parameter.default for parameter in signature}
+
+
+def choices(thing: Any) -> dict[str, object]:
+    """Return the defaults of the parameters that have one."""
+    missing = inspect.Parameter.empty
+    return {name: value for name, value in defaults(thing).items() if value is not missing}
 
 
 def section(title: str, page: Path = ONLINE) -> str:
@@ -180,6 +198,11 @@ def test_every_statistic_is_described() -> None:
     assert set(names) == model.stats_.keys()
 
 
+def test_parameters_of_learn_from_are_described_with_their_defaults() -> None:
+    _, _, text = section("Choosing rows").partition("\n### From a source\n")
+    assert described(text) == choices(OnlineSVC.learn_from)
+
+
 # -- the pages of all algorithms -----------------------------------------------------------------
 
 
@@ -213,9 +236,9 @@ def test_steps_are_numbered_as_in_the_code(name: str, step: str) -> None:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parameters_that_others_lack_are_described_with_their_defaults(name: str) -> None:
-    described, actual = parameter_table(name), defaults(ESTIMATORS[name])
-    assert described == {parameter: actual[parameter] for parameter in described}
-    assert actual.keys() - defaults(OnlineSVC).keys() <= described.keys()
+    told, actual = parameter_table(name), defaults(ESTIMATORS[name])
+    assert told == {parameter: actual[parameter] for parameter in told}
+    assert actual.keys() - defaults(OnlineSVC).keys() <= told.keys()
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "online"])
@@ -283,3 +306,29 @@ def test_every_parameter_of_a_learner_is_mentioned() -> None:
     text = ACTIVE.read_text(encoding="utf-8")
     names = set(inspect.signature(ActiveLearner).parameters) - {"estimator", "X_pool", "verbose"}
     assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+# -- the page of invariance ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("title", "thing"), [("What a variant is", ImageDeformer), ("The virtual set", VirtualSet)]
+)
+def test_parameters_of_images_are_described_with_their_defaults(title: str, thing: type) -> None:
+    assert described(section(title, INVARIANCE)) == choices(thing)
+
+
+def test_every_option_of_the_command_is_described_with_its_default() -> None:
+    told: dict[str, str] = {}
+    text = section("Look before you learn", INVARIANCE)
+    for options, values in re.findall(r"^\| (`--.*?) \| (.*?) ?\|", text, re.M):
+        told.update(zip(re.findall(r"`--(\w+)`", options), values.split(", "), strict=True))
+    _, shape, *others = virtual.params
+    actual = {option.name: str(option.default).removesuffix(".0") for option in others}
+    assert told == {shape.name: "", **actual}
+
+
+def test_all_that_a_callback_is_told_is_described() -> None:
+    text = section("Watching a run", INVARIANCE)
+    names = [item.name for kind in (Moment, Tally) for item in fields(kind)]
+    assert not [name for name in [*names, "lost"] if f"`{name}`" not in text]

@@ -26,17 +26,33 @@ from marginwise._params import (
 )
 from marginwise.invariance.fields import Single, affine_fields, smoothed_fields, tangents
 
+MOST_SHIFT = 2**20  # pixels
+
 
 @dataclass(frozen=True)
 class Originals:
-    """Images, with all that their deformations are computed from."""
+    """Images, with all that their deformations are computed from.
 
-    images: Single  # a row each
-    tangents: Single  # t_x and t_y, likewise
-    ranges: Single  # least and greatest value of each image
+    Parameters
+    ----------
+    images
+        The images, a row each.
+    tangents
+        Their t_x and t_y, likewise.
+    ranges
+        Least and greatest value of each image.
+    """
+
+    images: Single
+    tangents: Single
+    ranges: Single
 
     def __len__(self) -> int:
         return len(self.images)
+
+
+def _whole(most: int) -> Rule:
+    return lambda v: integer(0)[0](v) and v <= most, f"an integer from 0 to {most}"
 
 
 def _shape() -> Rule:
@@ -52,7 +68,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
     A variant of image x is x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), moved by whole pixels.
     Fields f_x and f_y, the shift and β are drawn at random by (seed, variant, example) alone, so
-    that a variant is the same bits whenever and wherever it is made.
+    that a variant is the same bits in whatever order, batch or thread it is made.
 
     Parameters
     ----------
@@ -98,12 +114,12 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         "shape": _shape(),
         "strength": non_negative(),
         "thickening": non_negative(),
-        "shift": integer(0),
+        "shift": _whole(MOST_SHIFT),
         "affine": either(share(), (lambda v: v == 0, "0")),
         "fields": integer(1),
         "field_smoothing": non_negative(),
         "smoothing": non_negative(),
-        "seed": integer(0),
+        "seed": _whole(2**63 - 1),
         "n_jobs": either(none(), threads()),
     }
 
@@ -223,8 +239,10 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         ----------
         originals
             What `prepare` returned.
-        examples, variants
-            Numbers of the images and of the variants, one each for each row of `out`.
+        examples
+            Numbers of the images, one for each row of `out`.
+        variants
+            ... and of the variants.
         out
             Where to write.
         """
@@ -251,7 +269,12 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """Return a digest of all that shapes the images: the parameters but `n_jobs`."""
-        shaping = {k: v for k, v in sorted(self.get_params().items()) if k != "n_jobs"}
+        shaping = [
+            self.full_shape,
+            *(float(getattr(self, name)) for name in ("strength", "thickening", "affine")),
+            *(float(getattr(self, name)) for name in ("field_smoothing", "smoothing")),
+            *(int(getattr(self, name)) for name in ("shift", "fields", "seed")),
+        ]
         return hashlib.sha256(repr(shaping).encode()).hexdigest()
 
 

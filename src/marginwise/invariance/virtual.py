@@ -90,8 +90,9 @@ class VirtualSet:
         if not is_real(cache_size) or cache_size < 0:
             raise ValueError(f"cache_size must be a number of at least 0, got {cache_size!r}.")
         labels = column_or_1d(y)
-        if len(labels) != len(X):
-            raise ValueError(f"{len(X)} images came with {len(labels)} labels.")
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        if len(labels) != n:
+            raise ValueError(f"{n} images came with {len(labels)} labels.")
         self.deformer = deformer
         self.variants = int(variants)
         self.originals = deformer.prepare(X)
@@ -112,23 +113,31 @@ class VirtualSet:
         ids
             Which, in any order.
         """
-        ids = np.ascontiguousarray(ids, dtype=np.int64)
+        ids = self._check_ids(ids)
+        return self._cache.fetch(ids, self._make), self.labels[ids % len(self.originals)]
+
+    def _check_ids(self, ids: Ints) -> Ints:
+        ids = np.asarray(ids)
+        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+            raise ValueError("ids must be a sequence of integers.")
         wrong = np.flatnonzero((ids < 0) | (ids >= len(self)))
         if wrong.size:
             raise ValueError(
                 f"id {ids[wrong[0]]} at place {wrong[0]} is not among the {len(self)} of this set."
             )
-        n = len(self.originals)
-        return self._cache.fetch(ids, self._make), self.labels[ids % n]
+        return np.ascontiguousarray(ids, dtype=np.int64)
 
     def _make(self, ids: Ints) -> NDArray[Any]:
         """Return the examples of these ids."""
         images = self.images(ids)
-        return images if self.transform is None else np.asarray(self.transform.transform(images))
+        if self.transform is None:
+            return images
+        made = self.transform.transform(images)
+        return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
     def images(self, ids: Ints) -> Single:
         """Return the images of these ids, before they are transformed."""
-        n = len(self.originals)
+        ids, n = self._check_ids(ids), len(self.originals)
         out = np.empty((len(ids), self.originals.images.shape[1]), dtype=np.float32)
         self.deformer.write(self.originals, ids % n, ids // n, out)
         return out
@@ -161,8 +170,10 @@ class _Cache:
 
     def fetch(self, ids: Ints, make: Callable[[Ints], NDArray[Any]]) -> NDArray[Any]:
         """Return the rows of these ids, calling `make` for those that are not held."""
-        if self._rows is None:
+        if self._rows is None or len(ids) == 0:
             first = make(ids)
+            if len(ids) == 0:
+                return first
             places = self._size // max(first[:1].nbytes, 1)
             self._ids = np.full(places, -1, dtype=np.int64)
             self._rows = np.empty((places, first.shape[1]), dtype=first.dtype)
