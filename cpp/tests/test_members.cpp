@@ -139,6 +139,53 @@ TEST(compaction_keeps_the_members_that_stay) {
     }
 }
 
+template <class T>
+void copies_of_some(bool sparse) {
+    const toy::Data<T> data(200, 9, 0.4, 8);
+    const Members<T> members = filled(data, sparse, false);
+    std::vector<Index> every_third, all;
+    for (Index s = 0; s < 200; ++s) {
+        all.push_back(s);
+        if (s % 3 == 1) every_third.push_back(s);
+    }
+    for (const std::vector<Index>& at : {std::vector<Index>{}, {5}, {0, 199}, every_third, all}) {
+        const Members<T> some = members.some(at);
+        CHECK(some.size() == count(at) && some.features() == 9 && some.sparse() == sparse);
+        CHECK(padding_is_zero(some));
+        for (Index s = 0; s < count(at); ++s) {
+            CHECK(some.ids[usize(s)] == 1000 + at[usize(s)] && some.find(1000 + at[usize(s)]) == s);
+            CHECK_SAY(holds(some, s, data, at[usize(s)]), toy::at("another member's copy:", s));
+            CHECK(some.norm(s) == members.norm(at[usize(s)]));
+        }
+        CHECK(some.find(1000 + 200) == kNone);
+    }
+    for (Index s = 0; s < 200; ++s) CHECK(holds(members, s, data, s));  // which stay as they were
+}
+
+TEST(a_copy_of_some_members_holds_these_and_no_others) {
+    for (const bool sparse : {false, true}) {
+        copies_of_some<float>(sparse);
+        copies_of_some<double>(sparse);
+    }
+}
+
+// A member that waits to be compacted away may be copied too, and a copy may grow.
+TEST(a_copy_is_a_store_of_its_own) {
+    const toy::Data<float> data(70, 4, 1.0, 2);
+    Members<float> members = filled(data, false, false);
+    members.forget(3);
+    Members<float> some = members.some({2, 3, 69});
+    CHECK(holds(some, 1, data, 3) && some.ids[1] == 1003);
+    Rows<float> rows;
+    const auto order = toy::ascending(70);
+    rows.read(data.view(), order.data(), 70, {});
+    for (Index r = 0; r < 70; ++r) some.append(rows, r, 5000 + r);
+    CHECK(some.size() == 73 && members.size() == 70);
+    for (Index r = 0; r < 70; ++r) CHECK(holds(some, 3 + r, data, r));
+    CHECK(holds(some, 0, data, 2) && holds(some, 2, data, 69));
+    CHECK(members.find(5000) == kNone);
+}
+
 TEST(a_forgotten_example_may_come_again) {
     const toy::Data<float> data(3, 2, 1.0, 2);
     Members<float> members = filled(data, false, false);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#ifdef __linux__
+#include <unistd.h>
+#endif
+
 #include "allocations.hpp"
 #include "check.hpp"
 #include "marginwise/row_cache.hpp"
@@ -170,6 +174,112 @@ TEST(a_cleared_cache_is_as_new) {
     CHECK(cache.held() == 0 && cache.bytes() == 0 && cache.peek(3) == nullptr);
     fill(cache, 3, 50);
     CHECK(intact(cache, 3));
+}
+
+TEST(a_lower_limit_drops_the_least_recently_used) {
+    constexpr Index width = 640;
+    RowCache cache(40 * width * kFloat);
+    for (Index k = 0; k < 40; ++k) fill(cache, k, width);
+    for (const Index k : {3, 0, 7}) fill(cache, k, width);  // used again
+    cache.drop(20);
+    CHECK(cache.held() == 39 && cache.limit() == 40 * width * kFloat);
+    cache.set_limit(18 * width * kFloat);
+    CHECK(cache.limit() == 18 * width * kFloat && cache.most() == 40 * width * kFloat);
+    CHECK(cache.held() == 18 && cache.room() == 18 && cache.bytes() == 18 * width * kFloat);
+    for (Index k = 0; k < 40; ++k) {
+        const bool kept = k >= 25 || k == 3 || k == 0 || k == 7;
+        CHECK((cache.peek(k) != nullptr) == kept);
+        CHECK_SAY(!kept || (intact(cache, k) && cache.peek(k)->length == width),
+                  toy::at("a row was lost or damaged:", k));
+    }
+    CHECK(cache.oldest() == 25);
+    fill(cache, 50, width);  // makes room as ever
+    CHECK(cache.peek(25) == nullptr && intact(cache, 26) && intact(cache, 50));
+}
+
+TEST(a_limit_may_go_down_and_up_again) {
+    constexpr Index width = 512;
+    RowCache cache(20 * width * kFloat, 60 * width * kFloat);
+    toy::Random random(2);
+    for (Index round = 0; round < 300; ++round) {
+        const Index rows = 16 + random.below(60);
+        cache.set_limit(rows * width * kFloat);
+        CHECK(cache.limit() == std::min<Index>(rows, 60) * width * kFloat);
+        CHECK(cache.held() <= cache.room() && cache.bytes() <= cache.limit());
+        for (Index k = 0; k < 25; ++k) {
+            fill(cache, random.below(90), width - random.below(100));
+            CHECK(cache.bytes() <= cache.limit());
+        }
+        Index held = 0;
+        for (Index k = 0; k < 90; ++k) {
+            held += cache.peek(k) != nullptr;
+            CHECK(!cache.peek(k) || intact(cache, k));
+        }
+        CHECK(held == cache.held());
+    }
+    cache.set_limit(60 * width * kFloat);
+    for (Index k = 0; k < 60; ++k) fill(cache, k, width);
+    CHECK(cache.held() == 60);
+    for (Index k = 0; k < 60; ++k) CHECK(intact(cache, k));
+}
+
+TEST(a_limit_keeps_to_the_most_there_may_be) {
+    RowCache alone(1 << 20);
+    CHECK(alone.limit() == 1 << 20 && alone.most() == 1 << 20);
+    alone.set_limit(1 << 22);
+    CHECK(alone.limit() == 1 << 20);
+    RowCache cache(1 << 18, 1 << 20);
+    CHECK(cache.limit() == 1 << 18 && cache.most() == 1 << 20);
+    cache.set_limit(1 << 22);  // before there is a row
+    CHECK(cache.limit() == 1 << 20);
+    for (Index k = 0; k < 3000; ++k) fill(cache, k, 400);
+    CHECK(cache.bytes() <= 1 << 20 && cache.bytes() > 1 << 19);
+    cache.clear();
+    CHECK(cache.limit() == 1 << 20 && cache.most() == 1 << 20 && cache.held() == 0);
+    cache.set_limit(1 << 18);
+    fill(cache, 3, 400);
+    CHECK(intact(cache, 3) && cache.limit() == 1 << 18);
+}
+
+TEST(a_few_rows_stay_under_any_limit) {
+    RowCache cache(1 << 20);
+    for (Index k = 0; k < 100; ++k) fill(cache, k, 1000);
+    cache.set_limit(0);
+    CHECK(cache.held() == 16 && cache.room() == 16);
+    for (Index k = 84; k < 100; ++k) CHECK(intact(cache, k));
+    fill(cache, 200, 2000);  // wider, with no memory to speak of
+    CHECK(intact(cache, 200) && cache.held() >= 1);
+    cache.set_limit(1 << 20);
+    for (Index k = 0; k < 60; ++k) fill(cache, k, 2000);
+    CHECK(cache.held() == 61);
+    for (Index k = 20; k < 60; ++k) CHECK(intact(cache, k));
+}
+
+TEST(rows_that_widen_after_the_limit_was_lowered_are_kept) {
+    RowCache cache(64 * 256 * kFloat);
+    for (Index k = 0; k < 64; ++k) fill(cache, k, 200);
+    cache.set_limit(40 * 256 * kFloat);
+    fill(cache, 63, 300);  // 32 rows of 320 fit
+    CHECK(cache.bytes() <= cache.limit());
+    for (Index k = 0; k < 64; ++k) CHECK(!cache.peek(k) || intact(cache, k));
+    for (Index k = 50; k < 64; ++k) CHECK(intact(cache, k));
+}
+
+TEST(memory_that_was_given_back_may_be_written_again) {
+    constexpr Index page = 4096 / kFloat;
+    Arena<float> arena(10 * page);
+    std::fill(arena.data(), arena.data() + 10 * page, 1.0f);
+    arena.release(3 * page + 5);  // the rest of the page begun stays
+    for (Index k = 0; k < 3 * page + 5; ++k) CHECK(arena.data()[k] == 1.0f);
+#ifdef __linux__
+    if (sysconf(_SC_PAGESIZE) == 4096)  // what is not held reads as zero
+        for (Index k = 4 * page; k < 10 * page; ++k) CHECK(arena.data()[k] == 0.0f);
+#endif
+    std::fill(arena.data(), arena.data() + 10 * page, 2.0f);
+    arena.release(10 * page);
+    arena.release(20 * page);  // beyond the end: nothing to give
+    for (Index k = 0; k < 10 * page; ++k) CHECK(arena.data()[k] == 2.0f);
+    Arena<float>().release(0);
 }
 
 // Doubling has to happen: growing to n members must not allocate n times.

@@ -461,6 +461,102 @@ TEST(sums_and_updates) {
         }
 }
 
+// --- images and rough values ---------------------------------------------------------------------
+
+TEST(images_are_bent_along_their_tangents) {
+    for (const Table& table : tables())
+        for (const Index n : {0, 1, 7, 8, 63, 64, 65, 784, 1001})
+            for (const float thicken : {0.0f, 0.6f, -0.6f}) {
+                toy::Random random(static_cast<std::uint64_t>(n) + 1);
+                std::vector<std::vector<float>> a(5, std::vector<float>(usize(n)));
+                for (auto& values : a)
+                    for (float& x : values) x = static_cast<float>(2 * random.around_zero());
+                const simd::Bending how{1.5f, -0.75f, thicken, -1.0f, 1.25f, 0.125f};
+                std::vector<float> out(usize(n) + 1, 77.0f);
+                table.bend(a[0].data(), a[1].data(), a[2].data(), a[3].data(), a[4].data(), how,
+                           out.data(), n);
+                Index low = 0, high = 0;
+                for (std::size_t k = 0; k < usize(n); ++k) {
+                    const double x = static_cast<double>(a[1][k]);
+                    const double y = static_cast<double>(a[2][k]);
+                    const double value = static_cast<double>(a[0][k]) +
+                                         1.5 * static_cast<double>(a[3][k]) * x -
+                                         0.75 * static_cast<double>(a[4][k]) * y +
+                                         static_cast<double>(thicken) * std::sqrt(x * x + y * y);
+                    const double kept = std::min(value, 1.25);
+                    const double expected = kept < -0.875 ? -1.0 : kept;
+                    CHECK_SAY(std::abs(static_cast<double>(out[k]) - expected) <= 4e-6,
+                              toy::at("bend is off at", Index(k)) + " on " + table.name);
+                    low += out[k] == -1.0f;
+                    high += out[k] == 1.25f;
+                }
+                CHECK(out[usize(n)] == 77.0f);
+                CHECK(n < 784 || (low > 20 && high > 20));
+            }
+}
+
+// The first elements are not rounded otherwise than those that fill no vector.
+TEST(bending_does_not_depend_on_the_place) {
+    for (const Table& table : tables())
+        for (const float thicken : {0.0f, 0.3f}) {
+            constexpr Index n = 67;
+            const float x[5] = {0.3f, 0.7f, -1.1f, 0.9f, 0.45f};
+            std::vector<std::vector<float>> a;
+            for (const float value : x) a.emplace_back(usize(n), value);
+            std::vector<float> out(usize(n), 77.0f);
+            table.bend(a[0].data(), a[1].data(), a[2].data(), a[3].data(), a[4].data(),
+                       {1.3f, 0.7f, thicken, -9.0f, 9.0f, 0.0f}, out.data(), n);
+            for (const float value : out) CHECK(same_bits(&value, &out[0], sizeof value));
+        }
+}
+
+TEST(a_faint_value_becomes_the_lowest) {
+    for (const Table& table : tables()) {
+        const std::vector<float> image{0.0f, 0.124f, 0.125f, 0.5f, 1.0f, 1.5f, -1.0f};
+        const std::vector<float> nothing(image.size(), 0.0f);
+        std::vector<float> out(image.size());
+        table.bend(image.data(), nothing.data(), nothing.data(), nothing.data(), nothing.data(),
+                   {1.0f, 1.0f, 0.0f, 0.0f, 1.0f, 0.125f}, out.data(), count(image));
+        CHECK((out == std::vector<float>{0.0f, 0.0f, 0.125f, 0.5f, 1.0f, 1.0f, 0.0f}));
+    }
+}
+
+TEST(kernel_values_are_weighed_for_all_problems_at_once) {
+    for (const Table& table : tables())
+        for (const Index rows : {0, 1, 2, 3, 4, 5, 7, 64})
+            for (const Index width : {16, 32, 48}) {
+                toy::Random random(static_cast<std::uint64_t>(rows + width));
+                Array<float> k(usize(rows * kLanes)), w(usize(kLanes * width)),
+                    sums(usize(rows * width));
+                for (float& x : k) x = static_cast<float>(random.uniform());
+                for (float& x : w) x = static_cast<float>(random.around_zero());
+                for (float& x : sums) x = static_cast<float>(random.around_zero());
+                const Array<float> before = sums;
+                table.weigh(k.data(), rows, w.data(), width, sums.data());
+                for (Index r = 0; r < rows; ++r) {
+                    double worst = 0;
+                    for (Index c = 0; c < width; ++c) {
+                        double expected = static_cast<double>(before[usize(r * width + c)]);
+                        for (Index lane = 0; lane < kLanes; ++lane)
+                            expected += static_cast<double>(k[usize(r * kLanes + lane)]) *
+                                        static_cast<double>(w[usize(lane * width + c)]);
+                        worst = std::max(
+                            worst,
+                            std::abs(static_cast<double>(sums[usize(r * width + c)]) - expected));
+                    }
+                    CHECK_SAY(worst <= 64 * 64 * 0x1p-24,
+                              toy::at("weigh is off in row", r) + " on " + table.name);
+                    // Whatever the shape: a row alone gives the same bits.
+                    Array<float> alone(before.begin() + r * width,
+                                       before.begin() + (r + 1) * width);
+                    table.weigh(k.data() + r * kLanes, 1, w.data(), width, alone.data());
+                    CHECK_SAY(same_bits(alone.data(), sums.data() + r * width,
+                                        usize(width) * sizeof(float)),
+                              toy::at("other bits alone, row", r) + " on " + table.name);
+                }
+            }
+}
+
 // --- choice of the table -------------------------------------------------------------------------
 
 TEST(tables_are_chosen_by_name) {

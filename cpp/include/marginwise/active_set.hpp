@@ -129,34 +129,32 @@ class ActiveSet {
     std::vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
 };
 
-// The finishing of all problems, one after the other, which may be left and taken up again: where
-// it is cut does not change the result.
+// The finishing of one problem, which may be left and taken up again: where it is cut does not
+// change the result. Several problems may be worked on at the same time; they share nothing that is
+// written.
 template <class T>
 class Finishing {
   public:
-    explicit Finishing(Dual<T>& D) : D_(D) {}
+    Finishing(Dual<T>& D, Index c) : D_(D), c_(c) {}
 
-    // Solves problem after problem to tau; returns the next that is solved, kNone when the deadline
-    // has passed, and problems() after the last.
-    Index next(double tau, const Deadline& deadline) {
-        if (c_ == D_.problems()) return c_;
-        if (D_.problems() > 1 && !alone_ && D_.problem(c_).extremes.delta() > tau)
+    // Goes on until delta <= tau, when it is done, or the deadline. Ends with settle().
+    void solve(double tau, const Deadline& deadline) {
+        if (D_.problems() > 1 && !alone_ && !solved(tau))
             alone_ = std::make_unique<Dual<T>>(D_.single(c_));
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         const simd::Extremes& e = D.problem(c).extremes;
         while (active_ || (e.both() && e.delta() > tau)) {
-            if (!active_ && !solve_whole(D, c, tau, deadline)) return kNone;
+            if (!active_ && !solve_whole(D, c, tau, deadline)) return;
             if (!active_ && e.delta() > tau) active_ = std::make_unique<ActiveSet<T>>(D, c);
-            if (active_ && !active_->solve(tau, deadline)) return kNone;
+            if (active_ && !active_->solve(tau, deadline)) return;
             settle_active();
         }
-        settle();
-        steps_ = 0;
-        return c_++;
+        done_ = true;
     }
+    bool done() const { return done_; }
 
-    // Brings what has been done so far into the dual.
+    // Brings what has been done so far into the dual; not while other problems are worked on.
     void settle() {
         settle_active();
         if (alone_) D_.take_back(c_, std::move(*alone_));
@@ -164,6 +162,11 @@ class Finishing {
     }
 
   private:
+    bool solved(double tau) const {
+        const simd::Extremes& e = D_.problem(c_).extremes;
+        return !e.both() || e.delta() <= tau;
+    }
+
     // Moves pairs over all places while most of them may move, for then drawing them together would
     // gain nothing, or until the deadline; tells which.
     bool solve_whole(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
@@ -184,9 +187,10 @@ class Finishing {
     }
 
     Dual<T>& D_;
-    Index c_ = 0;
+    Index c_;
     Index steps_ = 0;
-    std::unique_ptr<Dual<T>> alone_;  // problem c by itself, where there are several
+    bool done_ = false;
+    std::unique_ptr<Dual<T>> alone_;  // the problem by itself, where there are several
     std::unique_ptr<ActiveSet<T>> active_;
 };
 

@@ -63,8 +63,8 @@ class Lasvm : public Learner<T> {
     void by_gap(Index c, double target);
 
     LasvmSettings settings_;
-    std::vector<Index> waiting_;  // members taken in before a violating pair could exist
-    std::unique_ptr<Finishing<T>> finishing_;
+    std::vector<Index> waiting_;           // members taken in before a violating pair could exist
+    std::vector<Finishing<T>> finishing_;  // of each problem, while it is under way
 };
 
 // LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
@@ -151,21 +151,30 @@ template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    if (!finishing_) finishing_ = std::make_unique<Finishing<T>>(D);
-    for (Index c; (c = finishing_->next(tau, deadline)) != D.problems();) {
-        if (c == kNone) return false;
+    for (Index c = count(finishing_); c < D.problems(); ++c) finishing_.emplace_back(D, c);
+    std::vector<Finishing<T>*> left;
+    for (Finishing<T>& finishing : finishing_)
+        if (!finishing.done()) left.push_back(&finishing);
+    std::atomic<bool> begun{false};  // however soon the deadline, something is done
+    Crew crew(std::min(this->threads(), count(left)));
+    crew.run(count(left), [&](Index k, Index) {
+        if (!begun.exchange(true) || !deadline.passed()) left[usize(k)]->solve(tau, deadline);
+    });
+    for (const Finishing<T>* finishing : left)
+        if (!finishing->done()) return false;
+    settle();
+    for (Index c = 0; c < D.problems(); ++c) {
         evict(c);
         if (D.problems() > 1) D.shares[usize(c)].compact();
     }
-    finishing_.reset();
     if (D.dead > 0) this->compact();
     return true;
 }
 
 template <class T>
 void Lasvm<T>::settle() {
-    if (finishing_) finishing_->settle();
-    finishing_.reset();
+    for (Finishing<T>& finishing : finishing_) finishing.settle();
+    finishing_.clear();
 }
 
 }  // namespace marginwise

@@ -1,0 +1,293 @@
+// Rough decision values against exact ones, and learning only what is wanted.
+
+#include <cstring>
+#include <map>
+
+#include "check.hpp"
+#include "toy_stream.hpp"
+
+using namespace marginwise;
+using toy::Essence;
+using toy::Options;
+using toy::Pupil;
+
+namespace {
+
+constexpr Index kLearned = 200, kRows = 700;  // rows: several blocks of 256
+
+std::vector<Options> many_options() {
+    std::vector<Options> all(7);
+    all[1].classes = 3;
+    all[2].classes = 3;
+    all[2].sparse = all[2].csr = true;
+    all[3].csr = true;
+    all[4].kernel = {KernelKind::linear, 1.0, 0.0, 3};
+    all[4].C = 0.1;
+    all[5].kernel = {KernelKind::poly, 0.5, 1.0, 2};
+    all[5].C = 0.1;
+    all[6].classes = 18;  // more than one group of problems
+    return all;
+}
+
+// Bound of what single precision may be off by: the sizes of all terms.
+template <class T>
+std::vector<double> slack_of(Pupil<T>& pupil, const Matrix& X) {
+    const Index problems = pupil.D().problems(), n = rows_of(X);
+    std::vector<double> off(usize(n * problems), 0.0);
+    Array<float> values(usize(n * pupil.D().size()));
+    pupil.lasvm->cross_values(pupil.D().members, Sample(X), values.data());
+    for (Index r = 0; r < n; ++r)
+        for (Index c = 0; c < problems; ++c) {
+            double size = 1.0;
+            const Array<double> weight = pupil.lasvm->output(c);
+            for (Index s = 0; s < pupil.D().size(); ++s)
+                size += std::abs(weight[usize(s)] *
+                                 static_cast<double>(values[usize(r * pupil.D().size() + s)]));
+            off[usize(r * problems + c)] = 1e-5 * size;
+        }
+    return off;
+}
+
+template <class T>
+void rough_is_exact_but_for_rounding(const Options& options) {
+    Pupil<T> pupil(kRows, options);
+    pupil.learn(0, kLearned);
+    const Index problems = pupil.D().problems();
+    const Matrix X = pupil.stream.batch(options.csr).X;
+    std::vector<double> exact(usize(kRows * problems));
+    pupil.lasvm->decision(Sample(X), exact.data());
+    const std::vector<double> off = slack_of(pupil, X);
+
+    std::vector<float> rough(usize(kRows * problems), 99.0f);
+    pupil.lasvm->rough_decision(Sample(X), rough.data());
+    for (std::size_t k = 0; k < rough.size(); ++k)
+        CHECK_SAY(std::abs(static_cast<double>(rough[k]) - exact[k]) <= off[k],
+                  toy::at("rough_decision is off at", Index(k)));
+
+    // Rows in another order, and alone, have the same bits.
+    std::vector<std::int64_t> order;
+    for (Index r = kRows - 1; r >= 0; r -= 3) order.push_back(r);
+    std::vector<float> some(order.size() * usize(problems));
+    pupil.lasvm->rough_decision(Sample(X, order.data(), count(order)), some.data());
+    for (std::size_t k = 0; k < order.size(); ++k)
+        CHECK(std::memcmp(some.data() + k * usize(problems), rough.data() + order[k] * problems,
+                          usize(problems) * sizeof(float)) == 0);
+
+    // Where they are asked for, and nowhere else.
+    toy::Random random(7);
+    std::vector<std::uint8_t> asked(rough.size());
+    for (std::uint8_t& flag : asked) flag = random.uniform() < 0.4;
+    std::vector<float> where(rough.size(), 99.0f);
+    pupil.lasvm->rough_decision_where(X, asked.data(), where.data());
+    for (std::size_t k = 0; k < where.size(); ++k)
+        CHECK_SAY(asked[k] ? std::abs(static_cast<double>(where[k]) - exact[k]) <= off[k]
+                           : where[k] == 99.0f,
+                  toy::at("rough_decision_where is off at", Index(k)));
+    const std::vector<std::uint8_t> none(rough.size(), 0);
+    std::vector<float> untouched(rough.size(), 99.0f);
+    pupil.lasvm->rough_decision_where(X, none.data(), untouched.data());
+    for (const float value : untouched) CHECK(value == 99.0f);
+}
+
+TEST(rough_decisions_are_the_decisions) {
+    for (const Options& options : many_options()) {
+        rough_is_exact_but_for_rounding<float>(options);
+        rough_is_exact_but_for_rounding<double>(options);
+    }
+}
+
+TEST(rough_decisions_of_nobody_are_the_bias) {
+    for (const Options& options : many_options()) {
+        Pupil<float> pupil(kRows, options);
+        const Matrix X = pupil.stream.batch(options.csr).X;
+        std::vector<float> rough(usize(kRows * pupil.D().problems()), 99.0f), where = rough;
+        pupil.lasvm->rough_decision(Sample(X), rough.data());
+        const std::vector<std::uint8_t> all(rough.size(), 1);
+        pupil.lasvm->rough_decision_where(X, all.data(), where.data());
+        for (std::size_t k = 0; k < rough.size(); ++k) CHECK(rough[k] == 0.0f && where[k] == 0.0f);
+    }
+}
+
+TEST(threads_do_not_change_rough_values) {
+    for (const Options& options : many_options()) {
+        std::vector<std::vector<float>> found;
+        for (const Index threads : {1, 3}) {
+            Options more = options;
+            more.threads = threads;
+            Pupil<float> pupil(kRows, more);
+            pupil.learn(0, kLearned);
+            const Matrix X = pupil.stream.batch(options.csr).X;
+            const std::size_t size = usize(kRows * pupil.D().problems());
+            std::vector<float> rough(size), where(size, 0.0f);
+            pupil.lasvm->rough_decision(Sample(X), rough.data());
+            std::vector<std::uint8_t> asked(size);
+            for (std::size_t k = 0; k < size; ++k) asked[k] = k % 3 == 0;
+            pupil.lasvm->rough_decision_where(X, asked.data(), where.data());
+            rough.insert(rough.end(), where.begin(), where.end());
+            found.push_back(rough);
+        }
+        CHECK(found[0] == found[1]);
+    }
+}
+
+TEST(an_expansion_over_centres_is_a_sum_of_cross_values) {
+    for (const Options& options : many_options()) {
+        Pupil<float> pupil(kRows, options);
+        pupil.learn(0, 20);
+        const Index problems = 3;
+        const Matrix X = pupil.stream.batch(options.csr).X;
+        toy::Stream other(90, options, 5);
+        const Members<float> centres = pupil.lasvm->lay_out(other.batch(options.csr).X);
+        toy::Random random(3);
+        std::vector<Array<double>> weight(usize(problems));
+        std::vector<double> bias;
+        for (Array<double>& w : weight) {
+            for (Index m = 0; m < 90; ++m) w.push_back(random.around_zero());
+            bias.push_back(random.around_zero());
+        }
+        std::vector<float> out(usize(kRows * problems)), values(usize(kRows * 90));
+        pupil.lasvm->rough_expansion(centres, RoughWeights(weight, bias, 90), Sample(X),
+                                     out.data());
+        pupil.lasvm->cross_values(centres, Sample(X), values.data());
+        for (Index r = 0; r < kRows; ++r)
+            for (Index c = 0; c < problems; ++c) {
+                double expected = bias[usize(c)], size = 1.0;
+                for (Index m = 0; m < 90; ++m) {
+                    const double term =
+                        weight[usize(c)][usize(m)] * static_cast<double>(values[usize(r * 90 + m)]);
+                    expected += term;
+                    size += std::abs(term);
+                }
+                CHECK(std::abs(static_cast<double>(out[usize(r * problems + c)]) - expected) <=
+                      1e-5 * size);
+            }
+    }
+}
+
+TEST(cross_values_are_those_of_the_kernel) {
+    const Options options;
+    Pupil<double> pupil(100, options);
+    const Matrix X = pupil.stream.batch(false).X;
+    const Members<double> centres = pupil.lasvm->lay_out(X);
+    std::vector<float> values(100 * 100);
+    pupil.lasvm->cross_values(centres, Sample(X), values.data());
+    for (Index r = 0; r < 100; ++r)
+        for (Index m = 0; m < 100; ++m) {
+            double distance = 0;
+            for (Index k = 0; k < 3; ++k) {
+                const double step = pupil.stream.data.row(r)[k] - pupil.stream.data.row(m)[k];
+                distance += step * step;
+            }
+            const double found = static_cast<double>(values[usize(r * 100 + m)]);
+            CHECK(std::abs(found - std::exp(-distance)) <= 1e-6);
+        }
+}
+
+TEST(rows_of_another_width_are_refused) {
+    Pupil<float> pupil(50, Options{});
+    pupil.learn(0, 50);
+    const toy::Data<double> narrow(5, 2, 1.0, 1);
+    float out[5];
+    const std::uint8_t asked[5] = {1, 1, 1, 1, 1};
+    CHECK_THROWS("not as wide", (pupil.lasvm->rough_decision(Sample(narrow.view()), out), 0));
+    CHECK_THROWS("not as wide", (pupil.lasvm->rough_decision_where(narrow.view(), asked, out), 0));
+}
+
+// --- learning what is wanted ---------------------------------------------------------------------
+
+TEST(what_all_problems_want_is_learned_as_ever) {
+    for (const Options& options : many_options()) {
+        Pupil<float> plain(kRows, options), wanting(kRows, options);
+        plain.learn(0, kRows);
+        const Index problems = plain.D().problems();
+        const std::vector<std::uint8_t> all(usize(kRows * problems), 1);
+        const auto order = toy::ascending(kRows);
+        // In steps that end wherever a deadline is found to have passed.
+        Index done = 0;
+        while (done < kRows)
+            done +=
+                wanting.lasvm->learn_wanted(wanting.stream.batch(options.csr), order.data() + done,
+                                            all.data() + done * problems, kRows - done, 0.0);
+        CHECK(Essence<float>(plain.D()) == Essence<float>(wanting.D()));
+        wanting.lasvm->check(1e-4);
+    }
+}
+
+// alpha and g of what a problem holds, by id.
+std::map<std::int64_t, std::pair<double, double>> held(const Dual<float>& D, Index c) {
+    std::map<std::int64_t, std::pair<double, double>> found;
+    const Share& share = D.shares[usize(c)];
+    for (std::size_t k = 0; k < usize(share.P.size); ++k)
+        if (share.P.open[k])
+            found[D.members.ids[usize(Index(share.member[k]))]] = {share.P.alpha[k], share.P.g[k]};
+    return found;
+}
+
+// With one problem wanting rows it is a model of two classes, in the place of that problem.
+TEST(a_problem_learns_the_rows_that_it_wants) {
+    Options three, two;
+    three.classes = 3;
+    Pupil<float> several(kRows, three), binary(kRows, two);
+    toy::Random random(9);
+    std::vector<std::uint8_t> wanted(usize(kRows * 3), 0);
+    std::vector<std::int64_t> chosen;
+    for (Index r = 0; r < kRows; ++r)
+        if (random.uniform() < 0.5) {
+            wanted[usize(r * 3 + 1)] = 1;
+            chosen.push_back(r);
+        }
+    const auto order = toy::ascending(kRows);
+    CHECK(several.lasvm->learn_wanted(several.stream.batch(false), order.data(), wanted.data(),
+                                      kRows, 1e9) == kRows);
+    for (Index r = 0; r < kRows; ++r)
+        binary.stream.label[usize(r)] = several.stream.label[usize(r)] == 1;
+    binary.lasvm->learn(binary.stream.batch(false), chosen.data(), count(chosen), 1e9);
+    CHECK(held(several.D(), 1) == held(binary.D(), 0) && several.P(1).members() > 20);
+    CHECK(several.P(1).bias() == binary.P().bias());
+    CHECK(several.P(0).members() == 0 && several.P(2).members() == 0);
+    several.lasvm->check(1e-4);
+}
+
+TEST(an_example_that_nobody_wants_leaves_no_trace) {
+    for (const Options& options : many_options()) {
+        Pupil<float> pupil(kRows, options);
+        pupil.learn(0, kLearned);
+        const Essence<float> before(pupil.D());
+        const Index members = pupil.D().size();
+        const std::vector<std::uint8_t> none(usize(kRows * pupil.D().problems()), 0);
+        const auto order = toy::ascending(kRows);
+        CHECK(pupil.lasvm->learn_wanted(pupil.stream.batch(options.csr), order.data(), none.data(),
+                                        kRows, 1e9) == kRows);
+        CHECK(Essence<float>(pupil.D()) == before && pupil.D().size() == members);
+    }
+}
+
+// --- memory shared by what is needed -------------------------------------------------------------
+
+TEST(problems_share_the_memory_for_rows) {
+    Options options;
+    options.classes = 5;
+    options.cache_bytes = 8 << 20;
+    Pupil<float> pupil(kRows, options);
+    pupil.learn(0, kRows);
+    Dual<float>& D = pupil.D();
+    const Index all = Dual<float>::kWorkingBytes + options.cache_bytes;
+    const auto total = [&] {
+        Index sum = 0;
+        for (const Share& share : D.shares) sum += share.rows.limit();
+        return sum;
+    };
+    D.share_out();
+    CHECK(total() <= all + all / 8);  // small changes are not worth the moving
+    Index most = 0;
+    for (const Share& share : D.shares) most = std::max(most, share.rows.limit());
+    CHECK(most > 2 * all / 5);  // what the others do not need
+    for (const Share& share : D.shares) {
+        CHECK(share.rows.most() == all);
+        CHECK(share.rows.limit() >= Dual<float>::kLeastBytes / 2);
+        CHECK(share.rows.bytes() <= std::max(share.rows.limit(), 16 * share.rows.width() * 4));
+    }
+    D.check(1e-4);
+}
+
+}  // namespace
