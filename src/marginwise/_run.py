@@ -120,7 +120,9 @@ class Run:
 
 def stage_ends(source: Source) -> list[int]:
     """Return the ids at which the stages of a source end; most sources have but one."""
-    ends = [int(end) for end in getattr(source, "stages", [len(source)])]
+    ends = list(getattr(source, "stages", [len(source)]))
+    if not all(is_integer(end) for end in ends):
+        raise ValueError(f"source.stages must be integers, got {ends}.")
     rising = all(a < b for a, b in zip([0, *ends], ends, strict=False))
     if not ends or ends[-1] != len(source) or not rising:
         raise ValueError(
@@ -154,6 +156,9 @@ class Checkpoint:
                 "kernel of its own have files."
             )
         self.path = Path(path)
+        folder = self.path.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or self.path.is_dir():
+            raise OSError(f"{self.path} cannot be a checkpoint: no file can be written there.")
         self._minutes = minutes
         self._estimator = estimator
         self._source = fingerprint(source)
@@ -187,15 +192,21 @@ class Checkpoint:
             return None
         state: dict[str, Any] = guarded(self.path, _unpacked)
         self._refuse_another(state, sieve)
-        course, model = Course(**state["course"]), self._estimator
+        course = Course(**state["course"])
         if not self._within(course):
             raise ModelFileError(f"{self.path} cannot be loaded: it stands beyond the source.")
-        kept = {name: getattr(model, name) for name in FREE}
-        model.__dict__.clear()
-        model.__setstate__({**state["model"], **kept})
+        self._take_over(state["model"])
         if sieve is not None:
             sieve.restore(state["sieve"])
         return course
+
+    def _take_over(self, state: dict[str, Any]) -> None:
+        """Give the estimator the state of the one that was stopped, but its own parameters."""
+        model = self._estimator
+        own = model.get_params(deep=False)
+        state["_machine"]["plan"]["cache_bytes"] = int(model.cache_size * 2**20)
+        model.__dict__.clear()
+        model.__setstate__({**state, **own})
 
     def _within(self, course: Course) -> bool:
         """Tell whether a course is one over the source."""
@@ -207,8 +218,8 @@ class Checkpoint:
 
     def _parameters(self) -> dict[str, Any]:
         parameters = self._estimator.get_params(deep=False)
-        seed = parameters["random_state"]
-        parameters["random_state"] = int(seed) if is_integer(seed) else None
+        if not is_integer(parameters.get("random_state", 0)):
+            parameters["random_state"] = None  # a generator; the run has its own seed
         return {name: value for name, value in parameters.items() if name not in FREE}
 
     def _refuse_another(self, state: dict[str, Any], sieve: Sieve | None) -> None:
@@ -266,6 +277,12 @@ def _unpacked(data: bytes) -> dict[str, Any]:
             raise ValueError(f"its {name} must be {what}, not {course[name]!r:.40}")
     kind = estimator_class(state["estimator"])
     ESTIMATORS[state["estimator"]][1](kind, state["model"])
+    parameters, model = state["parameters"], state["model"]
+    if not isinstance(parameters, dict) or "_machine" not in model:
+        raise ValueError("it does not hold a model that was learning, with its parameters")
+    for name in parameters.keys() & (model.keys() - {"random_state"}):
+        if parameters[name] != model[name]:
+            raise ValueError(f"its model has another {name} than it tells")
     if state["sieve"] is not None:
         Sieve.check(state["sieve"], state["model"])
     return state

@@ -53,6 +53,12 @@ class Sketch:
     inserted: int  # of the model, when the sketch was made
 
 
+_SKETCH_TYPES: dict[str, tuple[type, ...]] = {
+    "centres": (np.float32, np.float64),
+    **dict.fromkeys(("coefficients", "bias", "reach"), (np.float64,)),
+}
+
+
 @dataclass
 class Tally:
     """What sifting has done so far: counts of rows, or of pairs of a row and a problem."""
@@ -83,7 +89,8 @@ class Sieve:
     seed: int
     tally: Tally = field(default_factory=Tally)
     sketch: Sketch | None = None
-    _laid: Any = None  # the centres of the sketch in the form of the core
+    _laid: Any = None  # the centres of the sketch in the form of the core,
+    _laid_double: bool = False  # ... which depends on its precision
 
     def choose(self, machine: Machine, batch: Batch, signs: Float) -> Flags:
         """Tell which problems should learn which rows of a chunk.
@@ -131,8 +138,8 @@ class Sieve:
             return self._score(f, signs)
         sketch = self.sketch
         assert sketch is not None
-        if self._laid is None:
-            self._laid = machine.lay_out(machine.batch(sketch.centres))
+        if self._laid is None or self._laid_double != machine.plan.double:
+            self._lay_out(machine, sketch.centres)
         rough = machine.rough_expansion(self._laid, sketch.coefficients, sketch.bias, batch, rows)
         asked = self._score(rough, signs) < sketch.reach
         rng = np.random.default_rng([self.seed, self.tally.rows])
@@ -191,7 +198,7 @@ class Sieve:
         n = len(f)
         m = min(CENTRES, machine.size // MEMBERS_A_CENTRE)
         centres = machine.some_members(np.sort(rng.choice(machine.size, m, replace=False)))
-        laid = self._laid = machine.lay_out(machine.batch(centres))
+        laid = self._lay_out(machine, centres)
         tests = np.arange(n) % HELD_OUT == 0
         bias = f.mean(axis=0, dtype=np.float64)
         values = machine.cross_values(laid, batch, np.arange(n, dtype=np.int64))
@@ -219,6 +226,11 @@ class Sieve:
             inserted=machine.counters["inserted"],
         )
         self.tally.sketches += 1
+
+    def _lay_out(self, machine: Machine, centres: NDArray[Any]) -> Any:
+        self._laid_double = machine.plan.double
+        self._laid = machine.lay_out(machine.batch(centres))
+        return self._laid
 
     def _reach(self, rough: Single, margin: float) -> float:
         """Return the score below which all but the accepted share of rows inside would be found."""
@@ -261,11 +273,12 @@ class Sieve:
         }
         for name, shape in shapes.items():
             array = sketch[name]
-            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+            if not isinstance(array, np.ndarray) or array.dtype not in _SKETCH_TYPES[name]:
                 raise ValueError(f"{name} of its sketch are not numbers")
-            if array.shape != shape or np.isnan(array).any():
+            wrong = np.isnan(array) if name == "reach" else ~np.isfinite(array)
+            if array.shape != shape or wrong.any():
                 raise ValueError(f"{name} of its sketch are not {shape} numbers")
-        if not np.isfinite(sketch["centres"]).all() or not integer(0)[0](sketch["inserted"]):
+        if not integer(0)[0](sketch["inserted"]):
             raise ValueError("its sketch is of no model")
 
     def restore(self, state: dict[str, Any]) -> None:

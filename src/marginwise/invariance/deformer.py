@@ -51,6 +51,10 @@ class Originals:
         return len(self.images)
 
 
+def _up_to(most: float) -> Rule:
+    return lambda v: non_negative()[0](v) and v <= most, f"a number from 0 to {most:g}"
+
+
 def _whole(most: int) -> Rule:
     return lambda v: integer(0)[0](v) and v <= most, f"an integer from 0 to {most}"
 
@@ -112,13 +116,13 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
     _rules: ClassVar[dict[str, Rule]] = {
         "shape": _shape(),
-        "strength": non_negative(),
-        "thickening": non_negative(),
+        "strength": _up_to(1e6),
+        "thickening": _up_to(1e6),
         "shift": _whole(MOST_SHIFT),
         "affine": either(share(), (lambda v: v == 0, "0")),
         "fields": integer(1),
-        "field_smoothing": non_negative(),
-        "smoothing": non_negative(),
+        "field_smoothing": _up_to(1e4),
+        "smoothing": _up_to(1e4),
         "seed": _whole(2**63 - 1),
         "n_jobs": either(none(), threads()),
     }
@@ -208,7 +212,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
             )
         images = check_array(X, dtype=np.float32, order="C", ensure_all_finite=False)
         check_finite(images)
-        return np.asarray(images, dtype=np.float32)
+        shared = images is X or np.may_share_memory(images, X)
+        return np.array(images, dtype=np.float32, copy=True if shared else None)
 
     # -- deforming -----------------------------------------------------------------------------
 
@@ -269,13 +274,11 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """Return a digest of all that shapes the images: the parameters but `n_jobs`."""
-        shaping = [
-            self.full_shape,
-            *(float(getattr(self, name)) for name in ("strength", "thickening", "affine")),
-            *(float(getattr(self, name)) for name in ("field_smoothing", "smoothing")),
-            *(int(getattr(self, name)) for name in ("shift", "fields", "seed")),
-        ]
-        return hashlib.sha256(repr(shaping).encode()).hexdigest()
+        numbers = (float(self.strength), float(self.thickening), float(self.smoothing))
+        shaping = (self.full_shape, *numbers, int(self.shift), int(self.seed))
+        digest = hashlib.sha256(repr(shaping).encode())
+        digest.update(self._flat_fields().data)
+        return digest.hexdigest()
 
 
 def _numbers(given: ArrayLike, n: int, limit: int | None, name: str) -> Ints:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
 from marginwise._input import Ints, spread_rows
@@ -73,31 +74,29 @@ class VirtualSet:
         deformer: ImageDeformer,
         variants: int,
         *,
-        bootstrap: tuple[int, ...] = (1, 5),
+        bootstrap: Sequence[int] = (1, 5),
         transform: Any = None,
         cache_size: float = 64,
     ) -> None:
         if not is_integer(variants) or variants < 1:
             raise ValueError(f"variants must be an integer of at least 1, got {variants!r}.")
-        rising = all(is_integer(v) and v >= 1 for v in bootstrap) and sorted(set(bootstrap)) == [
-            *bootstrap
-        ]
-        if not rising:
+        counts: list[Any] = [*bootstrap] if isinstance(bootstrap, tuple | list) else [None]
+        if not all(is_integer(v) and v >= 1 for v in counts) or counts != sorted(set(counts)):
             raise ValueError(
                 f"bootstrap must be numbers of variants, each above the one before, got "
                 f"{bootstrap!r}."
             )
         if not is_real(cache_size) or cache_size < 0:
             raise ValueError(f"cache_size must be a number of at least 0, got {cache_size!r}.")
-        labels = column_or_1d(y)
+        labels = np.array(column_or_1d(y))
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(labels) != n:
             raise ValueError(f"{n} images came with {len(labels)} labels.")
-        self.deformer = deformer
+        self.deformer = clone(deformer)
         self.variants = int(variants)
-        self.originals = deformer.prepare(X)
+        self.originals = self.deformer.prepare(X)
         self.classes: NDArray[Any] = np.unique(labels)
-        self.stages = [len(labels) * v for v in bootstrap if v < variants] + [len(self)]
+        self.stages = [len(labels) * v for v in counts if v < variants] + [len(self)]
         self.transform = transform
         self.labels = labels
         self._cache = _Cache(int(cache_size * 2**20))
