@@ -176,7 +176,7 @@ template <class T>
 inline Vec<T> exp_of(Vec<T> x) {
     using K = ExpConstants<T>;
     typedef typename K::Int Ints __attribute__((vector_size(kBytes)));
-    const Vec<T> clamped = x < all(K::lowest) ? all(K::lowest) : x;
+    const Vec<T> clamped = x >= all(K::lowest) ? x : all(K::lowest);
     const Vec<T> shifted = clamped * static_cast<T>(1.44269504088896340736) + K::magic;
     const Vec<T> n = shifted - K::magic;
     const Vec<T> r = (clamped - n * K::ln2_hi) - n * K::ln2_lo;
@@ -189,7 +189,7 @@ inline Vec<T> exp_of(Vec<T> x) {
     }
     const Ints scaled =
         reinterpret_cast<Ints>(p) + (reinterpret_cast<Ints>(shifted) << K::mantissa);
-    return x < all(K::lowest) ? Vec<T>{} : reinterpret_cast<Vec<T>>(scaled);
+    return x >= all(K::lowest) ? reinterpret_cast<Vec<T>>(scaled) : Vec<T>{};
 }
 
 template <class T>
@@ -242,8 +242,9 @@ void transform(const Kernel& kernel, const T* dots, const T* row_norms, Index ro
     switch (kernel.kind) {
         case KernelKind::rbf:
             return apply([=](Vec<T> xy, Vec<T> xx, Vec<T> yy) {
+                // Not a number where x is too far away to be told how far; then K is 0.
                 const Vec<T> square = (xx + yy) - (xy + xy);
-                return exp_of<T>(-gamma * (square > Vec<T>{} ? square : Vec<T>{}));
+                return exp_of<T>(-gamma * (square < Vec<T>{} ? Vec<T>{} : square));
             });
         case KernelKind::poly:
             return apply(

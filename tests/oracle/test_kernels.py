@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_blobs
 
 from marginwise import OnlineSVC, _core
 from tests.support import assert_same_model, blobs, kernel_values
@@ -305,3 +306,12 @@ def test_an_unknown_instruction_set_is_refused_by_name(name: str) -> None:
 def test_without_a_wish_the_best_instruction_set_is_taken(name: str | None) -> None:
     done = run_with_cpu(name, "-c", "from marginwise import _core; print(_core.cpu())")
     assert done.stdout.strip() == _core.cpu_choices()[-1]
+
+
+@pytest.mark.parametrize("size", [1e19, 1e25, 1e40, 1e150])
+def test_a_row_too_far_to_be_told_how_far_is_far_from_all(size: float) -> None:
+    """Its squared distances overflow; RBF values are 0 nevertheless, and f is the bias."""
+    X, y = make_blobs(60, centers=3, n_features=4, random_state=0)
+    model = OnlineSVC(C=10, gamma=0.1, random_state=0).fit(X, y)
+    far = np.array([[size, 0.0, 0.0, 0.0], [-size, size, -size, size]])
+    np.testing.assert_array_equal(model.decision_function(far), np.tile(model.intercept_, (2, 1)))

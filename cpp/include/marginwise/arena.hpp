@@ -10,6 +10,7 @@
 #if defined(__unix__) || defined(__APPLE__)
 #define MARGINWISE_MMAP 1
 #include <sys/mman.h>
+#include <unistd.h>
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
 #endif
@@ -51,8 +52,8 @@ class Arena {
     // Gives back the memory behind the first n values, which are lost; it may be written again.
     void release(Index n) {
 #ifdef MARGINWISE_MMAP
-        constexpr std::size_t kPage = 4096;
-        const std::size_t begin = (usize(n) * sizeof(V) + kPage - 1) / kPage * kPage;
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t begin = (usize(n) * sizeof(V) + page - 1) / page * page;
         if (data_ && begin < bytes_)
             madvise(reinterpret_cast<char*>(data_) + begin, bytes_ - begin, MADV_DONTNEED);
 #else
