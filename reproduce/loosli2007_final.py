@@ -3,6 +3,7 @@
     python reproduce/loosli2007_final.py --only twelve     the images and 12 variants of each
     python reproduce/loosli2007_final.py --only final      the images and 134 variants of each
     python reproduce/loosli2007_final.py --only directions the same, of directions of strokes
+    python reproduce/loosli2007_final.py --only twelve-directions
 
 A run that was stopped goes on from its checkpoint (--checkpoints, a folder). The test set plays no
 part but to be counted on: parameters were chosen on a part of the training set.
@@ -27,9 +28,10 @@ MINUTES = 3.0  # between two looks at the test set
 RUNS: dict[str, dict[str, Any]] = {
     "twelve": {"variants": 13, "finish_every": None, "cache_size": 8000},
     "final": {"variants": 135, "finish_every": 600_000, "cache_size": 10_000},
+    "twelve-directions": {"variants": 13, "finish_every": None, "cache_size": 6000},
     "directions": {"variants": 135, "finish_every": 600_000, "cache_size": 6000},
 }
-OF_DIRECTIONS = ("directions",)
+OF_DIRECTIONS = ("twelve-directions", "directions")
 QUICK = 2000  # images of a smoke test
 
 
