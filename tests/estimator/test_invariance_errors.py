@@ -293,7 +293,9 @@ def test_stages_of_a_source(model: OnlineSVC, stages: list[Any]) -> None:
     before_any_work(model, Rows(stages=stages), *words)
 
 
-@pytest.mark.parametrize("how", [{}, {"sift": 0}, {"callback": lambda *_: None}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"sift": 0}, {"callback": lambda *_: None}], ids=["plain", "sifted", "watched"]
+)
 def test_an_empty_source(model: OnlineSVC, how: dict[str, Any], tmp_path: Path) -> None:
     before_any_work(model, Rows(X[:0], Y[:0]), "empty", **how)
     before_any_work(model, Rows(X[:0], Y[:0]), "empty", checkpoint=tmp_path / "run.mwz", **how)
