@@ -208,7 +208,7 @@ def test_parameters_of_learn_from_are_described_with_their_defaults() -> None:
 
 def test_every_algorithm_has_a_page() -> None:
     assert {path.stem for path in (ROOT / "docs" / "algorithms").iterdir()} == ESTIMATORS.keys()
-    explained = {path for name in ESTIMATORS for path in headers(name)}
+    explained = {path for name in ESTIMATORS for path in headers(name)} | {CORE / "deform.hpp"}
     assert {path for path in CORE.rglob("*.hpp") if "DEPARTS:" in path.read_text()} == explained
 
 
@@ -218,6 +218,15 @@ def test_every_departure_is_explained(name: str) -> None:
     text = section("Where we depart from the paper", algorithm_page(name))
     numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
     assert numbers == [str(k + 1) for k in range(departures)]
+
+
+def test_departures_of_deforming_are_explained() -> None:
+    text = section("What the paper does and we do otherwise", ROOT / "docs" / "invariance.md")
+    numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
+    assert numbers == [str(k + 1) for k in range(len(numbers))]
+    for word in ("One strength", "range of the image", "No shift is one of the shifts"):
+        assert word in text
+    assert (CORE / "deform.hpp").read_text().count("DEPARTS:") == 3
 
 
 @pytest.mark.parametrize("step", ["process", "reprocess"])
