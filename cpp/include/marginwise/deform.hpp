@@ -8,7 +8,7 @@
 //   large translations    Draw::right, down
 //
 // DEPARTS: alpha_x and alpha_y are one strength for all variants; the fields carry the variety.
-// DEPARTS: values are kept to the range of their image, and what comes near its lowest becomes that.
+// DEPARTS: values are kept to the range of their image, and faint ones become its lowest.
 // DEPARTS: no shift is one of the shifts, as likely as each of the others.
 //
 // A virtual image is a function of (seed, variant, example) and of nothing else, so any of them can
