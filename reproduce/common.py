@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ __all__ = [
     "data_folder",
     "digest",
     "measure_sets",
+    "measured",
     "out_path",
     "progress",
     "table",
@@ -100,6 +101,36 @@ class Report:
         if not self.holds(name, settings):
             self.add(name, settings, measure())
         return self.sets[name]["measurements"]
+
+
+def measured(
+    script: str,
+    options: argparse.Namespace,
+    known: Iterable[str],
+    files: Callable[[str], Iterable[str]],
+    settings_of: Callable[..., dict[str, Any]],
+    measure: Callable[..., Any],
+) -> tuple[Report, list[str], dict[str, Any]]:
+    """Measure those of the known sets that ``--only`` names.
+
+    Returns the report, the names, and what `settings_of` and `measure` were given beside a name:
+    the data folder and the options.
+    """
+    folder = data_folder(options)
+    names = [name for name in known if not options.only or name in options.only]
+    check_files(folder, (file for name in names for file in files(name)))
+    sets = Report(out_path(options, script))
+    given: dict[str, Any] = {"folder": folder, "options": options}
+    measure_sets(
+        sets,
+        names,
+        partial(settings_of, **given),
+        partial(measure, **given),
+        resume=options.resume,
+    )
+    if options.quick:
+        print("A smoke test on small parts of the data: its figures say nothing about the paper.\n")
+    return sets, names, given
 
 
 def measure_sets(

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,20 +73,9 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
-    names = [name for name in PARTS if not options.only or name in options.only]
-    common.check_files(folder, (file for name in names for file in PARTS[name].FILES))
-    report = common.Report(out)
-    given: dict[str, Any] = {"folder": folder, "options": options}
-    common.measure_sets(
-        report,
-        names,
-        partial(settings_of, **given),
-        partial(measure, **given),
-        resume=options.resume,
+    report, names, _ = common.measured(
+        __file__, options, PARTS, lambda name: PARTS[name].FILES, settings_of, measure
     )
-    if options.quick:
-        print("A smoke test on small parts of the data: its figures say nothing about the paper.\n")
     judgements: list[dict[str, Any]] = []
     for name in names:
         part, results = PARTS[name], Results(report.sets[name]["measurements"])
@@ -98,7 +86,7 @@ def main() -> None:
             part.draw(results, picture)
             print(f"drawn to {os.path.relpath(picture)}\n")
     print(verdicts(judgements))
-    print(f"\nwritten to {os.path.relpath(out)}")
+    print(f"\nwritten to {os.path.relpath(report.path)}")
 
 
 if __name__ == "__main__":

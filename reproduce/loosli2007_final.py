@@ -166,6 +166,25 @@ def settings_of(name: str, folder: Path, options: argparse.Namespace) -> dict[st
     }
 
 
+def shown(runs: dict[str, dict[str, Any]]) -> str:
+    header = ("run", "examples", "error, %", "CPU minutes", "minutes", "GB", "members")
+    rows = [
+        [
+            name,
+            f"{run['examples']:,}",
+            f"{run['error']:.2f}",
+            f"{run['cpu_seconds'] / 60:.1f}",
+            f"{run['wall_seconds'] / 60:.1f}",
+            f"{run['peak_gigabytes']:.1f}",
+            f"{run['members']:,}",
+            f"{sum(run['support_vectors']):,}",
+            f"{100 * run['sifted']['lost']:.1f}",
+        ]
+        for name, run in runs.items()
+    ]
+    return common.table((*header, "SVs of all classes", "hidden, %"), rows)
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -182,31 +201,8 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
-    common.check_files(folder, [setup.FILE])
-    report = common.Report(out)
-    for name in RUNS:
-        if options.only and name not in options.only:
-            continue
-        settings = settings_of(name, folder, options)
-        if options.resume and report.holds(name, settings):
-            common.progress(f"{name}: measured before")
-            continue
-        report.add(name, settings, measure(name, folder, options))
-    rows = [
-        [
-            name,
-            f"{m['measurements']['examples']:,}",
-            f"{m['measurements']['error']:.2f}",
-            f"{m['measurements']['wall_seconds'] / 60:.1f}",
-            f"{m['measurements']['cpu_seconds'] / 60:.1f}",
-            f"{m['measurements']['members']:,}",
-            f"{m['measurements']['peak_gigabytes']:.1f}",
-        ]
-        for name, m in report.sets.items()
-    ]
-    header = ("run", "examples", "error, %", "minutes", "CPU minutes", "members", "GB")
-    print(common.table(header, rows))
+    report, _, _ = common.measured(__file__, options, RUNS, setup.files_of, settings_of, measure)
+    print(shown({name: one["measurements"] for name, one in report.sets.items()}))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,25 +200,12 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     options = parse()
-    folder, out = common.data_folder(options), common.out_path(options, __file__)
-    common.check_files(folder, [setup.FILE])
-    names = [name for name in COLUMNS if not options.only or name in options.only]
-    report = common.Report(out)
-    given: dict[str, Any] = {"folder": folder, "options": options}
-    common.measure_sets(
-        report,
-        names,
-        partial(settings_of, **given),
-        partial(measure, **given),
-        resume=options.resume,
-    )
-    if options.quick:
-        print("A smoke test on few images: its figures say nothing about the paper.\n")
+    report, _, _ = common.measured(__file__, options, COLUMNS, setup.files_of, settings_of, measure)
     results = Results()
     for name in COLUMNS:
         results.update(report.sets.get(name, {}).get("measurements", {}))
     print(f"{WORK.name}: {WORK.title}\n\n{shown(results)}\n\n{verdicts(judged(WORK, results))}")
-    print(f"\nwritten to {os.path.relpath(out)}")
+    print(f"\nwritten to {os.path.relpath(report.path)}")
 
 
 if __name__ == "__main__":

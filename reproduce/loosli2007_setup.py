@@ -37,6 +37,11 @@ Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
 
+def files_of(_: str) -> list[str]:
+    """Return the files that a run needs, whichever it is."""
+    return [FILE]
+
+
 @dataclass
 class Images:
     """Images to learn and images to be judged by, smoothed."""

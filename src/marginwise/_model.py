@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -33,11 +32,11 @@ from marginwise._params import (
     one_of,
     positive,
     real,
+    thread_count,
     threads,
 )
 from marginwise.progress import Progress
 
-MOST_THREADS = 256
 Labels = NDArray[np.int32]
 
 
@@ -240,9 +239,7 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
         return checked(self.kernel) if callable(self.kernel) else None
 
     def _threads(self) -> int:
-        jobs = 1 if self.n_jobs is None else int(self.n_jobs)
-        processors = os.cpu_count() or 1
-        return min(max(1, jobs if jobs > 0 else processors + 1 + jobs), MOST_THREADS)
+        return thread_count(self.n_jobs)
 
     def _augmented(self, X: Any, names: Ints | None) -> Any:
         """Append to a precomputed kernel row the column that is its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 Rule = tuple[Callable[[Any], bool], str]
+
+MOST_THREADS = 256
 
 
 def is_real(value: Any) -> bool:
@@ -67,6 +70,13 @@ def none() -> Rule:
 
 def threads() -> Rule:
     return lambda v: is_integer(v) and v != 0, "an integer other than 0 (-1 for one per processor)"
+
+
+def thread_count(jobs: int | None) -> int:
+    """Return how many threads `n_jobs` asks for; below 0 they count down from all."""
+    wanted = 1 if jobs is None else int(jobs)
+    processors = os.cpu_count() or 1
+    return min(max(1, wanted if wanted > 0 else processors + 1 + wanted), MOST_THREADS)
 
 
 def weights() -> Rule:

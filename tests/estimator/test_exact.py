@@ -18,25 +18,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from marginwise import ExactSVC, LeaveOneOut, load, save
 from marginwise.active import ActiveLearner
 from tests.active_support import pool
-from tests.support import assert_same_model, blobs, rings
+from tests.support import Rows, assert_same_model, blobs, rings
 
 X, Y = rings(60, 0, noise=0.1)
 X.flags.writeable = Y.flags.writeable = False
-
-
-class Rows:
-    """A source of examples."""
-
-    classes = (0, 1)
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.X, self.y = X, y
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 def fitted(**params: Any) -> ExactSVC:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from marginwise._params import (
     non_negative,
     none,
     share,
+    thread_count,
     threads,
 )
 from marginwise.invariance.fields import Single, affine_fields, smoothed_fields, tangents
@@ -263,14 +263,9 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
             int(self.seed),
             examples,
             variants,
-            self._threads(),
+            thread_count(self.n_jobs),
             out,
         )
-
-    def _threads(self) -> int:
-        jobs = 1 if self.n_jobs is None else int(self.n_jobs)
-        processors = os.cpu_count() or 1
-        return max(1, jobs if jobs > 0 else processors + 1 + jobs)
 
     def fingerprint(self) -> str:
         """Return a digest of all that shapes the images: the parameters but `n_jobs`."""
