@@ -79,6 +79,11 @@ class Tally:
         return hidden / (hidden + self.inside) if hidden else 0.0
 
 
+def _margin(machine: Machine) -> Float:
+    """Return, of each problem, the score below which a row lies within the margin."""
+    return 1.0 + machine.deltas / 2
+
+
 @dataclass
 class Sieve:
     """Chooses rows, chunk by chunk."""
@@ -105,7 +110,7 @@ class Sieve:
             Their labels as +1 and -1, a column for each problem.
         """
         scores = self._scores(machine, batch, signs)
-        margin = 1.0 + machine.deltas / 2
+        margin = _margin(machine)
         waiting = ~np.isfinite(margin)  # problems that cannot judge learn all
         wanted = np.zeros(scores.shape, dtype=np.uint8)
         for c in range(scores.shape[1]):
@@ -147,7 +152,7 @@ class Sieve:
         f = np.full((n, problems), np.inf, dtype=np.float32)
         machine.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
         scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
-        margin = 1.0 + machine.deltas / 2
+        margin = _margin(machine)
         self.tally.asked += int(asked.sum())
         self.tally.audited += int(audited.sum())
         self.tally.wrong += int((audited & (scores < margin)).sum())
@@ -211,7 +216,7 @@ class Sieve:
             rough = values[tests] @ coefficients + bias
         scores = self._score(f[tests], signs[tests])
         rough = self._score(rough.astype(np.float32), signs[tests])
-        margin = 1.0 + machine.deltas / 2
+        margin = _margin(machine)
         reach = np.array(
             [
                 self._reach(rough[:, c][scores[:, c] < margin[c]], margin[c])

@@ -16,6 +16,14 @@ struct Sample {
 
     Sample(const Matrix& X_) : X(X_), n(rows_of(X_)) {}
     Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
+
+    // The numbers of rows [first, first + count) of the sample.
+    std::vector<std::int64_t> numbers(Index first, Index count) const {
+        std::vector<std::int64_t> found(usize(count));
+        std::iota(found.begin(), found.end(), first);
+        if (order) std::copy_n(order + first, count, found.begin());
+        return found;
+    }
 };
 
 inline double dot(const double* a, const float* k, Index n) { return table().dot(a, k, n); }
@@ -42,9 +50,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         Rows<T>& block = kernel.is_callable() ? own_block : kept_block;
         Scratch<T>& scratch = kernel.is_callable() ? own_scratch : kept_scratch;
         const Index first = task * at_once, rows = std::min(at_once, n - first);
-        std::vector<std::int64_t> order(usize(rows));
-        std::iota(order.begin(), order.end(), first);
-        if (sample.order) std::copy_n(sample.order + first, rows, order.begin());
+        const std::vector<std::int64_t> order = sample.numbers(first, rows);
         Array<V> k(usize(rows * kLanes));
         block.read(sample.X, order.data(), rows, origin);
         const bool lay = members.sparse() && rows >= 4;  // fewer are quicker scattered

@@ -35,10 +35,7 @@ class RowsAtOnce {
   public:
     RowsAtOnce(const Sample& sample, Index first, Index most, const Origin& origin) {
         const Index n = std::min(most, sample.n - first);
-        std::vector<std::int64_t> order(usize(n));
-        std::iota(order.begin(), order.end(), first);
-        if (sample.order) std::copy_n(sample.order + first, n, order.begin());
-        rows_.read(sample.X, order.data(), n, origin);
+        rows_.read(sample.X, sample.numbers(first, n).data(), n, origin);
     }
 
     Index size() const { return rows_.n; }
