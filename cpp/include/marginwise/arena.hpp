@@ -1,7 +1,9 @@
-// Address space that is taken at once and backed by memory only where it is written: a large array
-// that never moves and costs what has been used of it.
+// Address space that is backed by memory only where it is written: a large array that costs what
+// has been used of it, and grows without being copied where the system can move its pages.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -33,14 +35,7 @@ class Arena {
 #endif
         data_ = static_cast<V*>(p);
     }
-    ~Arena() {
-        if (!data_) return;
-#ifdef MARGINWISE_MMAP
-        munmap(data_, bytes_);
-#else
-        std::free(data_);
-#endif
-    }
+    ~Arena() { free(); }
     Arena(Arena&& other) noexcept { swap(other); }
     Arena& operator=(Arena&& other) noexcept {
         swap(other);
@@ -48,6 +43,25 @@ class Arena {
     }
 
     V* data() const { return data_; }
+    Index size() const { return static_cast<Index>(bytes_ / sizeof(V)); }
+
+    // Makes room for n values; those stored stay, and data() may change. If there is no memory,
+    // throws and leaves all as it was.
+    void grow(Index n) {
+        if (n <= size()) return;
+#ifdef MREMAP_MAYMOVE
+        if (data_) {
+            void* p = mremap(data_, bytes_, usize(n) * sizeof(V), MREMAP_MAYMOVE);
+            if (p == MAP_FAILED) throw std::bad_alloc();
+            data_ = static_cast<V*>(p);
+            bytes_ = usize(n) * sizeof(V);
+            return;
+        }
+#endif
+        Arena larger(n);
+        if (data_) std::memcpy(larger.data_, data_, bytes_);
+        swap(larger);
+    }
 
     // Gives back the memory behind the first n values, which are lost; it may be written again.
     void release(Index n) {
@@ -62,6 +76,15 @@ class Arena {
     }
 
   private:
+    void free() {
+        if (!data_) return;
+#ifdef MARGINWISE_MMAP
+        munmap(data_, bytes_);
+#else
+        std::free(data_);
+#endif
+    }
+
     void swap(Arena& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);

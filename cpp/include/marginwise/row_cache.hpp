@@ -2,7 +2,8 @@
 // truncated: it is valid for the first `length` columns, and whoever asks for it fills the rest.
 //
 // Rows stand side by side in one arena, all of one width. When wider rows are asked for, those held
-// are spread in place, so that memory once touched is used again.
+// are spread in place, so that memory once touched is used again. The arena is as large as all rows
+// of that width could need, within the limit.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +31,11 @@ class BasicRowCache {
     explicit BasicRowCache(Index limit_bytes, Index most_bytes = 0)
         : limit_(limit_bytes / Index(sizeof(V))),
           most_(std::max(limit_bytes, most_bytes) / Index(sizeof(V))) {}
+    BasicRowCache(BasicRowCache&&) = default;
+    BasicRowCache& operator=(BasicRowCache&&) = default;
+    // A copy has the same limits and holds nothing.
+    BasicRowCache(const BasicRowCache& other) : limit_(other.limit_), most_(other.most_) {}
+    BasicRowCache& operator=(const BasicRowCache&) = delete;
 
     Index bytes() const { return count(rows_) * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
@@ -85,7 +91,8 @@ class BasicRowCache {
     // Rows beyond a lower limit are dropped, the least recently used first.
     void set_limit(Index bytes) {
         limit_ = std::min(bytes / Index(sizeof(V)), most_);
-        if (width_ == 0 || count(rows_) <= room(width_)) return;
+        if (width_ == 0) return;
+        if (count(rows_) <= room(width_)) return reserve(width_);
         while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
         close_ranks(width_);
         arena_.release(count(rows_) * width_);
@@ -111,7 +118,7 @@ class BasicRowCache {
     Index room(Index width) const { return std::max(limit_ / width, kLeast); }
 
     Index free_slot() {
-        if (free_.empty() && count(rows_) < room(width_)) {
+        if (free_.empty() && count(rows_) < std::min(room(width_), arena_.size() / width_)) {
             rows_.emplace_back();
             rows_.back().values = arena_.data() + (count(rows_) - 1) * width_;
             return count(rows_) - 1;
@@ -123,12 +130,10 @@ class BasicRowCache {
     }
 
     void widen(Index columns) {
-        const Index before = width_;
-        width_ = padded(std::max(columns, width_ + width_ / 4));
-        if (!arena_.data() || kLeast * width_ > limit_) {  // too wide for the bound: start anew
-            start_anew(width_);
-            return;
-        }
+        const Index before = width_, width = padded(std::max(columns, width_ + width_ / 4));
+        if (kLeast * width > limit_) clear();  // too wide for the bound: start again
+        reserve(width);
+        width_ = width;
         while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
         if (count(rows_) > room(width_)) close_ranks(before);
         for (Index slot = count(rows_) - 1; slot >= 0; --slot) {
@@ -139,10 +144,12 @@ class BasicRowCache {
         }
     }
 
-    void start_anew(Index width) {
-        clear();
-        width_ = width;
-        arena_ = Arena<V>(std::max(most_, kLeast * width));
+    // Makes the arena large enough for all the rows of a width that there may be: as many as it has
+    // columns. If there is no memory, throws and leaves all as it was.
+    void reserve(Index width) {
+        arena_.grow(std::min(room(width), std::max(width, kLeast)) * width);
+        for (Index slot = 0; slot < count(rows_); ++slot)
+            rows_[usize(slot)].values = arena_.data() + slot * width_;
     }
 
     // Moves the rows held to the first slots, so that none is left beyond what will fit.
