@@ -2,11 +2,13 @@
 // calls, so a process may fork at any time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,10 +18,15 @@ namespace marginwise {
 
 class Crew {
   public:
-    // `threads` in all, the caller's among them.
+    // `threads` in all, the caller's among them; fewer where the system refuses to start more. The
+    // results do not depend on how many there are.
     explicit Crew(Index threads) {
-        for (Index worker = 1; worker < threads; ++worker)
-            helpers_.emplace_back([this, worker] { serve(worker); });
+        helpers_.reserve(usize(std::max<Index>(threads - 1, 0)));
+        try {
+            for (Index worker = 1; worker < threads; ++worker)
+                helpers_.emplace_back([this, worker] { serve(worker); });
+        } catch (const std::system_error&) {
+        }
     }
     ~Crew() {
         next_ = tasks_.load();  // leaves no task under way when an exception unwinds the caller
