@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <shared_mutex>
 
 #include "marginwise/algo/exact.hpp"
 #include "marginwise/algo/exact_ramp.hpp"
@@ -99,9 +100,13 @@ struct BoundBatch {
     }
 };
 
-BlockKernel block_kernel(nb::object callable) {
-    if (callable.is_none()) return nullptr;
-    return [callable](const double* a, Index m, const double* b, Index n, Index d, double* out) {
+// A kernel that is a Python function. Each model holds a reference of its own, which the garbage
+// collector is shown: a function may know the model that it is the kernel of.
+struct FunctionKernel {
+    nb::object callable;
+
+    void operator()(const double* a, Index m, const double* b, Index n, Index d,
+                    double* out) const {
         nb::gil_scoped_acquire held;
         const auto copy = [d](const double* x, Index rows) {
             return numpy(x, {usize(rows), usize(d)});
@@ -110,7 +115,78 @@ BlockKernel block_kernel(nb::object callable) {
         const auto array = nb::cast<Array2<double>>(values);
         require(length(array.shape(0)) == m && length(array.shape(1)) == n, "kernel block shape");
         std::copy(array.data(), array.data() + m * n, out);
+    }
+};
+
+BlockKernel block_kernel(nb::object callable) {
+    if (callable.is_none()) return nullptr;
+    return FunctionKernel{std::move(callable)};
+}
+
+template <class T>
+int visit_model(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const BlockKernel& function = nb::inst_ptr<Model<T>>(self)->D.kernel.callable();
+    if (const auto* kernel = function.template target<FunctionKernel>())
+        Py_VISIT(kernel->callable.ptr());
+    return 0;
+}
+template <class T>
+int clear_model(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<Model<T>>(self)->D.kernel.forget_callable();
+    return 0;
+}
+
+// Holds a model for reading, or alone, while the interpreter is free for other threads.
+template <class T>
+struct Reader {
+    explicit Reader(const Model<T>& model) : hold(model.guard) {}
+    nb::gil_scoped_release released;
+    std::shared_lock<Guard> hold;
+};
+template <class T>
+struct Writer {
+    explicit Writer(Model<T>& model) : hold(model.guard) {}
+    nb::gil_scoped_release released;
+    std::unique_lock<Guard> hold;
+};
+
+// The same with the interpreter, for what makes Python objects. It is never held while waiting: a
+// thread that has the model may need it for its kernel function.
+template <class T>
+std::shared_lock<Guard> reader(const Model<T>& model) {
+    const nb::gil_scoped_release released;
+    return std::shared_lock<Guard>(model.guard);
+}
+template <class T>
+std::unique_lock<Guard> writer(Model<T>& model) {
+    const nb::gil_scoped_release released;
+    return std::unique_lock<Guard>(model.guard);
+}
+
+// Runs work(), which looks now and then whether there is a signal to answer, such as Ctrl-C.
+template <class T, class F>
+auto interruptible(Model<T>& model, F work) {
+    std::exception_ptr raised;
+    const auto check_signals = [&raised] {
+        nb::gil_scoped_acquire held;
+        if (PyErr_CheckSignals() == 0) return false;
+        raised = std::make_exception_ptr(nb::python_error());
+        return true;
     };
+    struct Answering {
+        Model<T>& model;
+        ~Answering() { model.answer_to(nullptr); }
+    };
+    const auto result = [&] {
+        const Writer<T> hold(model);
+        model.answer_to(check_signals);
+        const Answering until_done{model};
+        return work();
+    }();
+    if (raised) std::rethrow_exception(raised);
+    return result;
 }
 
 using State = nb::typed<nb::dict, nb::str, nb::any>;
@@ -148,6 +224,7 @@ State export_features(const Members<T>& members) {
 // Ids, classes and, problem by problem, coefficients of the support vectors.
 template <class T>
 nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Model<T>& L) {
+    const auto hold = reader(L);
     const Dual<T>& D = L.D;
     std::vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(L.output(c));
@@ -245,6 +322,7 @@ void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
 // One value for each problem.
 template <class V, class T, class F>
 nb::ndarray<nb::numpy, V> by_problem(const Model<T>& L, F value) {
+    const auto hold = reader(L);
     std::vector<V> out;
     for (Index c = 0; c < L.D.problems(); ++c) out.push_back(static_cast<V>(value(c)));
     return numpy(out);
@@ -255,19 +333,20 @@ nb::ndarray<nb::numpy, double> decide(const Model<T>& L, const Sample& sample) {
     const std::size_t n = usize(sample.n), p = L.D.shares.size();
     std::vector<double> out(n * p);
     {
-        nb::gil_scoped_release released;
+        const Reader<T> hold(L);
         L.decision(sample, out.data());
     }
     return numpy(out.data(), {n, p});
 }
 
-// Gap, members and kernel evaluations by example and problem, since the last call.
+// Gap, members and kernel evaluations by example and problem.
 template <class T>
-nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Model<T>& L) {
+nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_records(const Model<T>& L) {
+    const auto hold = reader(L);
     const std::size_t problems = L.D.shares.size();
     std::vector<double> gap;
     std::vector<std::int64_t> members, evaluations;
-    for (const Record& record : L.take_records()) {
+    for (const Record& record : L.records) {
         gap.push_back(record.gap);
         members.push_back(record.members);
         evaluations.push_back(record.kernel_evaluations);
@@ -275,6 +354,19 @@ nb::typed<nb::tuple, nb::any, nb::any, nb::any> take_records(Model<T>& L) {
     const std::vector<std::size_t> shape{gap.size() / problems, problems};
     return nb::make_tuple(numpy(gap.data(), shape), numpy(members.data(), shape),
                           numpy(evaluations.data(), shape));
+}
+
+template <class T>
+void restore_records(Model<T>& L, Array2<double> gap, Array2<std::int64_t> members,
+                     Array2<std::int64_t> evaluations) {
+    const auto fits = [&](const auto& array) {
+        return array.shape(0) == gap.shape(0) && array.shape(1) == L.D.shares.size();
+    };
+    require(fits(gap) && fits(members) && fits(evaluations), "records must be rows x problems");
+    const auto hold = writer(L);
+    L.records.clear();
+    for (std::size_t i = 0; i < gap.size(); ++i)
+        L.records.push_back({gap.data()[i], members.data()[i], evaluations.data()[i]});
 }
 
 // The learner of an algorithm, with its settings by name.
@@ -345,15 +437,23 @@ void restore_exact(Exact& L, const BoundBatch& batch, const State& state) {
     }
 }
 
-// Cause, example, problem, and from where to where, of each migration since the last call.
-nb::ndarray<nb::numpy, std::int64_t> take_path(Exact& L) {
+// Cause, example, problem, and from where to where, of each migration.
+nb::ndarray<nb::numpy, std::int64_t> export_path(const Exact& L) {
+    const auto hold = reader(L);
     std::vector<std::int64_t> out;
-    for (const Migration& m : L.take_path())
+    for (const Migration& m : L.path)
         for (const std::int64_t value :
              {m.cause, m.id, std::int64_t(m.problem), static_cast<std::int64_t>(m.from),
               static_cast<std::int64_t>(m.to)})
             out.push_back(value);
     return numpy(out.data(), {out.size() / 5, 5});
+}
+void restore_path(Exact& L, Array2<std::int64_t> path) {
+    require(path.shape(1) == 5, "a migration has five parts");
+    const auto hold = writer<double>(L);
+    L.path.clear();
+    for (const std::int64_t* m = path.data(); m != path.data() + path.size(); m += 5)
+        L.path.push_back({m[0], m[1], Index(m[2]), Set(m[3]), Set(m[4])});
 }
 
 // Rows laid out for expansions over them.
@@ -383,7 +483,7 @@ nb::ndarray<nb::numpy, float> roughly(const Model<T>& self, const BoundBatch& ba
     float* out = new float[usize(sample.n * columns + 1)];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<float*>(p); });
     {
-        nb::gil_scoped_release released;
+        const Reader<T> hold(self);
         compute(sample, out);
     }
     const std::size_t shape[] = {usize(sample.n), usize(columns)};
@@ -394,7 +494,10 @@ template <class T>
 void bind_learner(nb::module_& m, const char* name, const char* laid) {
     using L = Model<T>;
     nb::class_<Laid<T>>(m, laid);
-    nb::class_<L>(m, name)
+    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_model<T>)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(&clear_model<T>)},
+                                  {0, nullptr}};
+    nb::class_<L>(m, name, nb::type_slots(slots))
         .def(nb::new_([](const std::string& algorithm, const State& settings, const Kernel& kernel,
                          nb::object callable, Index problems, Index features, bool sparse,
                          bool biased, Index cache_bytes, std::vector<double> center, double scale,
@@ -412,8 +515,9 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def(
             "learn",
             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
-                nb::gil_scoped_release released;
-                return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
+                return interruptible(self, [&] {
+                    return self.learn(batch.batch, order.data(), length(order.shape(0)), seconds);
+                });
             },
             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
         .def(
@@ -423,15 +527,17 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                 require(wanted.shape(0) == order.shape(0) &&
                             length(wanted.shape(1)) == self.D.problems(),
                         "wanted must be rows x problems");
-                nb::gil_scoped_release released;
-                return self.learn_wanted(batch.batch, order.data(), wanted.data(),
-                                         length(order.shape(0)), seconds);
+                return interruptible(self, [&] {
+                    return self.learn_wanted(batch.batch, order.data(), wanted.data(),
+                                             length(order.shape(0)), seconds);
+                });
             },
             nb::arg("batch"), nb::arg("order"), nb::arg("wanted").noconvert(), nb::arg("seconds"))
         .def(
             "begin_pass",
             [](L& self, const std::string& rule, Index pool_size, Flags seen) {
                 require(length(seen.shape(0)) == self.D.problems(), "one row of flags a problem");
+                const auto hold = writer(self);
                 self.begin_pass({rule_named(rule), pool_size}, seen.data(), length(seen.shape(1)));
             },
             nb::arg("rule"), nb::arg("pool_size"), nb::arg("seen").noconvert(),
@@ -439,19 +545,32 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def(
             "select",
             [](L& self, const BoundBatch& batch, Array1<std::int64_t> order, double seconds) {
-                nb::gil_scoped_release released;
-                return self.select(batch.batch, order.data(), length(order.shape(0)), seconds);
+                return interruptible(self, [&] {
+                    return self.select(batch.batch, order.data(), length(order.shape(0)), seconds);
+                });
             },
             nb::arg("batch"), nb::arg("order"), nb::arg("seconds"))
-        .def("end_pass", [](L& self) { self.end_pass(); })
+        .def("end_pass",
+             [](L& self) {
+                 const Writer<T> hold(self);
+                 self.end_pass();
+             })
         .def(
             "finish",
             [](L& self, double tol, double seconds) {
-                nb::gil_scoped_release released;
-                return self.finish(tol, seconds);
+                return interruptible(self, [&] { return self.finish(tol, seconds); });
             },
             nb::arg("tol"), nb::arg("seconds"))
-        .def("settle", [](L& self) { self.settle(); })
+        .def("settle",
+             [](L& self) {
+                 const Writer<T> hold(self);
+                 self.settle();
+             })
+        .def("clone",
+             [](const L& self) {
+                 const auto hold = reader(self);
+                 return self.clone();
+             })
         .def(
             "decision",
             [](const L& self, const BoundBatch& batch) { return decide(self, batch.batch.X); },
@@ -478,7 +597,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                                   length(asked.shape(1)) == self.D.problems();
                 require(fits && out.shape(0) == asked.shape(0) && out.shape(1) == asked.shape(1),
                         "asked and out must be rows x problems");
-                nb::gil_scoped_release released;
+                const Reader<T> hold(self);
                 self.rough_decision_where(batch.batch.X, asked.data(), out.data());
             },
             nb::arg("batch"), nb::arg("asked").noconvert(), nb::arg("out").noconvert())
@@ -513,7 +632,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def(
             "lay_out",
             [](const L& self, const BoundBatch& batch) {
-                nb::gil_scoped_release released;
+                const Reader<T> hold(self);
                 return Laid<T>(self.lay_out(batch.batch.X));
             },
             nb::arg("batch"))
@@ -527,7 +646,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                         "coefficients must be problems x centres");
                 std::vector<double> out(n * p, 0.0);
                 {
-                    nb::gil_scoped_release released;
+                    const Reader<T> hold(self);
                     self.add_expansion(centres.batch.X, coefficients.data(), laid.rows, out.data());
                 }
                 return numpy(out.data(), {n, p});
@@ -536,6 +655,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def("coefficients", &export_coefficients<T>)
         .def("weights",
              [](const L& self) {
+                 const auto hold = reader(self);
                  const std::size_t n = usize(self.D.size());
                  std::vector<double> out;
                  for (Index c = 0; c < self.D.problems(); ++c) {
@@ -545,16 +665,38 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                  return numpy(out.data(), {self.D.shares.size(), n});
              })
         .def(
-            "check", [](L& self, double tolerance) { self.check(tolerance); }, nb::arg("tolerance"))
-        .def("regrade", [](L& self) { self.D.regrade(); })
-        .def("state", [](const L& self) { return export_state(self); })
+            "check",
+            [](L& self, double tolerance) {
+                const Writer<T> hold(self);
+                self.check(tolerance);
+            },
+            nb::arg("tolerance"))
+        .def("regrade",
+             [](L& self) {
+                 const Writer<T> hold(self);
+                 self.D.regrade();
+             })
+        .def("state",
+             [](const L& self) {
+                 const auto hold = reader(self);
+                 return export_state(self);
+             })
         .def("restore", &restore<T>, nb::arg("batch"), nb::arg("state"))
-        .def("take_records", &take_records<T>)
+        .def("records", &export_records<T>)
+        .def("set_records", &restore_records<T>, nb::arg("gap").noconvert(),
+             nb::arg("members").noconvert(), nb::arg("evaluations").noconvert())
+        .def(
+            "within_limit",
+            [](const L& self, const BoundBatch& batch) { return self.within_limit(batch.batch.X); },
+            nb::arg("batch"))
         .def(
             "diagonal",
             [](const L& self, const BoundBatch& batch) {
                 std::vector<double> out(usize(rows_of(batch.batch.X)));
-                self.diagonal(batch.batch.X, out.data());
+                {
+                    const Reader<T> hold(self);
+                    self.diagonal(batch.batch.X, out.data());
+                }
                 return numpy(out);
             },
             nb::arg("batch"))
@@ -575,11 +717,36 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
              [](const L& self) {
                  return by_problem<double>(self, [&](Index c) { return self.objective(c); });
              })
-        .def("counters", [](const L& self) { return counters_of(self.D.stats); })
-        .def("seconds", [](const L& self) { return seconds_of(self.D.stats); })
-        .def_prop_ro("beyond", [](const L& self) { return self.beyond(); })
-        .def_prop_ro("size", [](const L& self) { return self.D.size(); })
-        .def_prop_ro("bytes", [](const L& self) { return self.D.members.bytes(); });
+        .def("counters",
+             [](const L& self) {
+                 const auto hold = reader(self);
+                 return counters_of(self.D.stats);
+             })
+        .def("seconds",
+             [](const L& self) {
+                 const auto hold = reader(self);
+                 return seconds_of(self.D.stats);
+             })
+        .def(
+            "reserve_ids",
+            [](L& self, std::int64_t next) {
+                const auto hold = writer(self);
+                self.next_id = std::max(self.next_id, next);
+            },
+            nb::arg("next"))
+        .def(
+            "count_since_finish",
+            [](L& self, std::int64_t count) {
+                const auto hold = writer(self);
+                self.since_finish = count;
+            },
+            nb::arg("count"))
+        .def_prop_ro("changes", [](const L& self) { return self.guard.changes(); })
+        .def_prop_ro("next_id", [](const L& self) { return reader(self), self.next_id; })
+        .def_prop_ro("since_finish", [](const L& self) { return reader(self), self.since_finish; })
+        .def_prop_ro("beyond", [](const L& self) { return reader(self), self.beyond(); })
+        .def_prop_ro("size", [](const L& self) { return reader(self), self.D.size(); })
+        .def_prop_ro("bytes", [](const L& self) { return reader(self), self.D.members.bytes(); });
 }
 
 void bind_exact(nb::module_& m) {
@@ -604,37 +771,43 @@ void bind_exact(nb::module_& m) {
         .def(
             "forget",
             [](Exact& self, Array1<std::int64_t> ids) {
-                nb::gil_scoped_release released;
-                self.forget(ids.data(), length(ids.shape(0)));
+                interruptible<double>(self, [&] {
+                    self.forget(ids.data(), length(ids.shape(0)));
+                    return true;
+                });
             },
             nb::arg("ids"))
         .def("leave_one_out",
              [](Exact& self) {
                  const std::size_t n = usize(self.D.size()), p = self.D.shares.size();
                  std::vector<double> out(n * p);
-                 {
-                     nb::gil_scoped_release released;
+                 interruptible<double>(self, [&] {
                      self.leave_one_out(out.data());
-                 }
+                     return true;
+                 });
                  return numpy(out.data(), {n, p});
              })
         .def(
             "scale_costs",
             [](Exact& self, double factor) {
-                nb::gil_scoped_release released;
-                self.scale_costs(factor);
+                interruptible<double>(self, [&] {
+                    self.scale_costs(factor);
+                    return true;
+                });
             },
             nb::arg("factor"))
         .def(
             "holds",
             [](const Exact& self, Array1<std::int64_t> ids) {
+                const auto hold = reader<double>(self);
                 std::vector<std::uint8_t> out;
                 for (std::size_t i = 0; i < ids.shape(0); ++i)
                     out.push_back(self.D.members.find(ids.data()[i]) != kNone);
                 return numpy(out);
             },
             nb::arg("ids"))
-        .def("take_path", &take_path)
+        .def("path", &export_path)
+        .def("set_path", &restore_path, nb::arg("path").noconvert())
         .def("violation",
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.violation(c); });
@@ -653,7 +826,11 @@ void bind_exact(nb::module_& m) {
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.margin_of(c).total; });
              })
-        .def("state", [](const Exact& self) { return export_exact(self); })
+        .def("state",
+             [](const Exact& self) {
+                 const auto hold = reader<double>(self);
+                 return export_exact(self);
+             })
         .def("restore", &restore_exact, nb::arg("batch"), nb::arg("state"));
 }
 
@@ -689,6 +866,24 @@ void deform_images(Array2<float> images, Array3 tangents, Array2<float> ranges,
                     out.data());
 }
 
+// A call that waits for its turn. All of this happens in one native call: an interrupt may come
+// before the turn is taken, or within the function, but not between taking it and giving it back.
+nb::object run_in_turn(Turn& turn, nb::callable function, nb::args args, nb::kwargs kwargs) {
+    struct Holder {
+        explicit Holder(Turn& turn_) : turn(turn_) {
+            nb::gil_scoped_release released;
+            turn.take([] {
+                nb::gil_scoped_acquire held;
+                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            });
+        }
+        ~Holder() { turn.give_back(); }
+        Turn& turn;
+    };
+    const Holder holder(turn);
+    return function(*args, **kwargs);
+}
+
 template <class V>
 void bind_matrix(nb::class_<BoundBatch>& c) {
     c.def(
@@ -711,8 +906,6 @@ void bind_matrix(nb::class_<BoundBatch>& c) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-    // A kernel function that knows its model makes a ring which outlives the interpreter.
-    nb::set_leak_warnings(false);
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and its learners.";
     m.def(
         "cpu", [] { return std::string(table().name); },
@@ -758,6 +951,14 @@ NB_MODULE(_core, m) {
                 new (self) Kernel{kind_named(kind), gamma, coef0, degree};
             },
             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
+
+    nb::class_<Turn>(m, "Turn")
+        .def(nb::init<>())
+        .def("run", &run_in_turn, nb::arg("function"), nb::arg("args"), nb::arg("kwargs"),
+             nb::sig("def run(self, function: collections.abc.Callable[..., Any], /, *args: Any, "
+                     "**kwargs: Any)"
+                     " -> Any"))
+        .def_prop_ro("mine", &Turn::mine);
 
     nb::class_<BoundBatch> batch(m, "Batch");
     bind_matrix<float>(batch);

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._exclusive import alone_once
 from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed
 from marginwise._input import (
     Float,
@@ -26,7 +27,8 @@ from marginwise._input import (
     spread_rows,
     take_rows,
 )
-from marginwise._model import KernelModel, Labels, Undo, scalar_or_array
+from marginwise._machine import Machine
+from marginwise._model import KernelModel, Labels, scalar_or_array
 from marginwise._params import (
     Rule,
     boolean,
@@ -71,6 +73,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
     # -- learning ------------------------------------------------------------------------------
 
+    @alone_once
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from nothing: passes over the rows, and finishing where the algorithm has it.
 
@@ -84,29 +87,34 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         sample_weight
             Scales C row by row; rows of weight zero are left out.
         """
-        with Undo(self):
-            X, y, weights, kept = self._check_fit(X, y, sample_weight)
-            classes, places = np.unique(y, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
-                )
-            labels: Labels = places.astype(np.int32)
-            self._set_classes(classes, y)
-            self._machine = self._make_machine(X, weights, streaming=False)
-            self._seen = int(kept[-1]) + 1
-            self._since_finish = 0
-            rng = check_random_state(self.random_state)
-            feed = ArrayFeed(self._labelled(X, labels, weights * self._costs[labels], kept), kept)
-            if self._selection == "random":
-                orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
-                self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
-            elif self.pool_size is None:
-                self._search(feed, X, labels, rng)
-            else:
-                self._choose(feed, rng)
+        draft = self._draft()
+        draft._fit(X, y, sample_weight)
+        draft._report()
+        self._take(draft)
         return self
 
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        X, y, weights, kept = self._check_fit(X, y, sample_weight)
+        classes, places = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
+            )
+        labels: Labels = places.astype(np.int32)
+        self._set_classes(classes, y)
+        self._machine = self._make_machine(X, weights, streaming=False)
+        self._machine.reserve_ids(int(kept[-1]) + 1)
+        rng = check_random_state(self.random_state)
+        feed = ArrayFeed(self._labelled(X, labels, weights * self._costs[labels], kept), kept)
+        if self._selection == "random":
+            orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+            self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+        elif self.pool_size is None:
+            self._search(feed, X, labels, rng)
+        else:
+            self._choose(feed, rng)
+
+    @alone_once
     def learn_from(
         self,
         source: Source,
@@ -145,42 +153,57 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         checkpoint_minutes
             Minutes between two writings of the file.
         callback
-            Called with the model and a `Moment` after each chunk, and when a run is taken up again.
+            Called with a copy of the model as it is and a `Moment` after each chunk, and when a run
+            is resumed. If it returns True the run ends, and the model keeps what it has learned.
         """
-        with Undo(self, part_read=True):
-            self._check_params()
-            if self._selection != "random" and self.pool_size is None:
-                raise ValueError(
-                    "pool_size=None searches all rows for each one that is learned, which needs "
-                    "them in memory: use fit, or a pool_size."
-                )
-            n = len(source)
-            if n == 0:
-                raise ValueError("the source is empty.")
-            staged = len(stage_ends(source)) > 1
-            self._check_run(sift, checkpoint_minutes)
-            rng = check_random_state(self.random_state)
-            if hasattr(self, "_machine"):
-                self._check_classes(classes, first=False)
-            else:
-                named = getattr(source, "classes", None) if classes is None else classes
-                if named is None:
-                    raise ValueError(
-                        "learn_from needs all labels that may come: give them as classes, or let "
-                        "the source name them in source.classes."
-                    )
-                self._start(source.read(spread_rows(n, SAMPLE))[0], named)
-            if sift is not None or checkpoint is not None or callback is not None or staged:
-                self._go_through(source, rng, sift, checkpoint, checkpoint_minutes, callback)
-                return self
-            feed = SourceFeed(source, self._read_batch, self._seen)
-            self._seen += n
-            if self._selection == "random":
-                orders = (self._plain_order(n, rng) for _ in range(self.epochs))
-                self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
-            else:
-                self._choose(feed, rng)
+        draft = self._draft()
+        staged = draft._check_source(source, sift, checkpoint_minutes)
+        draft._begin_run(source, classes)
+        self._step_aside()
+        if sift is not None or checkpoint is not None or callback is not None or staged:
+            draft._go_through(source, sift, checkpoint, checkpoint_minutes, callback)
+        else:
+            draft._learn_source(source)
+        draft._report()
+        self._take(draft)
         return self
+
+    def _check_source(self, source: Source, sift: float | None, minutes: float) -> bool:
+        """Check the arguments of `learn_from`; return whether the source has stages."""
+        self._check_params()
+        if self._selection != "random" and self.pool_size is None:
+            raise ValueError(
+                "pool_size=None searches all rows for each one that is learned, which needs "
+                "them in memory: use fit, or a pool_size."
+            )
+        if len(source) == 0:
+            raise ValueError("the source is empty.")
+        self._check_run(sift, minutes)
+        return len(stage_ends(source)) > 1
+
+    def _begin_run(self, source: Source, classes: ArrayLike | None) -> None:
+        """Check the classes, and make a machine where there is none."""
+        if hasattr(self, "_machine"):
+            self._check_classes(classes, first=False)
+            return
+        named = getattr(source, "classes", None) if classes is None else classes
+        if named is None:
+            raise ValueError(
+                "learn_from needs all labels that may come: give them as classes, or let "
+                "the source name them in source.classes."
+            )
+        self._start(source.read(spread_rows(len(source), SAMPLE))[0], named)
+
+    def _learn_source(self, source: Source) -> None:
+        """Learn from a source in passes over all its rows."""
+        n, rng = len(source), check_random_state(self.random_state)
+        feed = SourceFeed(source, self._read_batch, self._machine.next_id)
+        self._machine.reserve_ids(self._machine.next_id + n)
+        if self._selection == "random":
+            orders = (self._plain_order(n, rng) for _ in range(self.epochs))
+            self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+        else:
+            self._choose(feed, rng)
 
     def _check_run(self, sift: float | None, minutes: float) -> None:
         if sift is not None and not (is_real(sift) and 0 <= sift < 1):
@@ -195,14 +218,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
     def _go_through(
         self,
         source: Source,
-        rng: np.random.RandomState,
         sift: float | None,
         checkpoint: str | os.PathLike[str] | None,
         minutes: float,
         callback: Callback | None,
     ) -> None:
         """Learn from a source chunk by chunk."""
-        seed = int(rng.randint(2**31 - 1))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         pool_size = getattr(self, "pool_size", 1)
         sieve = None if sift is None else Sieve(self._selection, pool_size, float(sift), seed)
         course = None
@@ -210,30 +232,32 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             file = Checkpoint(checkpoint, minutes, self, source)
             course = file.read(sieve)
         if course is None:
-            course = Course(seed, self._seen)
-            self._seen += len(source)
+            course = Course(seed, self._machine.next_id)
+            self._machine.reserve_ids(course.first + len(source))
         elif sieve is not None:
             sieve.seed = course.seed
         run = Run(source, self.epochs, self.shuffle, course)
 
-        def tell() -> None:
-            if callback is not None:
-                tally = Tally() if sieve is None else replace(sieve.tally)
-                callback(self, Moment(run.examples, course.seconds, tally))
+        def report() -> bool:
+            if callback is None:
+                return False
+            tally = Tally() if sieve is None else replace(sieve.tally)
+            return callback(self._snapshot(), Moment(run.examples, course.seconds, tally)) is True
 
-        if run.examples > 0:
-            tell()
+        if run.examples > 0 and report():
+            return
         with Progress(run.examples + run.left, self.verbose, run.examples) as progress:
             for rows, ends in run.chunks():
                 self._learn_chunk(source, rows, course.first, sieve, progress)
-                self._since_finish += len(rows)
-                due = self._finish_every is not None and self._since_finish >= self._finish_every
+                every, since = self._finish_every, self._machine.since_finish
+                due = every is not None and since >= every
                 if due or (ends and self._finishes):
                     self._finish(progress)
                 run.pass_chunk(len(rows))
                 if checkpoint is not None and (file.due or run.left == 0):
                     file.write(course, sieve)
-                tell()
+                if report():
+                    return
 
     def _learn_chunk(
         self, source: Source, rows: Ints, first: int, sieve: Sieve | None, progress: Progress
@@ -255,10 +279,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             learned = machine.learn(batch, order)
         for count in learned:
             progress.learned(count, machine.size, machine.delta)
-        progress.learned(len(rows) - len(order), machine.size, machine.delta)
+        passed_over = len(rows) - len(order)
+        progress.learned(passed_over, machine.size, machine.delta)
+        machine.count_since_finish(machine.since_finish + passed_over)
         if choosing and sieve is None:
             machine.end_pass()
-        self._keep_records()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> Any:
         """Check what a source returned for these ids."""
@@ -294,6 +319,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             X, y, weights = take_rows(X, kept), y[kept], weights[kept]
         return X, np.asarray(y), weights, kept
 
+    @alone_once
     def partial_fit(
         self,
         X: Any,
@@ -318,30 +344,52 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         ids
             Integers that name the rows in `support_` and `ids_`; by default, the running count.
         """
-        with Undo(self):
-            self._check_params()
-            first = not hasattr(self, "_machine")
-            X, y = check_features(self, X, y, reset=first)
-            self._check_classes(classes, first)
-            labels = self._encode(np.asarray(y))
-            weights = check_weights(sample_weight, X.shape[0])
-            names = given = check_ids(ids, X.shape[0], self._seen)
-            self._check_columns(X, names)
-            kept = np.flatnonzero(weights > 0)
-            if len(kept) < len(weights):
-                X, labels, names = take_rows(X, kept), labels[kept], names[kept]
-            if first:
-                self._machine = self._make_machine(X, weights[kept], streaming=True)
-            self._count_on(given)
-            self._learn_rows(X, labels, weights[kept] * self._costs[labels], names)
+        draft = self._draft()
+        batch, names = draft._read_partial(X, y, classes, sample_weight, ids)
+        self._learn_rows(draft, batch, names)
         return self
+
+    def _read_partial(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        ids: ArrayLike | None,
+    ) -> tuple[Any, Ints]:
+        """Check the rows of `partial_fit`; return those to learn, labelled, and their ids."""
+        self._check_params()
+        first = not hasattr(self, "_machine")
+        X, y = check_features(self, X, y, reset=first)
+        self._check_classes(classes, first)
+        labels = self._encode(np.asarray(y))
+        weights = check_weights(sample_weight, X.shape[0])
+        names = check_ids(ids, X.shape[0], 0 if first else self._machine.next_id)
+        self._check_columns(X, names)
+        kept = np.flatnonzero(weights > 0)
+        if len(kept) < len(weights):
+            X, labels, names = take_rows(X, kept), labels[kept], names[kept]
+        if first:
+            self._machine = self._make_machine(X, weights[kept], streaming=True)
+        return self._labelled(X, labels, weights[kept] * self._costs[labels], names), names
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
         """Learn one dense row with a model that exists; only its shape and type are checked."""
         return self.learn_many(np.asarray(x)[np.newaxis], (y,))
 
+    @alone_once
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
         """Learn dense rows with a model that exists; only their shape and type are checked."""
+        batch, names = self._read_many(X, y)
+        if self._finish_every is None and self._machine.learns_at_once(batch, len(names)):
+            self._machine.learn_now(batch, len(names))
+            self._report()
+        else:
+            self._learn_rows(self._draft(), batch, names)
+        return self
+
+    def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints]:
+        """Check the rows of `learn_many`; return them, labelled, and their ids."""
         machine: Any = self.__dict__.get("_machine")
         if machine is None:
             check_is_fitted(self)
@@ -357,44 +405,44 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             labels = self._numbers(y)
         except KeyError as error:
             raise ValueError(self._unknown(error.args)) from None
-        n, seen = len(labels), self._seen
-        names = np.arange(seen, seen + n, dtype=np.int64)
-        plain = machine.function is None and self._finish_every is None and self._trusting
-        if plain and not machine.plan.record:
-            batch = machine.batch(rows)
-            self._check_batch(batch)
-            batch.label(labels, self._costs[labels], names)
-            machine.learn_now(batch, n)
-            self._seen = seen + n
-            return self
-        with Undo(self):
-            if not self._trusting:
-                check_finite(rows)
-            self._seen = seen + n
-            self._learn_rows(rows, labels, self._costs[labels], names)
-        return self
+        check_finite(rows)
+        names = check_ids(None, len(labels), machine.next_id)
+        batch = machine.batch(self._augmented(rows, names))
+        self._check_names(names)
+        self._check_batch(batch)
+        batch.label(labels, self._costs[labels], names)
+        return batch, names
 
+    @alone_once
     def _finish_now(self) -> Self:
         """Repeat REPROCESS until no pair violates by more than `tol`."""
         check_is_fitted(self)
-        with Undo(self), Progress(0, self.verbose) as progress:
-            self._finish(progress)
+        draft = self._draft()
+        self._step_aside()
+        with Progress(0, self.verbose) as progress:
+            draft._finish(progress)
+        draft._report()
+        self._take(draft)
         return self
 
+    @alone_once
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> None:
         """Learn rows that were checked before, with a model that exists."""
-        with Undo(self):
-            self._seen = max(self._seen, int(names.max()) + 1)
-            labels = self._numbers(y.tolist())
-            self._learn_rows(X, labels, self._costs[labels], names)
+        labels = self._numbers(y.tolist())
+        batch = self._labelled(X, labels, self._costs[labels], names)
+        self._learn_rows(self._draft(), batch, names)
 
+    @alone_once
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
-        with Undo(self):
-            labels = self._numbers(y.tolist())
-            feed.note(rows, labels, self._costs[labels])
-            self._seen = max(self._seen, int(feed.ids[-1]) + 1)
-            self._stream(feed, [rows])
+        labels = self._numbers(y.tolist())
+        feed.note(rows, labels, self._costs[labels])
+        self._machine.reserve_ids(int(feed.ids[-1]) + 1)
+        draft = self._draft()
+        self._step_aside()
+        draft._stream(feed, [rows])
+        draft._report()
+        self._take(draft)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -403,9 +451,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
         A row's value does not depend on the rows it is given with.
         """
-        check_is_fitted(self)
-        X, _ = check_features(self, X, reset=False)
-        scores = self._score(X)
+        model = self._now()
+        check_is_fitted(model)
+        X, _ = check_features(model, X, reset=False)
+        scores = model._score(X)
         return scores[:, 0].copy() if scores.shape[1] == 1 else scores
 
     def _score(self, X: Any) -> Float:
@@ -414,9 +463,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row."""
-        scores = self.decision_function(X)
+        model = self._now()
+        scores = model.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best.astype(np.intp)]
+        labels: NDArray[Any] = model.classes_[best.astype(np.intp)]
         return labels
 
     # -- looking inside ------------------------------------------------------------------------
@@ -424,24 +474,30 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
     @property
     def n_support_(self) -> NDArray[np.int32]:
         """Support vectors of each class."""
-        check_is_fitted(self)
-        _, labels, _ = self._machine.coefficients
-        return np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
+        model = self._now()
+        _, labels, _ = model._fitted().coefficients
+        return np.bincount(labels, minlength=len(model.classes_)).astype(np.int32)
 
     def duality_gap(self, X: Any, y: Any) -> float | Float:
         """Return primal minus dual objective, the loss taken over the rows given.
 
         For rows that are the whole training set it bounds the distance to the optimum.
         """
-        scores = self.decision_function(X).reshape(-1, self._machine.plan.problems)
-        labels = self._encode(np.asarray(y))
-        signs = self._machine.signs(labels)
-        losses = self._costs[labels] @ np.maximum(0.0, 1.0 - signs * scores)
-        return scalar_or_array(self._squared_norms() / 2 + losses - self._machine.objective)
+        model = self._now()
+        check_is_fitted(model)
+        X, y = check_features(model, X, y, reset=False)
+        labels = model._encode(np.asarray(y))
+        gap: Float = model._machine.at_once(lambda machine: model._gap(machine, X, labels))
+        return scalar_or_array(gap)
 
-    def _squared_norms(self) -> Float:
+    def _gap(self, machine: Machine, X: Any, labels: Labels) -> Float:
+        """Return primal minus dual objective of each binary problem."""
+        scores = machine.decision(self._augmented(X, None))
+        losses = self._costs[labels] @ np.maximum(0.0, 1.0 - machine.signs(labels) * scores)
+        return np.asarray(self._squared_norms(machine) / 2 + losses - machine.objective)
+
+    def _squared_norms(self, machine: Machine) -> Float:
         """Return |w|^2 of each binary problem."""
-        machine = self._machine
         state, weights = machine.state(), machine.weights
         if (weights == state["alpha"]).all():
             values: Float = machine.signs(state["labels"]).T - state["g"]
@@ -450,6 +506,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         return np.asarray((weights * values).sum(axis=1))
 
     # -- state ---------------------------------------------------------------------------------
+
+    def _snapshot(self) -> Self:
+        """Return a copy of the model as it is; what is shown to a callback."""
+        copy = self._draft()
+        copy._step_aside()
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -494,8 +556,6 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             if len(given) < 2:
                 raise ValueError(f"classes must name two classes or more, got {given.tolist()}.")
             self._set_classes(given, None)
-            self._seen = 0
-            self._since_finish = 0
         elif given is not None and not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes={given.tolist()} is not what the model was started with: "
@@ -567,7 +627,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             self._plain_order(len(labels), rng),
             slack=machine.plan.settings.get("tol", 0.0),
         )
-        seen = np.zeros((machine.plan.problems, self._seen), dtype=np.uint8)
+        seen = np.zeros((machine.plan.problems, machine.next_id), dtype=np.uint8)
         machine.begin_pass("active", 1, seen)  # pools of the one row that was found
         with Progress(len(feed.ids), self.verbose) as progress:
             for row in search.rows(scores.values, lambda: machine.deltas):

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import KernelClassifier
-from marginwise._machine import centre_for
+from marginwise._machine import Machine, centre_for
 from marginwise._params import Rule, boolean
 from marginwise._state import HISTORY
 
@@ -40,28 +39,17 @@ class BiasFreeClassifier(KernelClassifier):
         """
         if not hasattr(self, "record"):
             raise AttributeError(f"{type(self).__name__} keeps no history_.")
-        check_is_fitted(self)
-        if not self._machine.plan.record:
+        machine = self._fitted()
+        if not machine.plan.record:
             raise AttributeError("history_ is kept with record=True only.")
-        history = self._joined_history()
+        history = dict(zip(HISTORY, machine.records, strict=True))
         return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in history.items()}
 
-    def _keep_records(self) -> None:
-        if self._machine.plan.record:
-            self._records = [*self.__dict__.get("_records", []), self._machine.take_records()]
-            if len(self._records) > 100:  # few, so that a stream of single rows stays quick
-                self._records = [tuple(self._joined_history().values())]
-
-    def _joined_history(self) -> dict[str, NDArray[Any]]:
-        records: list[Any] = self.__dict__.get("_records") or [self._machine.take_records()]
-        parts = (np.concatenate(part) for part in zip(*records, strict=True))
-        return dict(zip(HISTORY, parts, strict=True))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "_records" in state:
-            state["_history"] = self._joined_history()
-            del state["_records"]
+    @staticmethod
+    def _machine_state(machine: Machine) -> dict[str, Any]:
+        state = KernelClassifier._machine_state(machine)
+        if machine.plan.record:
+            state["_history"] = dict(zip(HISTORY, machine.records, strict=True))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -69,7 +57,7 @@ class BiasFreeClassifier(KernelClassifier):
         history = state.pop("_history", None)
         super().__setstate__(state)
         if history is not None:
-            self._records = [tuple(history[name] for name in HISTORY)]
+            self._machine.set_records(*(history[name] for name in HISTORY))
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -110,9 +98,3 @@ class BiasFreeClassifier(KernelClassifier):
                 f"the kernel of row {row} with itself{where} is {squares[row]:.3g}; "
                 f"{type(self).__name__} needs K(x, x) > 0."
             )
-
-    def _members(self, state: dict[str, Any]) -> Any:
-        """Return the examples held as a batch."""
-        machine = self._machine
-        X = machine.features_of(state)
-        return machine.batch(X)

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._exclusive import alone_once
 from marginwise._input import Ints
-from marginwise._model import KernelModel, Undo
+from marginwise._machine import Machine
+from marginwise._model import KernelModel
 from marginwise._params import Rule, boolean, either, integer, none, one_of
 
 SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
@@ -26,7 +28,6 @@ class ExactModel(KernelModel):
     window: int | None
     evict: Literal["lightest", "oldest"]
     record: bool
-    _seen: int
 
     _algorithm = "exact"
     _trusting = False
@@ -37,6 +38,7 @@ class ExactModel(KernelModel):
         "record": boolean(),
     }
 
+    @alone_once
     def forget(self, ids: ArrayLike) -> Self:
         """Forget examples: the model becomes the one that never saw them.
 
@@ -57,6 +59,16 @@ class ExactModel(KernelModel):
         if names.ndim != 1 or (names.size and names.dtype.kind not in "iu"):
             raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
         names = np.unique(names)
+        self._check_held(names)
+        draft = self._draft()
+        self._step_aside()
+        draft._machine.forget(names.astype(np.int64))
+        draft._report()
+        self._take(draft)
+        return self
+
+    def _check_held(self, names: NDArray[Any]) -> None:
+        """Raise unless examples of all these ids are held."""
         known = names <= np.iinfo(np.int64).max  # others cannot be
         known[known] = self._machine.holds(names[known].astype(np.int64))
         unknown = names[~known]
@@ -64,10 +76,6 @@ class ExactModel(KernelModel):
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise KeyError(f"no example of id {listed}{more} is held; nothing was forgotten.")
-        with Undo(self):
-            self._machine.forget(names.astype(np.int64))
-            self._keep_records()
-        return self
 
     @property
     def path_(self) -> NDArray[Any]:
@@ -79,26 +87,15 @@ class ExactModel(KernelModel):
         class where there are several; "source" and "target", the sets: "idle" (no support vector),
         "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
         """
-        check_is_fitted(self)
-        if not self._machine.plan.record:
+        machine = self._fitted()
+        if not machine.plan.record:
             raise AttributeError("path_ is kept with record=True only.")
-        steps = self._joined_path()
+        steps = machine.path
         path = np.empty(len(steps), dtype=MIGRATION)
         path["cause"], path["id"], path["problem"] = steps[:, :3].T
         names = np.array(SETS)
         path["source"], path["target"] = names[steps[:, 3]], names[steps[:, 4]]
         return path
-
-    def _joined_path(self) -> Ints:
-        steps: Ints = np.concatenate([np.empty((0, 5), dtype=np.int64), *self._steps])
-        return steps
-
-    def _keep_records(self) -> None:
-        machine = self._machine
-        if machine.plan.record:
-            self._steps = [*self.__dict__.get("_steps", []), machine.take_path()]
-            if len(self._steps) > 100:  # few, so that a stream of single rows stays quick
-                self._steps = [self._joined_path()]
 
     def _report(self) -> None:
         machine = self.__dict__.get("_machine")
@@ -127,10 +124,6 @@ class ExactModel(KernelModel):
                 "its own."
             )
 
-    def _count_on(self, names: Ints) -> None:
-        """Let the running count go on after ids of the caller's own."""
-        self._seen = max(self._seen, int(names.max(initial=-1)) + 1)
-
     def _window_settings(self) -> dict[str, Any]:
         return {
             "window": 0 if self.window is None else int(self.window),
@@ -138,10 +131,11 @@ class ExactModel(KernelModel):
             "screen": True,
         }
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "_steps" in state:
-            state["_steps"] = self._joined_path()
+    @staticmethod
+    def _machine_state(machine: Machine) -> dict[str, Any]:
+        state = KernelModel._machine_state(machine)
+        if machine.plan.record:
+            state["_steps"] = machine.path
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -149,4 +143,4 @@ class ExactModel(KernelModel):
         steps = state.pop("_steps", None)
         super().__setstate__(state)
         if steps is not None:
-            self._steps = [steps]
+            self._machine.set_path(steps)

@@ -29,6 +29,8 @@ MOST_FEATURES = 2**31 - 1
 def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> tuple[Any, Any]:
     """Validate X (and y) as scikit-learn does, and name the first entry that is not finite."""
     given = X
+    if sp.issparse(X):
+        check_sparse(X)
     X = check_array(
         X,
         accept_sparse=False if estimator.kernel == "precomputed" else "csr",
@@ -49,6 +51,36 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return canonical(X), y
+
+
+def check_sparse(X: Any) -> None:
+    """Raise a ValueError unless a compressed matrix has valid indices.
+
+    SciPy does not check them: its own conversions, and the core, would write beyond their arrays.
+    """
+    if X.format not in ("csr", "csc", "bsr"):
+        return
+    indices, indptr = X.indices, X.indptr
+    rows, columns = X.shape if X.format != "csc" else X.shape[::-1]
+    if X.format == "bsr":
+        rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
+    valid = len(indptr) == rows + 1 and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
+    if not valid or indptr[-1] > min(len(indices), len(X.data)):
+        raise ValueError(
+            f"X is not a valid {X.format.upper()} matrix: indptr must start with 0, not decrease, "
+            f"have {rows + 1} entries and end with the number of stored values. Build the matrix "
+            "again, for example from coordinates."
+        )
+    stored = indices[: indptr[-1]]
+    if len(stored) and not (stored.min() >= 0 and stored.max() < columns):
+        wrong = int(np.flatnonzero((stored < 0) | (stored >= columns))[0])
+        line = int(np.searchsorted(indptr, wrong, side="right")) - 1
+        where = "column" if X.format == "csc" else "row"
+        raise ValueError(
+            f"X is not a valid {X.format.upper()} matrix: {where} {line} has the index "
+            f"{stored[wrong]}, expected 0 to {columns - 1}. Give the matrix its full shape, or "
+            "drop the entry."
+        )
 
 
 def check_finite(X: Any, names: Ints | None = None) -> None:

@@ -14,6 +14,8 @@ from marginwise._input import Float
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
 KERNELS = (*NATIVE, "precomputed")
 
+LARGEST = 1e37  # kernel value that single precision holds
+
 BlockFunction = Callable[[Float, Float], Float]
 
 
@@ -58,6 +60,12 @@ def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
             )
         if not np.isfinite(values).all():
             raise ValueError("kernel returned NaN or infinity; expected finite values.")
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest > LARGEST:
+            raise ValueError(
+                f"kernel returned a value of size {largest:.3g}; expected at most {LARGEST:g}, for "
+                "values are stored in single precision. Scale the kernel down, and C up."
+            )
         return values
 
     return block

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,11 @@ OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
 SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
 
+FEW_ROWS = 32  # so few are learned in one native call, for which memory is reserved beforehand
+TRIES = 3  # at reading several parts of a model between two changes
+
 _FIRST = np.zeros(1, dtype=np.int64)
+_Read = TypeVar("_Read")
 COUNTERS = (
     "kernel_evaluations",
     "process",
@@ -182,7 +186,7 @@ class Machine:
         self.function = function
         self.threads = threads
         self._core = self._build()
-        self._told = 0  # of the paths that could not be followed
+        self._reported = 0  # of the paths that could not be followed
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
     def _build(self) -> Learner32 | Learner64 | ExactLearner:
@@ -255,14 +259,13 @@ class Machine:
 
         return self._in_slices(go_on, order)
 
+    def learns_at_once(self, batch: Batch, rows: int) -> bool:
+        """Return whether `learn_now` can learn these rows: all of them, or none."""
+        return rows <= FEW_ROWS and self.function is None and self._core.within_limit(batch)
+
     def learn_now(self, batch: Batch, rows: int) -> None:
-        """Learn all rows of a labelled batch in their order."""
-        done = 0
-        while done < rows:
-            order = _FIRST if rows == 1 else np.arange(done, rows, dtype=np.int64)
-            done += self._core.learn(batch, order, 1e9)
-            if self._core.beyond:
-                self._to_double()
+        """Learn a few rows of a labelled batch in their order, in one native call."""
+        self._core.learn(batch, _FIRST if rows == 1 else np.arange(rows, dtype=np.int64), 1e9)
 
     def finish(self, tol: float) -> Iterator[float]:
         """Remove all violating pairs; yield δ, as it was before, a few times a second."""
@@ -279,10 +282,13 @@ class Machine:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
         if self._pass is not None:
             self._core.end_pass()  # pools do not outlive the core they are in
-        state = self.state()
-        self.plan.double = True
+        before, state = self._core, self.state()
+        self.plan = replace(self.plan, double=True)
         self._restore(state)
         self._core.regrade()
+        self._core.set_records(*before.records())
+        self._core.reserve_ids(before.next_id)
+        self._core.count_since_finish(before.since_finish)
         if self._pass is not None:
             self._core.begin_pass(*self._pass)
 
@@ -329,10 +335,50 @@ class Machine:
         """Return K(x, x) of the rows of a batch."""
         return self._core.diagonal(batch)
 
-    def take_records(self) -> tuple[Float, Ints, Ints]:
-        """Return gap, members and kernel evaluations after each example since the last call."""
-        gap, members, evaluations = self._core.take_records()
+    @property
+    def records(self) -> tuple[Float, Ints, Ints]:
+        """Gap, members and kernel evaluations after each example, where they are recorded."""
+        gap, members, evaluations = self._core.records()
         return gap, members, evaluations
+
+    def set_records(self, gap: Float, members: Ints, evaluations: Ints) -> None:
+        self._core.set_records(gap, members, evaluations)
+
+    @property
+    def next_id(self) -> int:
+        """The least id that is larger than those of all examples seen."""
+        return self._core.next_id
+
+    def reserve_ids(self, following: int) -> None:
+        """Let `next_id` be at least `following`."""
+        self._core.reserve_ids(following)
+
+    @property
+    def since_finish(self) -> int:
+        """Examples seen since the model was last finished."""
+        return self._core.since_finish
+
+    def count_since_finish(self, count: int) -> None:
+        self._core.count_since_finish(count)
+
+    def clone(self) -> Machine:
+        """Return a machine that continues as this one would.
+
+        It costs little more than the coefficients: features are shared until one of the two
+        machines changes them, and cached kernel rows are left behind.
+        """
+        twin = Machine.__new__(Machine)
+        twin.__dict__ = {**self.__dict__, "_core": self._core.clone(), "_pass": None}
+        return twin
+
+    def at_once(self, read: Callable[[Machine], _Read]) -> _Read:
+        """Return what `read` makes of several parts of one state, whatever other threads learn."""
+        for _ in range(TRIES):
+            changes = self._core.changes
+            result = read(self)
+            if self._core.changes == changes:
+                return result
+        return read(self.clone())
 
     # -- of exact models only ------------------------------------------------------------------
 
@@ -360,10 +406,14 @@ class Machine:
         """Multiply all costs, and move the solution."""
         self._exact.scale_costs(factor)
 
-    def take_path(self) -> Ints:
-        """Return the migrations since the last call: cause, id, problem, from and to."""
-        path: Ints = self._exact.take_path()
+    @property
+    def path(self) -> Ints:
+        """The migrations so far, where they are recorded: cause, id, problem, from and to."""
+        path: Ints = self._exact.path()
         return path
+
+    def set_path(self, path: Ints) -> None:
+        self._exact.set_path(path)
 
     @property
     def violation(self) -> float:
@@ -377,8 +427,8 @@ class Machine:
 
     def take_resolved(self) -> int:
         """Return how often a path could not be followed since the last call."""
-        before, self._told = self._told, self.resolved
-        return self._told - before
+        before, self._reported = self._reported, self.resolved
+        return self._reported - before
 
     @property
     def indefinite(self) -> bool:
@@ -432,9 +482,6 @@ class Machine:
         core = self._build()
         core.restore(batch, {**state, "counters": counters})
         self._core = core
-
-    def copy(self) -> Machine:
-        return Machine.from_state(self.state(), self.function, self.threads)
 
     def check(self, tolerance: float) -> None:
         """Raise if an invariant of the state does not hold (for tests)."""

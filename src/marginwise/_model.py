@@ -1,9 +1,15 @@
-"""What all estimators share: parameters, the machine, the stream, fitted attributes, state."""
+"""What all estimators share: parameters, the machine, the stream, fitted attributes, state.
+
+Every call that changes an estimator works on a draft, and ends with the one assignment that makes
+the state of the draft that of the estimator. Whatever stops the call before, an error, Ctrl-C or a
+lack of memory, leaves the estimator as it was. What is learned on top of an existing model changes
+that model; other threads, and the estimator if the call fails, then have a clone of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._exclusive import Exclusive, alone_once, refuse_reentry
 from marginwise._feed import ArrayFeed, SourceFeed
 from marginwise._input import Float, Ints
 from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
@@ -40,47 +47,23 @@ from marginwise.progress import Progress
 Labels = NDArray[np.int32]
 
 
-class Undo:
-    """Put an estimator back as it was if checking its input, or a user's kernel, fails.
-
-    What the native kernels learn cannot fail, and Ctrl-C leaves what was learned until then. A
-    kernel that is a function may stop half-way, Ctrl-C or not: there the model is copied
-    beforehand, and so it is where `part_read`: input is still being checked while the model learns.
-    """
-
-    def __init__(self, estimator: Any, *, part_read: bool = False) -> None:
-        self._estimator = estimator
-        self._attributes = estimator.__dict__
-        self._before = dict(estimator.__dict__)
-        self._by_function = callable(estimator.kernel)
-        machine = self._before.get("_machine")
-        if machine is not None and (part_read or machine.function is not None):
-            self._before["_machine"] = machine.copy()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._estimator._report()
-        elif self._by_function or issubclass(kind, Exception):
-            self._attributes.clear()
-            self._attributes.update(self._before)
-
-
 def scalar_or_array(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values
 
 
-class KernelModel(BaseEstimator):  # type: ignore[misc]
+class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that learn a stream of examples one at a time.
 
     A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
     `_settings`.
+
+    Any number of threads may read an estimator at the same time, also while another one trains it;
+    calls that train it wait for each other.
     """
 
     _algorithm: str  # as the core calls it
     _trusting = True  # learn_many checks shape and type only
+    _machine: Machine
     tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -93,68 +76,119 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
         "verbose": either(boolean(), integer(0)),
     }
 
+    @alone_once
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; they apply from the next call on.
+
+        Parameters
+        ----------
+        **params
+            The new values.
+        """
+        draft = self._draft()
+        super(KernelModel, draft).set_params(**params)
+        self._take(draft)
+        return self
+
+    # -- threads, and all or nothing -----------------------------------------------------------
+
+    def _fitted(self) -> Machine:
+        """Return the machine, to be read."""
+        refuse_reentry(self)
+        check_is_fitted(self)
+        return self._machine
+
+    def _now(self) -> Self:
+        """Return a view of the estimator as it is, whatever other threads commit meanwhile."""
+        view = type(self).__new__(type(self))
+        view.__dict__ = self.__dict__
+        refuse_reentry(self)
+        return view
+
+    def _draft(self) -> Self:
+        """Return a copy to work on; `_take` makes its state that of this estimator."""
+        draft = type(self).__new__(type(self))
+        draft.__dict__ = dict(self.__dict__)
+        return draft
+
+    def _take(self, draft: Self) -> None:
+        self.__dict__ = draft.__dict__
+
+    def _step_aside(self) -> None:
+        """Leave the machine to a draft that is about to change it, and keep a clone."""
+        if "_machine" in self.__dict__:
+            self._machine = self._machine.clone()
+
     # -- looking inside ------------------------------------------------------------------------
 
     @property
     def support_(self) -> Ints:
         """Ids of the support vectors: row numbers after `fit`."""
-        check_is_fitted(self)
-        return self._machine.coefficients[0]
+        return self._fitted().coefficients[0]
 
     @property
     def ids_(self) -> Ints:
         """Ids of all examples that the model holds, support vectors or not."""
-        check_is_fitted(self)
-        state = self._machine.state()
+        state = self._fitted().state()
         ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
         return ids
 
     @property
     def support_vectors_(self) -> Any:
         """Features of the support vectors (none with ``kernel="precomputed"``)."""
-        check_is_fitted(self)
         if self.kernel == "precomputed":
+            self._fitted()
             return np.empty((0, 0))
-        machine = self._machine
-        return machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
+        return self._fitted().at_once(
+            lambda machine: machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
+        )
 
     @property
     def dual_coef_(self) -> Float:
         """Signed coefficients of the support vectors, one row per binary problem."""
-        check_is_fitted(self)
-        return self._machine.coefficients[2]
+        return self._fitted().coefficients[2]
 
     @property
     def intercept_(self) -> Float:
         """The bias of each binary problem; 0 where the algorithm has none."""
-        check_is_fitted(self)
-        return self._machine.bias
+        return self._fitted().bias
 
     @property
     def stats_(self) -> dict[str, Any]:
         """Counters of the work done so far, seconds by phase, and how values are computed."""
-        check_is_fitted(self)
-        return self._machine.stats
+        return self._fitted().stats
 
     def dual_objective(self) -> float | Float:
         """Return W(alpha) over the examples held; one value per class where there are several."""
-        check_is_fitted(self)
-        return scalar_or_array(self._machine.objective)
+        return scalar_or_array(self._fitted().objective)
 
     # -- state ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
+        refuse_reentry(self)
+        state: dict[str, Any] = dict(self.__dict__)
         if "_machine" in state:
-            state["_machine"] = state["_machine"].state()
+            state.update(state["_machine"].at_once(self._machine_state))
         return state
+
+    @staticmethod
+    def _machine_state(machine: Machine) -> dict[str, Any]:
+        """Return what an estimator's state has of its machine."""
+        return {
+            "_machine": machine.state(),
+            "_seen": machine.next_id,
+            "_since_finish": machine.since_finish,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         machine = state.pop("_machine", None)
+        seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)
         if machine is not None:
             self._machine = Machine.from_state(machine, self._function(), self._threads())
+            self._machine.reserve_ids(seen)
+            self._machine.count_since_finish(since_finish)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -185,18 +219,11 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
     def _check_batch(self, batch: Any) -> None:
         """Raise if the algorithm cannot learn some of the rows."""
 
-    def _keep_records(self) -> None:
-        """Take over what the machine recorded."""
-
     def _check_names(self, names: Ints) -> None:
         """Raise if examples of these ids cannot be learned."""
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
-
-    def _count_on(self, names: Ints) -> None:
-        """Settle the running count after rows of these ids."""
-        self._seen += len(names)
 
     def _check_together(self) -> None:
         """Raise if parameters do not go together."""
@@ -263,10 +290,16 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
         batch.label(labels, np.ascontiguousarray(costs), names)
         return batch
 
-    def _learn_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
-        """Learn all rows in the order given."""
-        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
-        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
+    def _learn_rows(self, draft: Self, batch: Any, names: Ints) -> None:
+        """Learn all rows of a batch in the order given, and take over the draft that does it."""
+        machine = draft._machine
+        if draft._finish_every is None and machine.learns_at_once(batch, len(names)):
+            machine.learn_now(batch, len(names))
+        else:
+            self._step_aside()
+            draft._stream(ArrayFeed(batch, names), [np.arange(len(names), dtype=np.int64)])
+        draft._report()
+        self._take(draft)
 
     def _stream(
         self,
@@ -296,10 +329,8 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
             for batch, rows in feed.cuts(part):
                 for learned in learn(batch, rows):
                     progress.learned(learned, machine.size, machine.delta)
-            self._since_finish += len(part)
-            if self._finish_every is not None and self._since_finish >= self._finish_every:
+            if self._finish_every is not None and machine.since_finish >= self._finish_every:
                 self._finish(progress)
-        self._keep_records()
 
     def _parts(self, order: Ints) -> Iterator[Ints]:
         """Cut an order where finishing is due."""
@@ -308,11 +339,11 @@ class KernelModel(BaseEstimator):  # type: ignore[misc]
             return
         start = 0
         while start < len(order):
-            end = start + max(int(self._finish_every) - self._since_finish, 1)
+            end = start + max(int(self._finish_every) - self._machine.since_finish, 1)
             yield order[start:end]
             start = end
 
     def _finish(self, progress: Progress) -> None:
-        self._since_finish = 0
+        self._machine.count_since_finish(0)
         for delta in self._machine.finish(self.tol):
             progress.finishing(delta)

@@ -51,7 +51,7 @@ class Scores:
             self._sums = machine.decide(self._batch) - machine.bias
             self.recomputed += 1
         elif centres is not None:
-            self._sums += machine.expansion(centres, change, self._rows_laid_out())
+            self._sums = self._sums + machine.expansion(centres, change, self._rows_laid_out())
         self._ids, self._alpha = ids, alpha
         return self._sums + machine.bias
 

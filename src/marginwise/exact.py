@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import KernelClassifier
 from marginwise._exact import ExactModel
+from marginwise._exclusive import alone_once
 from marginwise._input import Float, Ints
-from marginwise._model import Undo
 from marginwise._params import Rule, is_real
 
 
@@ -154,10 +154,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         sample_weight
             Scales C row by row; rows of weight zero are left out.
         """
-        with Undo(self):
-            self.__dict__.pop("_steps", None)
-            super().fit(X, y, sample_weight)
-        return self
+        return super().fit(X, y, sample_weight)
 
     def leave_one_out(self) -> LeaveOneOut:
         """Return what the model would say of each example that it holds without having learned it.
@@ -165,10 +162,8 @@ class ExactSVC(ExactModel, KernelClassifier):
         A row that is no support vector costs nothing; a support vector is unlearned and learned
         back. The model is as it was.
         """
-        check_is_fitted(self)
-        machine = self._machine
-        with Undo(self):
-            decision = machine.leave_one_out()
+        machine = self._fitted().clone()
+        decision = machine.leave_one_out()
         state = machine.state()
         held = state["rank"] >= 0
         some = held.any(axis=0)
@@ -183,6 +178,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         scores = decision[:, 0].copy() if decision.shape[1] == 1 else decision
         return LeaveOneOut(error, scores, state["ids"][some])
 
+    @alone_once
     def set_C(self, value: float) -> Self:  # noqa: N802
         """Change C, and follow the solution there; much less work than fitting anew.
 
@@ -194,12 +190,13 @@ class ExactSVC(ExactModel, KernelClassifier):
         check_is_fitted(self)
         if not is_real(value) or value <= 0:
             raise ValueError(f"{type(self).__name__}: C must be a number above 0, got {value!r}.")
-        before = float((self._costs / self._balance)[0])
-        with Undo(self):
-            self._machine.scale_costs(value / before)
-            self.C = value
-            self._costs = value * self._balance
-            self._keep_records()
+        draft = self._draft()
+        self._step_aside()
+        draft._machine.scale_costs(value / float((self._costs / self._balance)[0]))
+        draft.C = value
+        draft._costs = value * self._balance
+        draft._report()
+        self._take(draft)
         return self
 
     def _settings(self) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from marginwise._bias_free import BiasFreeClassifier
 from marginwise._input import Float
+from marginwise._machine import Machine
 from marginwise._model import scalar_or_array
 from marginwise._params import Rule, either, integer, none, positive
 
@@ -143,11 +143,13 @@ class ExactRampSVC(BiasFreeClassifier):
 
         It is half of |w|^2 plus the sum of C min(2, max(0, 1 - y f(x))).
         """
-        check_is_fitted(self)
-        state = self._machine.state()
-        distances = self._machine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
+        return scalar_or_array(self._fitted().at_once(self._ramp_objective))
+
+    def _ramp_objective(self, machine: Machine) -> Float:
+        state = machine.state()
+        distances = machine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
         losses = np.clip(distances, 0.0, 2.0) * state["costs"] * (state["rank"] >= 0)
-        return scalar_or_array(self._squared_norms() / 2 + losses.sum(axis=1))
+        return np.asarray(self._squared_norms(machine) / 2 + losses.sum(axis=1))
 
     def _settings(self) -> dict[str, Any]:
         return {

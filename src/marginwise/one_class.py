@@ -11,9 +11,9 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._exact import ExactModel
-from marginwise._feed import ArrayFeed
+from marginwise._exclusive import alone_once
 from marginwise._input import Float, Ints, check_features, check_ids, check_weights, take_rows
-from marginwise._model import Undo
+from marginwise._machine import Machine
 from marginwise._params import Rule, either, none, positive, share
 
 ON_SPHERE = 1e-12  # times the sum of alpha: values that rounding cannot tell from 0
@@ -116,6 +116,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
     # -- learning ------------------------------------------------------------------------------
 
+    @alone_once
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from nothing.
 
@@ -129,22 +130,21 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         sample_weight
             Scales the bound of each row's coefficient; rows of weight zero are left out.
         """
-        with Undo(self):
-            self._check_params()
-            X, _ = check_features(self, X, reset=True)
-            if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"kernel='precomputed' needs the square matrix of kernel values between the "
-                    f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
-                )
-            weights = check_weights(sample_weight, X.shape[0])
-            names = np.arange(X.shape[0], dtype=np.int64)
-            self.__dict__.pop("_machine", None)
-            self.__dict__.pop("_steps", None)
-            self._start(X, weights, streaming=False)
-            self._learn(X, weights, names)
+        draft = self._draft()
+        draft._check_params()
+        X, _ = check_features(draft, X, reset=True)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs the square matrix of kernel values between the "
+                f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
+            )
+        weights = check_weights(sample_weight, X.shape[0])
+        names = np.arange(X.shape[0], dtype=np.int64)
+        draft._start(X, weights, streaming=False)
+        self._learn(draft, X, weights, names)
         return self
 
+    @alone_once
     def partial_fit(
         self,
         X: Any,
@@ -166,40 +166,36 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         ids
             Integers that name the rows in `support_` and `ids_`; by default, the running count.
         """
-        with Undo(self):
-            self._check_params()
-            first = not hasattr(self, "_machine")
-            X, _ = check_features(self, X, reset=first)
-            weights = check_weights(sample_weight, X.shape[0])
-            names = check_ids(ids, X.shape[0], 0 if first else self._seen)
-            self._check_columns(X, names)
-            if first:
-                self._start(X, weights, streaming=True)
-            self._learn(X, weights, names)
+        draft = self._draft()
+        draft._check_params()
+        first = not hasattr(self, "_machine")
+        X, _ = check_features(draft, X, reset=first)
+        weights = check_weights(sample_weight, X.shape[0])
+        names = check_ids(ids, X.shape[0], 0 if first else self._machine.next_id)
+        draft._check_columns(X, names)
+        if first:
+            draft._start(X, weights, streaming=True)
+        self._learn(draft, X, weights, names)
         return self
 
     def _start(self, X: Any, weights: Float, *, streaming: bool) -> None:
-        self._seen = 0
-        self._since_finish = 0
         self._square = 1.0
         rows = np.flatnonzero(weights > 0)
         self._machine = self._make_machine(take_rows(X, rows), weights[rows], streaming=streaming)
 
-    def _learn(self, X: Any, weights: Float, names: Ints) -> None:
+    def _learn(self, draft: Self, X: Any, weights: Float, names: Ints) -> None:
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, weights, names = take_rows(X, kept), weights[kept], names[kept]
         costs = weights * (1.0 if self.C is None else self.C)
         labels = np.ones(len(names), dtype=np.int32)
-        feed = ArrayFeed(self._labelled(X, labels, costs, names), names)
-        self._count_on(names)
-        self._stream(feed, [np.arange(len(names), dtype=np.int64)])
+        self._learn_rows(draft, draft._labelled(X, labels, costs, names), names)
 
     def _check_batch(self, batch: Any) -> None:
         if self.kernel != "precomputed":
             return
         squares = self._machine.diagonal(batch)
-        if self._seen == 0:
+        if self._machine.next_id == 0:
             self._square = float(squares[0])
         if not np.allclose(squares, self._square, rtol=1e-9, atol=0):
             row = int(np.argmax(np.abs(squares - self._square)))
@@ -216,21 +212,32 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
         It is the sum of ``alpha K(x_i, x)``, less half the sum of alpha times ``K(x, x) - 1``.
         """
-        check_is_fitted(self)
-        return self.decision_function(X) + self.offset_
+        return self._values(X, lambda inside, offset: inside + offset)
 
     def decision_function(self, X: Any) -> Float:
         """Return `score_samples` less `offset_`: positive inside the sphere, 0 on it.
 
         A row's value does not depend on the rows it is given with.
         """
-        check_is_fitted(self)
-        X, _ = check_features(self, X, reset=False)
-        machine = self._machine
-        batch = machine.batch(self._augmented(X, None))
-        squares = self._square if self.kernel == "precomputed" else machine.diagonal(batch)
-        inside: Float = machine.decide(batch)[:, 0] - machine.total / 2 * squares
-        return np.where(np.abs(inside) <= ON_SPHERE * machine.total, 0.0, inside)
+        return self._values(X, lambda inside, _: inside)
+
+    def _values(self, X: Any, value: Callable[[Float, float], Float]) -> Float:
+        """Return what `value` makes of the signed distances of rows and of the offset."""
+        model = self._now()
+        check_is_fitted(model)
+        X, _ = check_features(model, X, reset=False)
+        rows = model._augmented(X, None)
+
+        def read(machine: Machine) -> Float:
+            batch = machine.batch(rows)
+            squares = model._square if model.kernel == "precomputed" else machine.diagonal(batch)
+            total = machine.total
+            inside: Float = machine.decide(batch)[:, 0] - total / 2 * squares
+            inside = np.where(np.abs(inside) <= ON_SPHERE * total, 0.0, inside)
+            return value(inside, float(total / 2 - machine.bias[0]))
+
+        values: Float = model._machine.at_once(read)
+        return values
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return 1 for rows inside, on the sphere included, and -1 for the others."""
@@ -241,13 +248,11 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     @property
     def offset_(self) -> float:
         """What `score_samples` is on the sphere, so that `decision_function` is 0 there."""
-        check_is_fitted(self)
-        return float(self._machine.total / 2 - self._machine.bias[0])
+        return self._fitted().at_once(lambda machine: float(machine.total / 2 - machine.bias[0]))
 
     @property
     def n_support_(self) -> NDArray[np.int32]:
         """The number of support vectors."""
-        check_is_fitted(self)
         return np.array([len(self.support_)], dtype=np.int32)
 
     def _settings(self) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import SELECTION_RULES
 from marginwise._bias_free import BiasFreeClassifier
 from marginwise._input import Float
+from marginwise._machine import Machine
 from marginwise._model import scalar_or_array
 from marginwise._params import Rule, boolean, integer, one_of
 
@@ -153,8 +153,7 @@ class TrackingSVC(BiasFreeClassifier):
 
         It is that of the coefficients that learning goes on with, before they are averaged.
         """
-        check_is_fitted(self)
-        gap, _, total = self._standing()
+        gap, _, total = self._fitted().at_once(self._standing)
         return scalar_or_array(gap / total)
 
     @property
@@ -164,18 +163,20 @@ class TrackingSVC(BiasFreeClassifier):
         The optimum of the dual, which the theorems know, is replaced by the primal value at hand,
         which is above it. Kernels with K(x, x) > 1 are scaled down as the theorems ask.
         """
-        check_is_fitted(self)
-        gap, dual, total = self._standing()
-        state = self._machine.state()
+        return scalar_or_array(self._fitted().at_once(self._bound))
+
+    def _bound(self, machine: Machine) -> Float:
+        gap, dual, total = self._standing(machine)
+        state = machine.state()
         _, known, gained = state["notes"].T
-        largest = self._machine.diagonal(self._members(state)).max(initial=0.0)
+        largest = machine.diagonal(machine.batch(machine.features_of(state))).max(initial=0.0)
         x = np.maximum(gap + dual - gained, 0.0) / (self.steps * np.maximum(known, 1))
         mean_C = total / np.maximum((state["rank"] >= 0).sum(axis=1), 1)
-        return scalar_or_array(np.sqrt(2 * largest * x) + x / mean_C)
+        return np.asarray(np.sqrt(2 * largest * x) + x / mean_C)
 
-    def _standing(self) -> tuple[Float, Float, Float]:
+    @staticmethod
+    def _standing(machine: Machine) -> tuple[Float, Float, Float]:
         """Return duality gap, dual objective and sum of C over the examples of each problem."""
-        machine = self._machine
         state = machine.state()
         held = state["rank"] >= 0
         losses = np.maximum(0.0, machine.signs(state["labels"]).T * state["g"]) * state["costs"]

@@ -312,7 +312,7 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was() -> None:
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
             model.partial_fit(X[2:], Y[2:])
-    assert model._seen == len(model.ids_), "rows were learned that do not count"
+    assert model._machine.next_id == len(model.ids_), "rows were learned that do not count"
 
 
 # -- the path -------------------------------------------------------------------------------------

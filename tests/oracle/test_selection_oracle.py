@@ -96,6 +96,8 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
             assert np.array_equal(paper.seen, seen), "a pass begins with the flags of the last"
             flags.append(seen)
             begin(self, rule, size, seen)
+            paper.model = model._draft()
+            paper.model.__dict__.update(_machine=self, classes_=np.unique(y))
 
         def watched_select(self: Machine, batch: Any, order: np.ndarray) -> Iterator[int]:
             for k in order:

@@ -255,7 +255,7 @@ def test_rows_of_a_source_that_is_learned_again_are_new_ones(rule: str, seed: in
     assert model.ids_.max() < 300
     model.partial_fit(X[:5] + 9.0, y[:5])
     assert set(model.ids_[model.ids_ >= 300]) <= set(range(300, 305))
-    assert model._seen == 305
+    assert model._machine.next_id == 305
 
 
 @pytest.mark.parametrize("rule", ["random", *RULES])
@@ -265,7 +265,7 @@ def test_a_source_after_other_rows_counts_as_new(rule: str) -> None:
     model = learner(selection=rule).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
     model.learn_from(Rows(X[100:], y[100:]))
     model._machine.check(1e-4)
-    assert model._seen == 300
+    assert model._machine.next_id == 300
     assert (model.ids_ >= 100).any()
 
 

@@ -275,11 +275,11 @@ def test_what_all_want_is_learned_as_ever(
     model, X, y = begun(kind, classes, sparse)
     machine, batch, signs = asked_for(model, X, y)
     order = np.random.default_rng(0).permutation(700)
-    plain = machine.copy()
+    plain = machine.clone()
     assert sum(plain.learn(batch, order)) == 700
     for seconds in (10.0, 0.0):
         monkeypatch.setattr(_machine, "SLICE_SECONDS", seconds)
-        wanted = machine.copy()
+        wanted = machine.clone()
         steps = list(wanted.learn_wanted(batch, order, np.ones(signs.shape, dtype=np.uint8)))
         assert sum(steps) == 700
         assert (len(steps) > 1) == (seconds == 0)

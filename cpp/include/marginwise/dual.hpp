@@ -94,6 +94,27 @@ class Dual {
             }
     }
 
+    // Memory for n more members, held by all problems: until then nothing that they need fails.
+    void reserve(Index n) {
+        members.reserve(n);
+        enlarge(label, size() + n);
+        enlarge(cost, size() + n);
+        enlarge(diagonal, size() + n);
+        enlarge(holders, size() + n);
+        for (Share& share : shares) {
+            enlarge(share.place, size() + n);
+            enlarge(share.weight, padded(size() + n));
+            enlarge(share.member, share.P.size + n);
+            share.P.reserve(n);
+        }
+    }
+
+    // Lets a copy find its members by their ids.
+    void reindex() {
+        for (Index s = 0; s < size(); ++s)
+            if (holders[usize(s)] > 0) members.remember(s);
+    }
+
     Index size() const { return members.size(); }
     Index problems() const { return count(shares); }
     Problem& problem(Index c) { return shares[usize(c)].P; }

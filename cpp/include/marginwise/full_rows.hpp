@@ -11,6 +11,8 @@ namespace marginwise {
 class FullRows {
   public:
     explicit FullRows(Index cache_bytes) : cache_(cache_bytes) {}
+    // A copy has the same limit and holds no row.
+    FullRows(const FullRows& other) : cache_(other.cache_), wanted_(other.wanted_) {}
 
     // Counts that one more or one less of the problems will ask for row s again and again.
     void want(Index s, Index change) {

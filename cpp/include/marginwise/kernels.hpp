@@ -33,6 +33,8 @@ class KernelBlocks {
 
     const Kernel& kernel() const { return kernel_; }
     bool is_callable() const { return kernel_.kind == KernelKind::callable; }
+    const BlockKernel& callable() const { return callable_; }
+    void forget_callable() { callable_ = nullptr; }
 
     // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends
     // on its two examples alone, and is rounded to V: float, or T. `ahead` is the tile that comes

@@ -13,6 +13,8 @@ class Learner : public Model<T> {
   public:
     using Model<T>::D;
     using Model<T>::Model;
+    // A copy takes no part in a pass that is under way.
+    Learner(const Learner& other) : Model<T>(other) {}
 
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override {
         return learn_wanted(batch, order, nullptr, n, seconds);
@@ -26,7 +28,6 @@ class Learner : public Model<T> {
   protected:
     using Model<T>::beyond_;
     using Model<T>::judges;
-    using Model<T>::records_;
     using Model<T>::require_width;
     using Model<T>::settings_;
     using Model<T>::slack;
@@ -63,6 +64,9 @@ class Learner : public Model<T> {
     Keep compact();
 
   private:
+    static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
+    static constexpr Index kFewRows = 32;
+
     Index ready(const Example& example, Block<T>& block, Index r);
     void learn_example(const Example& example, Block<T>& block, Index r,
                        const std::uint8_t* wanted);
@@ -148,7 +152,7 @@ template <class T>
 void Learner<T>::record() {
     if (!settings_.record) return;
     for (Index c = 0; c < D.problems(); ++c)
-        records_.push_back({gap(c), D.problem(c).members(), D.stats.kernel_evaluations});
+        this->records.push_back({gap(c), D.problem(c).members(), D.stats.kernel_evaluations});
 }
 
 template <class T>
@@ -197,7 +201,8 @@ Index Learner<T>::room(Index rows) const {
     return D.size() + rows + picks;
 }
 
-// Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead.
+// Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead. Memory
+// for a few rows is reserved beforehand: where there is none, nothing has changed.
 template <class T>
 template <class Use>
 Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, double seconds,
@@ -205,9 +210,10 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
     require_width(batch.X);
     const Stopwatch whole(D.stats.learn_seconds);
     if (D.problems() > 1) D.share_out();
-    const Deadline deadline(seconds);
+    const Deadline deadline(seconds), late(seconds + kBlockSeconds);
     Crew crew(threads());
     BlockProduct<T> product(D, crew);
+    if (n <= kFewRows) D.reserve(n);
     Index read = 0, learned = 0;
     beyond_ = false;
     const auto read_next = [&](Block<T>& block) {
@@ -238,12 +244,20 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
         for (Index r = 0; r < now->size(); ++r) {
             use(*now, r);
             record();
+            this->count_example(batch.ids[now->source[usize(r)]]);
             ++learned;
-            if (!D.wants_compaction()) continue;
+            const bool leaves = late.passed() || this->interrupted();
+            if (!leaves && !D.wants_compaction()) continue;
             product.wait();
-            const Keep keep = compact();
-            now->compact(keep, r + 1);
-            if (more) next->compact(keep, 0);
+            if (D.wants_compaction()) {
+                const Keep keep = compact();
+                now->compact(keep, r + 1);
+                if (more) next->compact(keep, 0);
+            }
+            if (leaves) {
+                beyond_ = beyond_ && learned == n;
+                return learned;
+            }
         }
         if (!more) return learned;
         for (Share& share : D.shares) share.tend_rows();

@@ -6,7 +6,8 @@
 // of wide data is ever kept. Both give the same bits.
 //
 // Tiles never move and a full tile never changes until compact(), so another thread may read full
-// tiles while members are appended.
+// tiles while members are appended. A copy shares the tiles; whichever of the two changes a tile
+// takes a copy of it first.
 #pragma once
 
 #include <limits>
@@ -46,6 +47,12 @@ class Members {
     // INVARIANT  ids[s] is the example at position s, and find(ids[s]) == s unless forgotten
     //            lanes beyond size() are zero
     Members(Index d, bool sparse) : d_(d), sparse_(sparse) {}
+    Members(Members&&) = default;
+    Members& operator=(Members&&) = default;
+    Members& operator=(const Members&) = delete;
+    // Cost: no features are copied, and find() knows no example before remember().
+    Members(const Members& other)
+        : ids(other.ids), d_(other.d_), sparse_(other.sparse_), tiles_(other.tiles_) {}
 
     Index size() const { return count(ids); }
     Index features() const { return d_; }
@@ -72,7 +79,7 @@ class Members {
     // of the member at `other`, so that any kernel can be asked about them, or 0 where that is
     // kNone.
     void wipe(Index s, Index other) {
-        Tile<T>& tile = *tiles_[usize(s / kLanes)];
+        Tile<T>& tile = own(s / kLanes);
         const Index lane = s % kLanes;
         ids[usize(s)] = kWiped;
         tile.norms[usize(lane)] = other == kNone ? T(0) : norm(other);
@@ -84,11 +91,20 @@ class Members {
     }
     static constexpr std::int64_t kWiped = std::numeric_limits<std::int64_t>::min();
 
+    // Memory for n more members, apart from the nonzeros of sparse ones.
+    void reserve(Index n) {
+        enlarge(ids, size() + n);
+        enlarge(tiles_, tiles_for(size() + n));
+        while (count(tiles_) < tiles_for(size() + n))
+            tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
+        if (size() % kLanes != 0) own(size() / kLanes);
+    }
+
     // Appends row r as example `id`; returns its position.
     Index append(const Rows<T>& rows, Index r, std::int64_t id) {
         const Index s = size(), lane = s % kLanes;
-        if (lane == 0) tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
-        Tile<T>& tile = *tiles_.back();
+        if (count(tiles_) == s / kLanes) tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
+        Tile<T>& tile = own(s / kLanes);
         tile.norms[usize(lane)] = rows.norms[usize(r)];
         if (rows.lists) {
             for (Index p = rows.begin_of(r); p < rows.end_of(r); ++p)
@@ -126,7 +142,7 @@ class Members {
     Members some(const std::vector<Index>& at) const {
         Members copy(d_, sparse_);
         for (Index first = 0; first < count(at); first += kLanes) {
-            copy.tiles_.push_back(std::make_unique<Tile<T>>(d_, sparse_));
+            copy.tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
             copy.gather(*this, first / kLanes, at.data() + first,
                         std::min(kLanes, count(at) - first));
         }
@@ -159,11 +175,19 @@ class Members {
     std::vector<std::int64_t> ids;
 
   private:
+    // Tile t, to be changed.
+    Tile<T>& own(Index t) {
+        std::shared_ptr<Tile<T>>& tile = tiles_[usize(t)];
+        const std::shared_ptr<Tile<T>> held = tile;  // orders us after owners that are gone
+        if (tile.use_count() > 2) tile = std::make_shared<Tile<T>>(*held);
+        return *tile;
+    }
+
     // Makes tile t hold the members of `source` at from[0..n), which, where that is this store,
     // stand at or after their new places.
     void gather(const Members& source_, Index t, const Index* from, Index n) {
         if (sparse_) return gather_lists(source_, t, from, n);
-        Tile<T>& to = *tiles_[usize(t)];
+        Tile<T>& to = own(t);
         const T* at[kLanes];
         for (Index lane = 0; lane < n; ++lane) {
             const Tile<T>& source = source_.tile(from[lane] / kLanes);
@@ -200,7 +224,7 @@ class Members {
     }
 
     void gather_lists(const Members& source_, Index t, const Index* from, Index n) {
-        auto to = std::make_unique<Tile<T>>(d_, true);
+        auto to = std::make_shared<Tile<T>>(d_, true);
         for (Index lane = 0; lane < n; ++lane) {
             const Tile<T>& source = source_.tile(from[lane] / kLanes);
             const Index l = from[lane] % kLanes;
@@ -225,7 +249,7 @@ class Members {
 
     Index d_;
     bool sparse_;
-    std::vector<std::unique_ptr<Tile<T>>> tiles_;
+    std::vector<std::shared_ptr<Tile<T>>> tiles_;
     std::unordered_map<std::int64_t, Index> position_;
 };
 

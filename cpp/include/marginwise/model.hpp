@@ -1,10 +1,14 @@
 // A model in the core: the dual state, and what all algorithms offer around it.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "marginwise/block.hpp"
 #include "marginwise/clock.hpp"
 #include "marginwise/decision.hpp"
 #include "marginwise/gap.hpp"
+#include "marginwise/guard.hpp"
 #include "marginwise/rough.hpp"
 #include "marginwise/select.hpp"
 
@@ -30,10 +34,29 @@ class Model {
     Model(Dual<T> dual, ModelSettings settings)
         : D(std::move(dual)), settings_(std::move(settings)) {}
     virtual ~Model() = default;
-    Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
+    // A model that continues as this one would. Features are shared until either changes them, and
+    // kernel rows are left behind, so that it costs little more than the coefficients.
+    virtual std::unique_ptr<Model> clone() const = 0;
+
     Dual<T> D;
+
+    // Held by whoever uses the model; the methods below leave that to their caller.
+    mutable Guard guard;
+
+    // The least id that is larger than those of all examples seen.
+    std::int64_t next_id = 0;
+    // Examples seen since it was last set to 0.
+    std::int64_t since_finish = 0;
+
+    // Lets loops that may be long ask now and then whether to stop, until another function, or
+    // none, is given. A model that stops learning is valid; one that stops otherwise is not.
+    void answer_to(std::function<bool()> stop_asked) {
+        stop_asked_ = std::move(stop_asked);
+        interrupted_ = false;
+        next_look_ = Clock::now() + kPause;
+    }
 
     // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
     // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
@@ -123,10 +146,37 @@ class Model {
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }
 
-    // What was recorded since the last call, example by example, problem by problem.
-    std::vector<Record> take_records() { return std::exchange(records_, {}); }
+    // Whether no row of X is beyond norm_limit.
+    bool within_limit(const Matrix& X) const;
+
+    // What was recorded, example by example, problem by problem.
+    std::vector<Record> records;
 
   protected:
+    Model(const Model& other)
+        : D(other.D),
+          next_id(other.next_id),
+          since_finish(other.since_finish),
+          records(other.records),
+          settings_(other.settings_) {
+        D.reindex();
+    }
+
+    // Notes that an example was presented.
+    void count_example(std::int64_t id) {
+        if (id >= next_id) next_id = id < std::numeric_limits<std::int64_t>::max() ? id + 1 : id;
+        ++since_finish;
+    }
+
+    // Whether to stop; asks the clock first, and others ten times a second.
+    bool interrupted() {
+        if (interrupted_ || !stop_asked_) return interrupted_;
+        const Clock::time_point now = Clock::now();
+        if (now < next_look_) return false;
+        next_look_ = now + kPause;
+        return interrupted_ = stop_asked_();
+    }
+
     Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
     void require_width(const Matrix& X) const {
         if (cols_of(X) != D.members.features())
@@ -135,9 +185,14 @@ class Model {
 
     ModelSettings settings_;
     bool beyond_ = false;
-    std::vector<Record> records_;
 
   private:
+    static constexpr std::chrono::milliseconds kPause{100};
+
+    std::function<bool()> stop_asked_;
+    bool interrupted_ = false;
+    Clock::time_point next_look_{};
+
     [[noreturn]] static void refuse_to_choose() {
         throw std::logic_error("this algorithm learns all examples that it is given");
     }
@@ -205,6 +260,17 @@ void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
     require_width(centres);
     expand_over<float>(D.kernel, centres, {coefficients, D.problems()}, settings_.origin, threads(),
                        laid, out);
+}
+
+template <class T>
+bool Model<T>::within_limit(const Matrix& X) const {
+    require_width(X);
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.origin);
+        if (!(static_cast<double>(row.norms[0]) <= settings_.norm_limit)) return false;
+    }
+    return true;
 }
 
 template <class T>

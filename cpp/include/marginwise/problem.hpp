@@ -50,7 +50,7 @@ struct Problem {
 
     // Adds an open place.
     Index add(double alpha_, double g_, double side_, double diagonal_, Box box_ = Box::usual) {
-        if (size == count(g)) grow();
+        if (size == count(listed)) grow(1);
         const std::size_t k = usize(size);
         alpha[k] = alpha_;
         g[k] = g_;
@@ -145,9 +145,14 @@ struct Problem {
         *this = std::move(kept);
     }
 
+    // Memory for n more places.
+    void reserve(Index n) {
+        if (size + n > count(listed)) grow(n);
+    }
+
   private:
-    void grow() {
-        const std::size_t n = usize(padded(size + size / 4 + kLanes));
+    void grow(Index more) {
+        const std::size_t n = usize(padded(size + std::max(more, size / 4 + kLanes)));
         for (Array<double>* array : {&alpha, &g, &lo, &hi, &rise, &fall, &diagonal, &side, &trail})
             array->resize(n, 0.0);
         box.resize(n, Box::usual);

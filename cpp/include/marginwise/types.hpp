@@ -1,6 +1,7 @@
 // The vocabulary of the core: signed indices, aligned arrays, and views of the caller's data.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -64,6 +65,12 @@ inline constexpr std::size_t usize(Index n) { return static_cast<std::size_t>(n)
 template <class Container>
 Index count(const Container& c) {
     return static_cast<Index>(c.size());
+}
+
+// Memory for n elements, at least twice what there are where more is needed.
+template <class Container>
+void enlarge(Container& c, Index n) {
+    if (usize(n) > c.capacity()) c.reserve(std::max(usize(n), 2 * c.size()));
 }
 
 // A dense C-contiguous matrix that somebody else owns.

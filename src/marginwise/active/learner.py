@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from marginwise._exclusive import Exclusive, alone
 from marginwise._feed import CHUNK
 from marginwise._input import Float, Ints
 from marginwise.active.answers import (
@@ -86,7 +87,7 @@ class _Draw(NamedTuple):
     scores: Float | None
 
 
-class ActiveLearner:
+class ActiveLearner(Exclusive):
     """Learn from a pool of unlabelled rows by asking for the labels that matter most.
 
     Parameters
@@ -185,6 +186,7 @@ class ActiveLearner:
 
     # -- asking ----------------------------------------------------------------------------------
 
+    @alone
     def ask(self, n: int | None = None) -> int | Ints:
         """Return the row to label next, or n of them, of which no two are near-duplicates.
 
@@ -276,6 +278,7 @@ class ActiveLearner:
 
     # -- answering -------------------------------------------------------------------------------
 
+    @alone
     def teach(self, rows: int | ArrayLike, labels: Any) -> ActiveLearner:
         """Learn the label of a row, or of several, before it returns.
 
@@ -298,6 +301,7 @@ class ActiveLearner:
         self._do(Event("teach", numbers.tolist(), answers))
         return self
 
+    @alone
     def skip(self, rows: int | ArrayLike) -> ActiveLearner:
         """Pass over a row, or several: they are not asked about again, but may be taught.
 
@@ -313,6 +317,7 @@ class ActiveLearner:
         self._do(Event("skip", numbers.tolist(), []))
         return self
 
+    @alone
     def undo(self) -> list[int]:
         """Take back the last `teach` or `skip`; return its rows, an empty list if there is none.
 
@@ -372,6 +377,7 @@ class ActiveLearner:
         self._verdict = (len(self._log), self.stop, verdict) if verdict else None
         return self
 
+    @alone
     def finish(self) -> ActiveLearner:
         """Settle the model, where it can be: it is then as exact as the labels allow.
 
@@ -383,6 +389,7 @@ class ActiveLearner:
 
     # -- knowing when to stop --------------------------------------------------------------------
 
+    @alone
     def should_stop(self) -> Verdict:
         """Return whether to stop, true or false as a condition, with the `reason` in a sentence."""
         if self._pool.n_unseen == 0:
@@ -430,6 +437,7 @@ class ActiveLearner:
             "unasked": sum(not step["asked"] for step in self.history_),
         }
 
+    @alone
     def decision_values(self, rows: ArrayLike | None = None) -> Float:
         """Return the decision values of rows of the pool, all of them by default.
 
@@ -452,11 +460,13 @@ class ActiveLearner:
         parts = [numbers[k : k + CHUNK] for k in range(0, max(len(numbers), 1), CHUNK)]
         return np.concatenate([self._model.scores(part) for part in parts])
 
+    @alone
     def candidate_values(self) -> Float:
         """Return the decision values of the rows among which the next question is chosen."""
         draw = self._draw(1)
         return np.empty(0) if draw.scores is None else draw.scores
 
+    @alone
     def sample_unseen(self, size: int) -> Ints:
         """Return unseen rows, drawn at random but the same until the log changes.
 
@@ -469,6 +479,7 @@ class ActiveLearner:
 
     # -- files -----------------------------------------------------------------------------------
 
+    @alone
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner, but for its pool, to a file that `load` reads back.
 
@@ -509,6 +520,16 @@ class ActiveLearner:
         learner = load_learner(cls, path, X_pool, estimator, strategy)
         assert isinstance(learner, cls)
         return learner
+
+    @alone
+    def __getstate__(self) -> dict[str, Any]:
+        # What other threads may change while it is written is copied.
+        state = {k: list(v) if isinstance(v, list) else v for k, v in self.__dict__.items()}
+        parts = {"_met": set(self._met), "_pool": self._pool.copy(), "_model": self._model.copy()}
+        return {**state, **parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     # -- the log ---------------------------------------------------------------------------------
 

@@ -82,6 +82,12 @@ class Model:
         """Return a model of the same estimator and pool that has learned nothing of it."""
         return type(self)(self.given, self.pool)
 
+    def copy(self) -> Self:
+        """Return a model that later answers do not change."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__ = {**self.__dict__, "estimator": copy.deepcopy(self.estimator)}
+        return twin
+
     def start(self, classes: NDArray[Any]) -> None:
         """Begin with these classes; the model must be blank."""
         self._classes = classes
@@ -142,12 +148,18 @@ class OwnModel(Model):
                 f"square matrix of kernel values, got {pool.n} rows and {pool.features} columns."
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
-        taken = self.estimator.ids_.max(initial=-1) + 1 if self.warm else 0
-        self._first = max(int(taken), int(self.estimator._seen) if self.warm else 0)
+        self._first = self.estimator._machine.next_id if self.warm else 0
         self._bench = self._make_bench() if pool.in_memory else None
 
+    def copy(self) -> Self:
+        """Return a model that later answers do not change."""
+        twin = type(self).__new__(type(self))
+        own = {"estimator": self.estimator._snapshot(), "_kept": copy.copy(self._kept)}
+        twin.__dict__ = {**self.__dict__, **own}
+        return twin
+
     def __getstate__(self) -> dict[str, Any]:
-        # What the core looks at is made anew.
+        # What the core looks at is rebuilt.
         state = {**self.__dict__, "_kept": self.kept_state}
         state["_bench"] = self._bench is not None
         return state

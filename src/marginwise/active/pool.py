@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from typing import Any
 
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from marginwise._input import Ints, canonical, check_finite, spread_rows
+from marginwise._input import Ints, canonical, check_finite, check_sparse, spread_rows
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
@@ -41,12 +42,20 @@ class Pool:
         self.n_unseen = self.n
         self.features = int(self.take(np.zeros(1, dtype=np.int64)).shape[1])
 
+    def copy(self) -> Pool:
+        """Return a pool of the same rows, whose states later answers do not change."""
+        twin = copy.copy(self)
+        twin.status = self.status.copy()
+        return twin
+
     def _accept(self, X: Any) -> Any:
         """Check rows that are at hand; those of a large array only when they are taken."""
         large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.char in "fd"
         if large and X.dtype.isnative and X.nbytes > LARGE:
             self._checked = False
             return X
+        if sp.issparse(X):
+            check_sparse(X)
         X = check_array(
             X,
             accept_sparse="csr",

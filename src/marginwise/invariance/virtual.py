@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -166,33 +167,49 @@ class _Cache:
         self._size = size
         self._ids: Ints = np.empty(0, dtype=np.int64)
         self._rows: NDArray[Any] | None = None  # allocated when it is known how wide rows are
+        self._lock = threading.Lock()  # never held while rows are made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_size": self._size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["_size"])  # type: ignore[misc]
 
     def fetch(self, ids: Ints, make: Callable[[Ints], NDArray[Any]]) -> NDArray[Any]:
         """Return the rows of these ids, calling `make` for those that are not held."""
-        if self._rows is None or len(ids) == 0:
-            first = make(ids)
-            if len(ids) == 0:
-                return first
-            places = self._size // max(first[:1].nbytes, 1)
-            self._ids = np.full(places, -1, dtype=np.int64)
-            self._rows = np.empty((places, first.shape[1]), dtype=first.dtype)
-            self._keep(ids, first)
-            return first
-        if len(self._ids) == 0:
-            return make(ids)
-        held = self._ids[ids % len(self._ids)] == ids
-        out = np.empty((len(ids), self._rows.shape[1]), dtype=self._rows.dtype)
-        out[held] = self._rows[ids[held] % len(self._ids)]
-        if not held.all():
-            out[~held] = made = make(ids[~held])
+        held, rows = self._look_up(ids)
+        if rows is None:
+            rows = make(ids)
+            self._keep(ids, rows)
+        elif not held.all():
+            rows[~held] = made = make(ids[~held])
             self._keep(ids[~held], made)
-        return out
+        return rows
+
+    def _look_up(self, ids: Ints) -> tuple[NDArray[np.bool_], NDArray[Any] | None]:
+        """Return which ids are held, and an array with their rows; None where none can be."""
+        with self._lock:
+            if self._rows is None or len(self._ids) == 0 or len(ids) == 0:
+                return np.zeros(len(ids), dtype=bool), None
+            at = ids % len(self._ids)
+            held = self._ids[at] == ids
+            out = np.empty((len(ids), self._rows.shape[1]), dtype=self._rows.dtype)
+            out[held] = self._rows[at[held]]
+            return held, out
 
     def _keep(self, ids: Ints, rows: NDArray[Any]) -> None:
         """Hold rows; of several with one place, the last."""
-        if len(self._ids) == 0 or self._rows is None:
+        if len(ids) == 0:
             return
-        at = ids % len(self._ids)
-        self._ids[at] = -1  # so that what stops the copying leaves no wrong row behind
-        self._rows[at] = rows
-        self._ids[at] = ids
+        with self._lock:
+            if self._rows is None:
+                places = self._size // max(rows[:1].nbytes, 1)
+                self._ids = np.full(places, -1, dtype=np.int64)
+                self._rows = np.empty((places, rows.shape[1]), dtype=rows.dtype)
+            if len(self._ids) == 0:
+                return
+            # Of several rows with one place, NumPy keeps the last; ids are written in that order.
+            at = ids % len(self._ids)
+            self._ids[at] = -1  # so that what stops the copying leaves no wrong row behind
+            self._rows[at] = rows
+            self._ids[at] = ids

@@ -64,6 +64,15 @@ class Exact : public Model<double> {
         D.full = true;
     }
 
+    std::unique_ptr<Model<double>> clone() const override { return std::make_unique<Exact>(*this); }
+    // A copy follows no line.
+    Exact(const Exact& other)
+        : Model(other),
+          path(other.path),
+          own_(other.own_),
+          rows_(other.rows_),
+          margins_(other.margins_) {}
+
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
 
     void decision(const Sample& sample, double* out) const override;
@@ -97,8 +106,8 @@ class Exact : public Model<double> {
     // Throws if an invariant, or a condition of the solution, does not hold (for tests).
     void check(double tolerance) override;
 
-    // Migrations since the last call.
-    std::vector<Migration> take_path() { return std::exchange(path_, {}); }
+    // Migrations so far, where they are recorded.
+    std::vector<Migration> path;
 
     // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
     double violation(Index c) const;
@@ -231,7 +240,6 @@ class Exact : public Model<double> {
     mutable std::shared_ptr<const Voters> voters_;  // null where they have changed
     FullRows rows_;
     std::vector<Margin> margins_;
-    std::vector<Migration> path_;
     std::vector<Set> sets_before_;  // by place, where the path is kept
     std::size_t path_before_ = 0;
     std::int64_t cause_ = 0;
@@ -279,11 +287,17 @@ inline Index Exact::learn(const Batch& batch, const std::int64_t* order, Index n
             product.finish(block_);
         }
         for (Index r = 0; r < within; ++r) {
-            learn_example(batch.example(block_.source[usize(r)]), block_, r);
+            const Example example = batch.example(block_.source[usize(r)]);
+            learn_example(example, block_, r);
+            count_example(example.id);
             ++learned;
             if (D.wants_compaction()) compact(r);
+            if (deadline.passed() || interrupted()) {
+                beyond_ = beyond_ && learned == n;
+                crew_ = nullptr;
+                return learned;
+            }
         }
-        if (deadline.passed()) break;
     }
     crew_ = nullptr;
     return learned;
@@ -315,7 +329,7 @@ inline void Exact::begin(Index c) {
     still_ = noise(c);
     steps_ = idle_steps_ = 0;
     if (!own_.record) return;
-    path_before_ = path_.size();
+    path_before_ = path.size();
     sets_before_.clear();
     for (Index k = 0; k < problem(c).size; ++k) sets_before_.push_back(set_of(c, k));
 }

@@ -290,7 +290,7 @@ inline void Exact::let_go() {
 
 inline void Exact::note(Index c, Index k, Set from, Set to) {
     if (!own_.record || from == to) return;
-    path_.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
+    path.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
 }
 
 // A slot of S has reached a side of its box.

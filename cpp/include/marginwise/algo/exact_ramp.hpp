@@ -37,6 +37,8 @@ class ExactRamp : public Learner<T> {
 
     using Learner<T>::D;
 
+    std::unique_ptr<Model<T>> clone() const override { return std::make_unique<ExactRamp>(*this); }
+
     void check(double tolerance) override { D.check(tolerance, false); }
 
   protected:

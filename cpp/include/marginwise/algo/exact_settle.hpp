@@ -171,10 +171,10 @@ inline void Exact::finish(Index c, bool good) {
 inline void Exact::rewrite_path(Index c) {
     if (!own_.record) return;
     std::vector<Migration> gone;
-    for (std::size_t i = path_before_; i < path_.size(); ++i)
-        if (path_[i].to == Set::gone) gone.push_back(path_[i]);
-    path_.resize(path_before_);
-    path_.insert(path_.end(), gone.begin(), gone.end());
+    for (std::size_t i = path_before_; i < path.size(); ++i)
+        if (path[i].to == Set::gone) gone.push_back(path[i]);
+    path.resize(path_before_);
+    path.insert(path.end(), gone.begin(), gone.end());
     for (Index k = 0; k < count(sets_before_); ++k)
         if (problem(c).open[usize(k)]) note(c, k, sets_before_[usize(k)], set_of(c, k));
 }

@@ -48,6 +48,8 @@ class Gap : public Learner<T> {
 
     using Learner<T>::D;
 
+    std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Gap>(*this); }
+
     // Repeats REPROCESS until nobody violates by more than tau.
     bool finish(double tau, double seconds) override;
 

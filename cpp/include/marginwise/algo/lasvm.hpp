@@ -37,7 +37,13 @@ class Lasvm : public Learner<T> {
           settings_(settings),
           waiting_(usize(D.problems()), 0) {}
 
+    // A copy is not finishing.
+    Lasvm(const Lasvm& other)
+        : Learner<T>(other), settings_(other.settings_), waiting_(other.waiting_) {}
+
     using Learner<T>::D;
+
+    std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Lasvm>(*this); }
 
     // Repeats REPROCESS until delta <= tau; then the members that no problem needs are removed.
     bool finish(double tau, double seconds) override;

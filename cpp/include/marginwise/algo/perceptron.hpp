@@ -31,6 +31,8 @@ class Perceptron : public Learner<T> {
 
     using Learner<T>::D;
 
+    std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Perceptron>(*this); }
+
     Array<double> output(Index c) const override {
         const Share& share = D.shares[usize(c)];
         Array<double> weight = share.weight;

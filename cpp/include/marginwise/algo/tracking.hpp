@@ -48,6 +48,8 @@ class Tracking : public Learner<T> {
 
     using Learner<T>::D;
 
+    std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Tracking>(*this); }
+
     Array<double> output(Index c) const override {
         const Share& share = D.shares[usize(c)];
         Array<double> weight = share.weight;
