@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
+import joblib
 import numpy as np
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -73,10 +73,12 @@ def threads() -> Rule:
 
 
 def thread_count(jobs: int | None) -> int:
-    """Return how many threads `n_jobs` asks for; below 0 they count down from all."""
-    wanted = 1 if jobs is None else int(jobs)
-    processors = os.cpu_count() or 1
-    return min(max(1, wanted if wanted > 0 else processors + 1 + wanted), MOST_THREADS)
+    """Return the number of threads that `n_jobs` asks for, by joblib's rules.
+
+    Negative numbers count down from the processors that this process may use: its CPU affinity and
+    its cgroup limit them. None means 1 unless ``joblib.parallel_config`` says otherwise.
+    """
+    return min(max(1, int(joblib.effective_n_jobs(jobs))), MOST_THREADS)
 
 
 def weights() -> Rule:

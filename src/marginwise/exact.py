@@ -72,7 +72,8 @@ class ExactSVC(ExactModel, KernelClassifier):
     class_weight
         Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
     n_jobs
-        Threads; -1 for one per processor. The model is the same for any number.
+        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
+        the process may use. The model is the same for any number.
     verbose
         1 shows a progress bar on a terminal.
 

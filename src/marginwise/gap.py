@@ -72,7 +72,8 @@ class GapSVC(BiasFreeClassifier):
     shuffle
         Whether `fit` takes the rows in random order.
     n_jobs
-        Threads; -1 for one per processor. The model is the same for any number.
+        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
+        the process may use. The model is the same for any number.
     random_state
         Seed of the order of rows.
     verbose

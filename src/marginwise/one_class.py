@@ -57,7 +57,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     cache_size
         Megabytes for kernel rows. Smaller is slower, with the same result.
     n_jobs
-        Threads; -1 for one per processor. The model is the same for any number.
+        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
+        the process may use. The model is the same for any number.
     verbose
         1 shows a progress bar on a terminal.
 

@@ -97,7 +97,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     seed
         Chooses the fields and all variants.
     n_jobs
-        Threads; -1 for one per processor. Images are the same for any number.
+        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
+        the process may use. Images are the same for any number.
 
     Examples
     --------
