@@ -75,7 +75,9 @@ class ExactSVC(ExactModel, KernelClassifier):
         Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
         the process may use. The model is the same for any number.
     verbose
-        1 shows a progress bar on a terminal.
+        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
+        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+        configured.
 
     Attributes
     ----------

@@ -63,7 +63,9 @@ class KernelPerceptron(BiasFreeClassifier):
     random_state
         Seed of the order of rows.
     verbose
-        1 shows a progress bar on a terminal.
+        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
+        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+        configured.
 
     Attributes
     ----------

@@ -1,46 +1,61 @@
-"""A progress bar on stderr, on a terminal only."""
+"""Progress while a model learns: a bar on terminals and in notebooks, log lines elsewhere."""
 
 from __future__ import annotations
 
+import functools
+import logging
 import sys
+import time
+import warnings
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
-from tqdm import tqdm
+EVERY = 5.0  # seconds between two lines of a log
+LOGGER = logging.getLogger("marginwise")
+
+
+class _Display(Protocol):
+    """Where progress is shown."""
+
+    def learned(self, rows: int, members: int, delta: float) -> None: ...
+
+    def finishing(self, delta: float) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Progress:
-    """Show examples/s, members and δ while a model learns; silent unless asked and on a terminal.
+    """Show rows per second, members and the violation δ while a model learns.
+
+    On a terminal and in a notebook this is a progress bar. Elsewhere it is a line every few seconds
+    and one at the end, logged at level INFO by the logger "marginwise"; they are written to stderr
+    if no logging is configured.
 
     Parameters
     ----------
     total
-        Examples to come.
+        Number of rows to learn.
     verbose
         0 shows nothing.
     done
-        Examples that were learned before, which do not count for the time left.
+        Rows that were learned before; they do not count for the time left.
     """
 
     def __init__(self, total: int, verbose: int, done: int = 0) -> None:
-        silent = not verbose or not sys.stderr.isatty()
-        self._bar: Any = tqdm(
-            total=total,
-            initial=done,
-            disable=silent,
-            unit="example",
-            unit_scale=True,
-            file=sys.stderr,
-        )
+        self._display: _Display | None = None
+        if verbose:
+            shows_bar = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+            self._display = _Bar(total, done) if shows_bar else _Lines(total, done)
 
     def learned(self, examples: int, members: int, delta: float) -> None:
-        """Count examples, and show the state of the model after them."""
-        self._bar.set_postfix_str(f"members {members}, δ {delta:.3g}", refresh=False)
-        self._bar.update(examples)
+        """Count rows, and show the state of the model after them."""
+        if self._display is not None:
+            self._display.learned(examples, members, delta)
 
     def finishing(self, delta: float) -> None:
-        """Show how far finishing has come."""
-        self._bar.set_postfix_str(f"finishing, δ {delta:.3g}", refresh=True)
+        """Show the violation that remains while the model is finished."""
+        if self._display is not None:
+            self._display.finishing(delta)
 
     def __enter__(self) -> Progress:
         return self
@@ -51,4 +66,84 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._display is not None:
+            self._display.close()
+
+
+def in_notebook() -> bool:
+    """Return whether the code runs in a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+@functools.cache
+def _bar_class() -> Any:
+    """Return tqdm's widget in notebooks that have ipywidgets, its plain bar elsewhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tqdm warns if ipywidgets is absent
+        from tqdm.auto import tqdm
+    return tqdm
+
+
+class _Bar:
+    def __init__(self, total: int, done: int) -> None:
+        self._bar: Any = _bar_class()(
+            total=total, initial=done, unit="example", unit_scale=True, file=sys.stderr
+        )
+
+    def learned(self, rows: int, members: int, delta: float) -> None:
+        self._bar.set_postfix_str(f"members {members}, δ {delta:.3g}", refresh=False)
+        self._bar.update(rows)
+
+    def finishing(self, delta: float) -> None:
+        self._bar.set_postfix_str(f"finishing, δ {delta:.3g}", refresh=True)
+
+    def close(self) -> None:
         self._bar.close()
+
+
+class _Lines:
+    def __init__(self, total: int, done: int) -> None:
+        self._total = total
+        self._before = self._done = done
+        self._state = ""
+        self._started = self._shown = time.monotonic()
+
+    def learned(self, rows: int, members: int, delta: float) -> None:
+        self._done += rows
+        self._state = f", {members} members, violation {delta:.3g}"
+        self._show_if_due("")
+
+    def finishing(self, delta: float) -> None:
+        self._state = f", violation {delta:.3g}"
+        self._show_if_due("finishing: ")
+
+    def close(self) -> None:
+        seconds = time.monotonic() - self._started
+        _log(f"{self._rows()}{self._state}, {seconds:.1f} s")
+
+    def _show_if_due(self, prefix: str) -> None:
+        if time.monotonic() - self._shown < EVERY:
+            return
+        self._shown = time.monotonic()
+        left = (self._total - self._done) / max(self._rate(), 1e-9)
+        ending = f", {left:.0f} s left" if 0 < left < 1e9 else ""
+        _log(f"{prefix}{self._rows()}{self._state}{ending}")
+
+    def _rows(self) -> str:
+        if not self._total:  # finishing only
+            return "all rows"
+        return f"{self._done} of {self._total} rows, {self._rate():.0f} rows/s"
+
+    def _rate(self) -> float:
+        return (self._done - self._before) / max(time.monotonic() - self._started, 1e-9)
+
+
+def _log(line: str) -> None:
+    """Log a line, or write it to stderr if logging is not configured."""
+    if LOGGER.hasHandlers():
+        LOGGER.info(line)
+    elif LOGGER.level <= logging.INFO and sys.stderr is not None:
+        sys.stderr.write(f"marginwise: {line}\n")
+        sys.stderr.flush()

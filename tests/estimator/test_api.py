@@ -625,9 +625,15 @@ LEARN_ALOUD = """
 """
 
 
-@pytest.mark.parametrize("verbose", ["0", "1"])
-def test_nothing_is_shown_without_a_terminal(verbose: str) -> None:
-    assert run(LEARN_ALOUD, verbose) == ("True\n", "")
+def test_lines_are_written_without_a_terminal() -> None:
+    assert run(LEARN_ALOUD, "0") == ("True\n", "")
+    printed, shown = run(LEARN_ALOUD, "1")
+    assert printed == "True\n"
+    fit, more, finish = shown.splitlines()
+    for line in (fit, more):
+        for part in ("marginwise: 3000 of 3000 rows", "rows/s", "members", "violation"):
+            assert part in line, f"a line should show {part!r}: {shown!r}"
+    assert finish.startswith("marginwise: all rows")
 
 
 def on_a_terminal(verbose: str) -> str:

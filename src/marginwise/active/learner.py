@@ -120,7 +120,8 @@ class ActiveLearner(Exclusive):
     random_state
         Seed of the sampling.
     verbose
-        1 shows a progress bar during `run`, on a terminal.
+        1 shows a progress bar during `run`, or logs a line every few seconds where there is
+        neither a terminal nor a notebook.
 
     Attributes
     ----------
