@@ -812,6 +812,10 @@ void bind_exact(nb::module_& m) {
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.violation(c); });
              })
+        .def("unsolved",
+             [](const Exact& self) {
+                 return by_problem<double>(self, [&](Index c) { return self.unsolved(c); });
+             })
         .def("resolved",
              [](const Exact& self) {
                  return by_problem<std::int64_t>(

@@ -99,18 +99,28 @@ class ExactModel(KernelModel):
 
     def _report(self) -> None:
         machine = self.__dict__.get("_machine")
-        if machine is None or machine.take_resolved() == 0:
+        if machine is None:
             return
-        why = (
-            "the kernel is not positive semi-definite, so that there is no path to follow"
-            if machine.indefinite
-            else "the path from one solution to the next could not be followed"
-        )
-        warnings.warn(
-            f"{type(self).__name__}: {why}; the problem was solved on the spot instead.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        resolved, violation = machine.take_resolved(), machine.unsolved
+        if violation > 0:
+            message = (
+                f"the model is not the solution: its conditions are violated by {violation:.2g} of "
+                "the margin, because kernel values are too large or too different for double "
+                "precision. Scale the features, limit outliers, or lower C."
+            )
+        elif resolved == 0:
+            return
+        elif machine.indefinite:
+            message = (
+                "the kernel is not positive semi-definite, so that there is no path to follow; "
+                "the problem was solved by pairs of coordinates instead."
+            )
+        else:
+            message = (
+                "the path from one solution to the next could not be followed; the problem was "
+                "solved by pairs of coordinates instead, and the conditions of the solution hold."
+            )
+        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)
 
     def _check_names(self, names: Ints) -> None:
         known, counts = np.unique(names, return_counts=True)

@@ -49,6 +49,7 @@ COUNTERS = (
     "chosen",
 )
 EARLY_COUNTERS = 7  # states of 0.1.0 and before end there
+EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
 PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
 
 
@@ -88,6 +89,8 @@ class Blueprint:
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a machine, which 0.1 may have written, as it is written now."""
     plan = state.get("plan")
+    if isinstance(plan, dict) and plan.get("algorithm") == "exact":
+        return _with_peaks(state)
     early = ("tol", "reprocess", "reprocess_each", "delta_max")
     if not isinstance(plan, dict) or not set(early) <= set(plan) or "waiting" not in state:
         return state
@@ -101,6 +104,14 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
         "trail": np.zeros(shape),
         "notes": np.asarray(state["waiting"], dtype=np.float64).reshape(-1, 1),
     }
+
+
+def _with_peaks(state: dict[str, Any]) -> dict[str, Any]:
+    """Add to the notes of an earlier exact model the peak of the weights, which is then unknown."""
+    notes = state.get("notes")
+    if not isinstance(notes, np.ndarray) or notes.ndim != 2 or notes.shape[1] != EARLY_EXACT_NOTES:
+        return state
+    return {**state, "notes": np.column_stack([notes, np.zeros(len(notes))])}
 
 
 def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
@@ -419,6 +430,11 @@ class Machine:
     def violation(self) -> float:
         """How far the conditions of the solution are violated, at most."""
         return float(np.max(self._exact.violation()))
+
+    @property
+    def unsolved(self) -> float:
+        """The largest violation, relative to the targets, of problems that are not solved; or 0."""
+        return float(np.max(self._exact.unsolved()))
 
     @property
     def resolved(self) -> int:

@@ -137,7 +137,7 @@ _NOTES = {
     "lasvm": (1, 0),
     "gap": (3, 3),
     "tracking": (2, 1),
-    "exact": (2, 3),
+    "exact": (2, 4),
     "exact_ramp": (0, 0),
     "perceptron": (1, 0),
 }

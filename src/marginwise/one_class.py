@@ -16,7 +16,7 @@ from marginwise._input import Float, Ints, check_features, check_ids, check_weig
 from marginwise._machine import Machine
 from marginwise._params import Rule, either, none, positive, share
 
-ON_SPHERE = 1e-12  # times the sum of alpha: values that rounding cannot tell from 0
+ON_SPHERE = 1e-12  # relative to the terms that add up: what rounding cannot tell from 0
 
 
 class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
@@ -236,7 +236,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             squares = model._square if model.kernel == "precomputed" else machine.diagonal(batch)
             total = machine.total
             inside: Float = machine.decide(batch)[:, 0] - total / 2 * squares
-            inside = np.where(np.abs(inside) <= ON_SPHERE * total, 0.0, inside)
+            rounding = ON_SPHERE * (total * squares + abs(machine.bias[0]))
+            inside = np.where(np.abs(inside) <= rounding, 0.0, inside)
             return value(inside, float(total / 2 - machine.bias[0]))
 
         values: Float = model._machine.at_once(read)

@@ -449,7 +449,7 @@ LIES: dict[str, Lie] = {
     "a margin below the members": put("margin", -1, -2),
     "a margin that names a member twice": change("margin", doubled),
     "a margin of floats": change("margin", np.float64),
-    "notes that are short": change("notes", lambda a: a[:, :-1]),
+    "notes that are short": change("notes", lambda a: a[:, :-2]),
     "notes that are not finite": put("notes", (0, 2), np.nan),
     "counts below zero": put("notes", (0, 0), -1.0),
     "a box that is unknown": put("box", (0, 0), 1),

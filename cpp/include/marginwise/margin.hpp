@@ -11,7 +11,9 @@ struct Margin {
     // INVARIANT  place[slot[k]] == k for the places k in S; kNone for other places, and for holes
     //            factor is that of K(k, l) + shift over the places in S, by slot
     // As the coefficients of a direction have a given sum, the shift changes no direction. With it
-    // the matrix is positive definite where S is independent but for the bias.
+    // the matrix is positive definite where S is independent but for the bias. It is near the
+    // smallest K(k, k) of S: a factor does not mind rows of different size, but a shift far above
+    // K(k, k) rounds K(k, l) away.
     Factor factor;
     std::vector<Index> place;  // by slot
     std::vector<Index> slot;   // by place
@@ -20,6 +22,7 @@ struct Margin {
     double total = 0.0;       // what all coefficients add up to
     Index resolved = 0;       // how often a path was given up
     bool indefinite = false;  // the kernel is not positive semi-definite: there is no path
+    double peak = 0.0;        // largest weight, as measured, since g was last computed from alpha
     double bias = 0.0;        // while it is at work
 
     bool has(Index k) const { return k < count(slot) && slot[usize(k)] != kNone; }

@@ -89,8 +89,12 @@ class Exact : public Model<double> {
     double objective(Index c) const override;
     std::vector<double> notes(Index c) const override {
         const Margin& M = margins_[usize(c)];
-        return {static_cast<double>(M.resolved), static_cast<double>(M.indefinite), M.reach,
-                M.shift, M.total};
+        return {static_cast<double>(M.resolved),
+                static_cast<double>(M.indefinite),
+                M.reach,
+                M.shift,
+                M.total,
+                M.peak};
     }
     void set_notes(Index c, const double* notes) override {
         margins_[usize(c)].resolved = static_cast<Index>(notes[0]);
@@ -98,6 +102,7 @@ class Exact : public Model<double> {
         margins_[usize(c)].reach = notes[2];
         margins_[usize(c)].shift = notes[3];
         margins_[usize(c)].total = notes[4];
+        margins_[usize(c)].peak = notes[5];
     }
     const Margin& margin_of(Index c) const { return margins_[usize(c)]; }
     // Restores S and its factor: members by slot (kNone for holes), and what packed() gave.
@@ -111,6 +116,10 @@ class Exact : public Model<double> {
 
     // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
     double violation(Index c) const;
+
+    // 0 if problem c is solved: the conditions (2) hold to 1e-6 of the targets, or the duality gap
+    // is below 1e-7 of the objective. Otherwise the largest violation, relative to the targets.
+    double unsolved(Index c) const;
 
   private:
     // What is driven: alpha of some places to given ends, the sum of all alpha, and the box.
@@ -156,6 +165,13 @@ class Exact : public Model<double> {
         return own_.sphere ? margin(c).total * P.diagonal[usize(k)] / 2 : P.y(k);
     }
     double wanted_total(Index c) const;
+    double still(Index c, Index k) const;
+    double grain(Index c, Index k, double relative) const;
+    // sqrt(K(k, k)), or that of the smallest row of S, whose rounding the bias has.
+    double length(Index c, Index k) const {
+        const double least = std::max(margin(c).shift, least_);
+        return std::sqrt(std::max(std::abs(problem(c).diagonal[usize(k)]), least));
+    }
     double bound(const Problem& P, Index k, bool upper) const {
         return scale_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
     }
@@ -207,6 +223,7 @@ class Exact : public Model<double> {
     void leave(Index c, Index slot, bool upwards);
     void stand_at(Index c, Index w, bool upper);
     bool become_free(Index c, Index k, Set from);
+    void fit_shift(Index c, Index k);
     bool exchange(Index c, Index k, double direction, Set from);
     bool arrive(Index c, Index k, Set from);
     void touch(Index c, Index k);
@@ -223,14 +240,19 @@ class Exact : public Model<double> {
     void rebuild(Index c);
     double pivot_of(Index c, Index k, const double* values);
     double careful_pivot(Index c, double diagonal);
-    Index worst(Index c, double tolerance) const;
-    double noise(Index c) const;
+    Index worst(Index c) const;
+    void measure(Index c);
+    double largest(Index c) const;
+    bool drifted(Index c) const;
     void snap(Index c, double tolerance);
     void finish(Index c, bool good);
     void resolve(Index c);
     void rewrite_path(Index c);
     void rebalance(Index c);
     void descend(Index c, double tolerance);
+    Index partner(Index c, Index i, const double* k_i) const;
+    double curvature(const Problem& P, Index i, Index j, double k_ij) const;
+    bool move_pair(Index c, Index i, Index j, const double* k_i);
     void regrade(Index c);
     void gather_margin(Index c);
     void clear_margin(Index c);
@@ -257,11 +279,14 @@ class Exact : public Model<double> {
     std::vector<std::pair<Index, double>> touched_;  // place, alpha before
     std::vector<std::uint8_t> is_touched_;
     Array<double> change_, column_;
-    Index steps_ = 0, idle_steps_ = 0;
+    Index steps_ = 0, idle_steps_ = 0, recalls_ = 0;
     std::vector<Index> aside_;  // places that do not count for the moment
 
-    double still_ = 0.0;  // an h that is taken for 0
-    double gamma_noise_ = 0.0;
+    // What rounding depends on, see measure()
+    double weight_ = 0.0;  // sum of |alpha| sqrt(K(k, k))
+    double least_ = 0.0;   // what K(k, k) is taken for where it is less
+    double speed_ = 0.0;   // of S along the line: sum of |beta| sqrt(K(k, k))
+    double beta_b_ = 0.0;
     double doubt_ = 0.0;  // a pivot that is taken for 0
 };
 
@@ -315,8 +340,6 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
     const double* values = block.row(r);
     rows_.append(D, wanted(), values);
     for (Index c = 0; c < D.problems(); ++c) {
-        Margin& M = margin(c);
-        if (M.shift == 0.0) M.shift = D.diagonal[usize(s)] > 0 ? D.diagonal[usize(s)] : 1.0;
         const double f = table().dot_full(D.shares[usize(c)].weight.data(), values, s);
         const Index k = D.open(c, s, 0.0, 0.0, Box::usual);
         problem(c).g[usize(k)] = target(c, k) - f;
@@ -326,8 +349,9 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
 
 inline void Exact::begin(Index c) {
     margin(c).bias = problem(c).bias();
-    still_ = noise(c);
-    steps_ = idle_steps_ = 0;
+    if (margin(c).empty()) fit_shift(c, kNone);
+    measure(c);
+    steps_ = idle_steps_ = recalls_ = 0;
     if (!own_.record) return;
     path_before_ = path.size();
     sets_before_.clear();
@@ -349,7 +373,7 @@ inline void Exact::learn_in(Index c, Index k, const double* values) {
     const double h = P.g[usize(k)] - M.bias;
     const bool rises = h > 0;
     const double end = rises ? P.hi[usize(k)] : P.lo[usize(k)];
-    if (good && std::abs(h) > still_ && P.alpha[usize(k)] != end) {  // 2
+    if (good && std::abs(h) > still(c, k) && P.alpha[usize(k)] != end) {  // 2
         ++D.stats.process;
         rows_.keep(D, member(c, k), values);
         good = run(c, {{k}, {end}, 0.0, 0.0, k});
@@ -535,6 +559,7 @@ inline void Exact::scale_costs(double factor) {
             D.weigh(c, k);
         }
         if (!good) clear_margin(c);
+        measure(c);
         snap(c, rounding);
         finish(c, good && settle(c));
     }

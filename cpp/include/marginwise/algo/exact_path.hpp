@@ -50,7 +50,8 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
         if (!P.open[usize(k)] || M.has(k) || W_.column[usize(k)] != kNone || is_aside(k)) continue;
         const double h = P.g[usize(k)] - M.bias;
         const bool low = P.alpha[usize(k)] <= bound(P, k, false);
-        const bool astray = low ? h > 1000 * still_ : h < -1000 * still_;  // to be learned later
+        const double wrong = low ? h : -h;
+        const bool astray = wrong > 0.0 && wrong > 1000 * still(c, k);  // to be learned later
         const double rate = growth_ * (low ? P.lo[usize(k)] : P.hi[usize(k)]);
         if ((std::abs(h) > reach || astray) && rate == 0.0) continue;
         add_column(c, k, low ? Mode::low : Mode::high, h, rate);
@@ -165,17 +166,12 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
 
 // Equation 9 for the columns, in gaxpy form; and what rounding may do to it.
 inline void Exact::sensitivities(Index c, double beta_b) {
-    const Problem& P = problem(c);
     const Index slots = margin(c).factor.slots(), n = W_.size();
-    double size = 0, largest = 0;
+    speed_ = 0.0;
+    beta_b_ = beta_b;
     for (Index slot = 0; slot < slots; ++slot)
-        if (const Index k = margin(c).place[usize(slot)]; k != kNone) {
-            const double length = std::sqrt(std::abs(P.diagonal[usize(k)]));
-            size += std::abs(direction_.beta[usize(slot)]) * length;
-            largest = std::max(largest, length);
-        }
-    gamma_noise_ =
-        64 * std::numeric_limits<double>::epsilon() * (size * largest + std::abs(beta_b));
+        if (const Index k = margin(c).place[usize(slot)]; k != kNone)
+            speed_ += std::abs(direction_.beta[usize(slot)]) * length(c, k);
     W_.gamma = W_.q;
     for (double& gamma : W_.gamma) gamma -= beta_b;
     pointers_.resize(usize(slots));
@@ -207,21 +203,25 @@ inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
         if (k == kNone) continue;
         const std::size_t p = usize(k);
         const double beta = direction_.beta[usize(slot)];
-        const double width = (P.hi[p] - P.lo[p]) * (1 + std::abs(growth_));
-        const double least = kNoise * (width / drive.left + std::abs(beta));
+        const double room = grain(c, k, kNoise * (1 + std::abs(growth_)));
+        const double least = room / drive.left + kNoise * std::abs(beta);
         const double rise = beta - growth_ * P.hi[p], fall = growth_ * P.lo[p] - beta;
         if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, k, {0, slot, kNone, true});
         if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, k, {0, slot});
     }
     // The longer nothing moves, the more is taken for rounding.
     const double patience = static_cast<double>(1 + idle_steps_);
-    const double least = std::max(still_ / drive.left, patience * gamma_noise_);
+    const double rounding = 64 * std::numeric_limits<double>::epsilon() * patience;
     for (Index w = 0; w < W_.size(); ++w) {
-        const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
         const Mode mode = W_.mode[usize(w)];
+        if (mode != Mode::low && mode != Mode::high) continue;
+        const double sign = mode == Mode::low ? 1.0 : -1.0;
+        const double room = -sign * W_.h[usize(w)], speed = sign * W_.gamma[usize(w)];
+        if (speed <= 0.0 || room > first.step * speed) continue;  // before what costs a root
         const Index k = W_.place[usize(w)];
-        if (mode == Mode::low && gamma > least) consider(-h, gamma, k, {0, kNone, w});
-        if (mode == Mode::high && gamma < -least) consider(h, -gamma, k, {0, kNone, w});
+        const double terms = speed_ * length(c, k) + std::abs(beta_b_) + std::abs(W_.q[usize(w)]);
+        if (speed <= std::max(still(c, k) / drive.left, rounding * terms)) continue;
+        consider(room, speed, k, {0, kNone, w});
     }
     if (drive.until != kNone) {
         const Index w = W_.column[usize(drive.until)];
@@ -392,12 +392,35 @@ inline void Exact::rebuild(Index c) {
     }
 }
 
+// Chooses the shift anew where it is far from the smallest K(l, l) of S and k; with S empty and k
+// kNone, of all places.
+inline void Exact::fit_shift(Index c, Index k) {
+    constexpr double kFar = 100;
+    const Problem& P = problem(c);
+    Margin& M = margin(c);
+    double least = 1e300;
+    const auto look = [&](Index l) {
+        const double diagonal = P.diagonal[usize(l)];
+        if (diagonal > 0.0) least = std::min(least, diagonal);
+    };
+    for (const Index l : M.place)
+        if (l != kNone) look(l);
+    if (k != kNone) look(k);
+    for (Index l = 0; k == kNone && l < P.size; ++l)
+        if (P.open[usize(l)]) look(l);
+    if (least == 1e300) least = M.shift > 0.0 ? M.shift : 1.0;
+    if (M.shift <= kFar * least && least <= kFar * M.shift) return;
+    M.shift = least;
+    if (!M.empty()) rebuild(c);
+}
+
 // Place k joins S. Where S says all about it already, another has to go.
 inline bool Exact::become_free(Index c, Index k, Set from) {
     constexpr double kIndefinite = 1e-6;
     Problem& P = problem(c);
     Margin& M = margin(c);
     touch(c, k);
+    fit_shift(c, k);
     const bool watched = count(W_.column) > k && W_.column[usize(k)] != kNone;
     const Index w = watched ? W_.column[usize(k)] : kNone;
     if (watched && W_.rate[usize(w)] != 0.0 && W_.mode[usize(w)] != Mode::driven) {
@@ -442,15 +465,19 @@ inline bool Exact::exchange(Index c, Index k, double direction, Set from) {
     Factor::Direction along;
     M.factor.solve_reduced(-1.0, along);
     double largest = 0;
-    for (const double beta : along.beta) largest = std::max(largest, std::abs(beta));
+    const auto size_of = [&](Index slot) {
+        return std::abs(along.beta[usize(slot)]) * length(c, M.place[usize(slot)]);
+    };
+    for (Index slot = 0; slot < M.factor.slots(); ++slot)
+        if (M.place[usize(slot)] != kNone) largest = std::max(largest, size_of(slot));
     const std::size_t p = usize(k);
     double most = direction > 0 ? bound(P, k, true) - P.alpha[p] : P.alpha[p] - bound(P, k, false);
     Index leaver = kNone;
     bool upwards = false;
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
         const Index l = M.place[usize(slot)];
-        const double speed = l == kNone ? 0.0 : direction * along.beta[usize(slot)];
-        if (std::abs(speed) <= 1e-7 * largest) continue;
+        if (l == kNone || size_of(slot) <= 1e-7 * largest) continue;
+        const double speed = direction * along.beta[usize(slot)];
         const double room = speed > 0 ? bound(P, l, true) - P.alpha[usize(l)]
                                       : P.alpha[usize(l)] - bound(P, l, false);
         const double step = std::max(room, 0.0) / std::abs(speed);
@@ -486,11 +513,14 @@ inline void Exact::commit(Index c, double total) {
         is_touched_[usize(k)] = 0;
         const double delta = P.alpha[usize(k)] - before;
         if (delta == 0.0) continue;
+        weight_ += (std::abs(P.alpha[usize(k)]) - std::abs(before)) *
+                   std::sqrt(std::max(std::abs(P.diagonal[usize(k)]), least_));
         P.refresh(k);
         D.weigh(c, k);
         moved.push_back(member(c, k));
         deltas.push_back(delta);
     }
+    margin(c).peak = std::max(margin(c).peak, weight_);
     touched_.clear();
     W_.column.clear();
     W_.stride = 0;

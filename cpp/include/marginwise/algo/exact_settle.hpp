@@ -6,28 +6,67 @@
 
 namespace marginwise {
 
-// What rounding may do to g.
-inline double Exact::noise(Index c) const {
+// Finds what rounding depends on; commit() keeps it up to date. As |K(k, l)| <= sqrt(K(k, k) K(l,
+// l)) for a positive semi-definite kernel, the rounding of g(k) is at most about eps sqrt(K(k, k))
+// sum_l |alpha_l| sqrt(K(l, l)): rows of very different size have their own. Other kernels have
+// the largest K(k, k) in place of all.
+inline void Exact::measure(Index c) {
     const Problem& P = problem(c);
-    double weight = 0, largest = 0;
-    for (Index k = 0; k < P.size; ++k) {
-        weight += std::abs(P.alpha[usize(k)]);
-        largest = std::max(largest, std::abs(P.diagonal[usize(k)]));
-    }
-    return 1e-12 + 4 * std::numeric_limits<double>::epsilon() * (weight + 1.0) * largest;
+    Margin& M = margin(c);
+    weight_ = 0.0;
+    least_ = M.indefinite ? largest(c) : 0.0;
+    for (Index k = 0; k < P.size; ++k)
+        if (const double alpha = P.alpha[usize(k)]; alpha != 0.0)
+            weight_ +=
+                std::abs(alpha) * std::sqrt(std::max(std::abs(P.diagonal[usize(k)]), least_));
+    M.peak = std::max(M.peak, weight_);
 }
 
-// The place that violates the conditions (2) most, and by more than the tolerance, or kNone.
-inline Index Exact::worst(Index c, double tolerance) const {
+inline double Exact::largest(Index c) const {
+    const Problem& P = problem(c);
+    double most = 0.0;
+    for (Index k = 0; k < P.size; ++k)
+        if (P.open[usize(k)]) most = std::max(most, std::abs(P.diagonal[usize(k)]));
+    return most;
+}
+
+// An h of place k that is taken for 0.
+inline double Exact::still(Index c, Index k) const {
+    constexpr double kFloor = 1e-12, kSphere = 1e-13;
+    const double size = length(c, k);
+    if (own_.sphere) return kSphere * size * (weight_ + margin(c).total * size / 2);
+    return kFloor + 4 * std::numeric_limits<double>::epsilon() * size * weight_;
+}
+
+// How near to a side of its box alpha of place k has reached it: a share of the box, and never so
+// much that h would notice, for with a large C K(k, k) the box is no measure of alpha.
+inline double Exact::grain(Index c, Index k, double relative) const {
+    const Problem& P = problem(c);
+    const double size = length(c, k);
+    const double box = relative * (P.hi[usize(k)] - P.lo[usize(k)]);
+    return size > 0.0 ? std::min(box, still(c, k) / (size * size)) : box;
+}
+
+// Whether coefficients were once so much larger that g still has rounding from then.
+inline bool Exact::drifted(Index c) const {
+    const Margin& M = margin(c);
+    if (M.peak <= 16 * weight_) return false;
+    const double rounding = 4 * std::numeric_limits<double>::epsilon() * M.peak;
+    return rounding * std::sqrt(largest(c)) > 1e-12;
+}
+
+// The place that violates the conditions (2) most, and by more than rounding, or kNone.
+inline Index Exact::worst(Index c) const {
     const Problem& P = problem(c);
     const Margin& M = margin(c);
+    double most = 0.0;
     Index found = kNone;
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)] || M.has(k) || is_aside(k)) continue;
         const double h = P.g[usize(k)] - M.bias;
         const double wrong =
             std::max(P.up[usize(k)] == 0 ? h : 0.0, P.down[usize(k)] == 0 ? -h : 0.0);
-        if (wrong > tolerance) tolerance = wrong, found = k;
+        if (wrong > most && wrong > 10 * still(c, k)) most = wrong, found = k;
     }
     return found;
 }
@@ -44,16 +83,35 @@ inline double Exact::violation(Index c) const {
     return most;
 }
 
+inline double Exact::unsolved(Index c) const {
+    constexpr double kAccurate = 1e-6, kGap = 1e-7;
+    const Problem& P = problem(c);
+    const double bias = P.bias();
+    double most = 0, gap = 0, objective = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)]) continue;
+        const std::size_t p = usize(k);
+        const double h = P.g[p] - bias, t = std::abs(target(c, k));
+        const double wrong = std::max(P.up[p] == 0 ? h : 0.0, P.down[p] == 0 ? -h : 0.0);
+        if (wrong > kAccurate * t) most = std::max(most, t > 0.0 ? wrong / t : wrong);
+        gap += std::max(h, 0.0) * P.rise[p] + std::max(-h, 0.0) * P.fall[p];
+        objective += std::abs(P.alpha[p]) * t;
+        if (!std::isfinite(h)) return simd::Extremes::kInfinite;
+    }
+    return gap <= kGap * objective ? 0.0 : most;
+}
+
 // Brings the solution to the conditions (2); tells whether that was possible. An example that went
 // astray while nobody watched it is learned as if it had just come.
 inline bool Exact::settle(Index c) {
     constexpr double kWider = 1.5, kNarrower = 0.99, kLeastReach = 0.01;
+    constexpr int kRounds = 100;
     Margin& M = margin(c);
     bool missed = false;
-    while (true) {
+    for (int round = 0;; ++round) {
         snap(c, 1e-12);
-        if (!refine(c)) return false;
-        if (worst(c, 10 * noise(c)) == kNone) break;
+        if (round == kRounds || !refine(c)) return false;
+        if (worst(c) == kNone) break;
         missed = true;
         if (!recall(c)) return false;
     }
@@ -65,7 +123,8 @@ inline bool Exact::settle(Index c) {
 inline bool Exact::recall(Index c) {
     Problem& P = problem(c);
     Margin& M = margin(c);
-    for (Index k; (k = worst(c, 10 * noise(c))) != kNone;) {
+    for (Index k; (k = worst(c)) != kNone;) {
+        if (++recalls_ > most_steps(c)) return false;
         const bool rises = P.g[usize(k)] > M.bias;
         const Set from = set_of(c, k);
         if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
@@ -77,22 +136,23 @@ inline bool Exact::recall(Index c) {
 // One Newton step or two where h on S, or the sum of alpha, is off by more than rounding.
 inline bool Exact::refine(Index c) {
     constexpr int kRounds = 4;
+    constexpr double kBalance = 1e-13;
     Problem& P = problem(c);
     Margin& M = margin(c);
     for (int round = 0; round <= 2 * kRounds; ++round) {
-        const double tolerance = noise(c);
-        double off = 0, sum = 0;
+        double off = 0, sum = 0, sizes = 0;  // off: relative to what is taken for 0
         slot_q_.assign(usize(M.factor.slots()), 0.0);
-        for (Index k = 0; k < P.size; ++k) sum += P.alpha[usize(k)];
+        for (Index k = 0; k < P.size; ++k) {
+            sum += P.alpha[usize(k)];
+            sizes += std::abs(P.alpha[usize(k)]);
+        }
         for (Index slot = 0; slot < M.factor.slots(); ++slot)
             if (const Index k = M.place[usize(slot)]; k != kNone) {
                 slot_q_[usize(slot)] = P.g[usize(k)] - M.bias;
-                off = std::max(off, std::abs(slot_q_[usize(slot)]));
+                off = std::max(off, std::abs(slot_q_[usize(slot)]) / still(c, k));
             }
         const double lacking = M.total - sum;
-        const double largest = P.size > 0 ? M.shift : 1.0;
-        if (M.empty() || (off <= tolerance && std::abs(lacking) * largest <= 10 * tolerance))
-            return true;
+        if (M.empty() || (off <= 1.0 && std::abs(lacking) <= kBalance * sizes)) return true;
         if (!std::isfinite(off)) return false;
         if (round == kRounds && !refactor(c)) return false;
         if (round == kRounds) continue;
@@ -147,7 +207,7 @@ inline void Exact::snap(Index c, double tolerance) {
         const Index k = M.place[usize(slot)];
         if (k == kNone) continue;
         const std::size_t p = usize(k);
-        const double near = tolerance * (P.hi[p] - P.lo[p]);
+        const double near = grain(c, k, tolerance);
         const bool up = P.alpha[p] >= P.hi[p] - near;
         if (!up && P.alpha[p] > P.lo[p] + near) continue;
         touch(c, k);
@@ -158,6 +218,10 @@ inline void Exact::snap(Index c, double tolerance) {
 
 // Ends an arrival or a removal.
 inline void Exact::finish(Index c, bool good) {
+    if (good && drifted(c)) {
+        regrade(c);
+        good = settle(c);
+    }
     if (!good) {
         resolve(c);
         rewrite_path(c);
@@ -191,19 +255,21 @@ inline void Exact::resolve(Index c) {
     growth_ = 0.0;
     W_.column.clear();
     W_.stride = 0;
-    for (const double tolerance : {kRough, 10 * noise(c)}) {
+    M.total = wanted_total(c);
+    for (const double tolerance : {kRough, 0.0, 0.0}) {
         clear_margin(c);
-        M.total = wanted_total(c);
         rebalance(c);
         regrade(c);
+        fit_shift(c, kNone);
         descend(c, tolerance);
+        regrade(c);
+        P.find_extremes();
         M.bias = P.bias();
         if (M.indefinite) continue;
-        steps_ = idle_steps_ = 0;
+        steps_ = idle_steps_ = recalls_ = 0;
         gather_margin(c);
         if (!M.indefinite && settle(c)) return;
     }
-    clear_margin(c);
 }
 
 // Makes the coefficients lie in their boxes and add up to what they have to.
@@ -240,8 +306,55 @@ inline void Exact::regrade(Index c) {
         P.alpha[usize(k)] = alpha;
     }
     commit(c, 0.0);
+    margin(c).peak = 0.0;
+    measure(c);
 }
 
+// K(i, i) + K(j, j) - 2 K(i, j), or what rounding leaves of it.
+inline double Exact::curvature(const Problem& P, Index i, Index j, double k_ij) const {
+    const double both = P.diagonal[usize(i)] + P.diagonal[usize(j)];
+    const double least = std::numeric_limits<double>::epsilon() * std::abs(both);
+    return std::max({both - 2 * k_ij, least, 1e-300});
+}
+
+// The place to move against place i, by the gain of a step that no box cuts short.
+inline Index Exact::partner(Index c, Index i, const double* k_i) const {
+    const Problem& P = problem(c);
+    Index j = kNone;
+    double best = 0;
+    for (Index l = 0; l < P.size; ++l) {
+        const double gain = P.g[usize(i)] - P.g[usize(l)];
+        if (!P.open[usize(l)] || P.down[usize(l)] != 0 || gain <= 0) continue;
+        const double value = gain * (gain / curvature(P, i, l, k_i[member(c, l)]));
+        if (value > best) best = value, j = l;
+    }
+    return j;
+}
+
+// Moves alpha of i up and that of j down by as much; tells whether they moved at all. The gradient
+// follows what the coefficients really did.
+inline bool Exact::move_pair(Index c, Index i, Index j, const double* k_i) {
+    Problem& P = problem(c);
+    const std::size_t a = usize(i), b = usize(j);
+    const double* k_j = row(c, j);
+    const double before_i = P.alpha[a], before_j = P.alpha[b];
+    const double room_i = P.hi[a] - before_i, room_j = before_j - P.lo[b];
+    const double step = (P.g[a] - P.g[b]) / curvature(P, i, j, k_i[member(c, j)]);
+    const double lambda = std::min({step, room_i, room_j});
+    P.alpha[a] = lambda >= room_i ? P.hi[a] : before_i + lambda;
+    P.alpha[b] = lambda >= room_j ? P.lo[b] : before_j - lambda;
+    const double up = P.alpha[a] - before_i, down = P.alpha[b] - before_j;
+    for (Index l = 0; l < P.size; ++l)
+        if (P.open[usize(l)]) P.g[usize(l)] -= up * k_i[member(c, l)] + down * k_j[member(c, l)];
+    for (const Index k : {i, j}) {
+        P.refresh(k);
+        D.weigh(c, k);
+    }
+    return up != 0.0 || down != 0.0;
+}
+
+// Removes violating pairs until the worst one violates by no more than `tolerance` times the
+// targets, or rounding.
 inline void Exact::descend(Index c, double tolerance) {
     Problem& P = problem(c);
     for (const Index k : aside_) {  // they do not move
@@ -251,32 +364,15 @@ inline void Exact::descend(Index c, double tolerance) {
     const Index most = 100000 + 100 * P.size;
     for (Index step = 0; step < most; ++step) {
         P.find_extremes();
-        if (!P.extremes.both() || P.extremes.delta() <= tolerance) return;
-        const Index i = P.extremes.i;
+        if (!P.extremes.both()) return;
+        const Index i = P.extremes.i, other = P.extremes.j;
+        const double targets = std::max(std::abs(target(c, i)), std::abs(target(c, other)));
+        const double rounding = 5 * (still(c, i) + still(c, other));
+        if (P.extremes.delta() <= std::max(tolerance * targets, rounding)) return;
         const double* k_i = row(c, i);
-        const double k_ii = P.diagonal[usize(i)];
-        const auto curvature = [&](Index l) {
-            return std::max(k_ii + P.diagonal[usize(l)] - 2 * k_i[member(c, l)], 1e-12);
-        };
-        Index j = kNone;
-        double best = 0;
-        for (Index l = 0; l < P.size; ++l) {
-            const double gain = P.g[usize(i)] - P.g[usize(l)];
-            if (!P.open[usize(l)] || P.down[usize(l)] != 0 || gain <= 0) continue;
-            if (gain * gain / curvature(l) > best) best = gain * gain / curvature(l), j = l;
-        }
-        const std::size_t a = usize(i), b = usize(j);
-        const double* k_j = row(c, j);
-        const double room_i = P.hi[a] - P.alpha[a], room_j = P.alpha[b] - P.lo[b];
-        const double lambda = std::min({(P.g[a] - P.g[b]) / curvature(j), room_i, room_j});
-        P.alpha[a] = lambda >= room_i ? P.hi[a] : P.alpha[a] + lambda;
-        P.alpha[b] = lambda >= room_j ? P.lo[b] : P.alpha[b] - lambda;
-        for (Index l = 0; l < P.size; ++l)
-            if (P.open[usize(l)]) P.g[usize(l)] -= lambda * (k_i[member(c, l)] - k_j[member(c, l)]);
-        for (const Index k : {i, j}) {
-            P.refresh(k);
-            D.weigh(c, k);
-        }
+        const Index j = partner(c, i, k_i);
+        if (j == kNone || !move_pair(c, i, j, k_i)) return;
+        if (step % 1024 == 1023) measure(c);
     }
 }
 
