@@ -812,6 +812,13 @@ void bind_exact(nb::module_& m) {
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.violation(c); });
              })
+        .def("solve",
+             [](Exact& self) {
+                 interruptible<double>(self, [&] {
+                     self.solve();
+                     return true;
+                 });
+             })
         .def("unsolved",
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.unsolved(c); });

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._exclusive import alone_once
-from marginwise._input import Ints
-from marginwise._machine import Machine
+from marginwise._input import Float, Ints
+from marginwise._kernel import resolve_gamma
+from marginwise._machine import Machine, is_offset
 from marginwise._model import KernelModel
 from marginwise._params import Rule, boolean, either, integer, none, one_of
 
+LARGE_EXPONENT = 1e4  # gamma |x|^2 beyond which a stream's first row becomes the centre
 SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
 MIGRATION = np.dtype(
     [("cause", "i8"), ("id", "i8"), ("problem", "i4"), ("source", "U7"), ("target", "U7")]
@@ -28,6 +32,9 @@ class ExactModel(KernelModel):
     window: int | None
     evict: Literal["lightest", "oldest"]
     record: bool
+    gamma: Literal["scale", "auto"] | float
+    _balance: Float
+    _costs: Float
 
     _algorithm = "exact"
     _trusting = False
@@ -39,15 +46,22 @@ class ExactModel(KernelModel):
     }
 
     @alone_once
-    def forget(self, ids: ArrayLike) -> Self:
+    def forget(self, ids: ArrayLike, *, gamma: Literal["recompute", "keep"] = "recompute") -> Self:
         """Forget examples: the model becomes the one that never saw them.
 
-        All of them are forgotten, or, if one is unknown, none.
+        All of them are forgotten, or, if one is unknown, none. Where ``gamma="scale"``,
+        ``class_weight="balanced"`` or the point that features are measured from was computed from
+        some of the rows, it is computed again from those of them that are still held, or from all
+        rows held if none of them is left, and the problem is solved again from the current
+        solution. That takes longer than forgetting rows that gamma does not depend on.
 
         Parameters
         ----------
         ids
             Ids of examples that the model holds (`ids_`): row numbers after `fit`.
+        gamma
+            "recompute", or "keep" to leave everything that was computed from the rows as it is; a
+            warning then reports how much gamma and the class weights would change.
 
         Raises
         ------
@@ -55,6 +69,8 @@ class ExactModel(KernelModel):
             If an id is not held; the model is as it was.
         """
         check_is_fitted(self)
+        if gamma not in ("recompute", "keep"):
+            raise ValueError(f"gamma must be 'recompute' or 'keep', got {gamma!r}.")
         names = np.atleast_1d(np.asarray(ids))
         if names.ndim != 1 or (names.size and names.dtype.kind not in "iu"):
             raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
@@ -63,6 +79,7 @@ class ExactModel(KernelModel):
         draft = self._draft()
         self._step_aside()
         draft._machine.forget(names.astype(np.int64))
+        draft._forget_basis(names.astype(np.int64), keep=gamma == "keep")
         draft._report()
         self._take(draft)
         return self
@@ -76,6 +93,103 @@ class ExactModel(KernelModel):
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise KeyError(f"no example of id {listed}{more} is held; nothing was forgotten.")
+
+    # -- what was computed from rows -----------------------------------------------------------
+
+    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
+        machine = super()._make_machine(X, weights, streaming=streaming)
+        self.__dict__.pop("_basis_ids", None)
+        self.__dict__.pop("_basis_weights", None)
+        if machine.plan.center or self._scales(machine) or self._balances():
+            self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
+        return machine
+
+    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
+        """Choose a centre only where double precision would lose the variation of the features.
+
+        A centre is made of features, which must not outlive the rows that they are from.
+        """
+        if sp.issparse(X) or kernel not in ("rbf", "linear"):
+            return []
+        if kernel == "rbf" and streaming:
+            first = np.asarray(X[0], dtype=np.float64)
+            large = resolve_gamma(self.gamma, X, np.ones(X.shape[0])) * (first @ first)
+            return super()._centre(X, kernel, streaming=True) if large > LARGE_EXPONENT else []
+        return super()._centre(X, kernel, streaming=streaming) if is_offset(X) else []
+
+    def _scales(self, machine: Machine) -> bool:
+        """Return whether gamma is computed from rows."""
+        return self.gamma == "scale" and machine.plan.kernel in ("rbf", "poly", "sigmoid")
+
+    def _balances(self) -> bool:
+        """Return whether class weights are computed from rows."""
+        return False
+
+    def _rebalanced(self, labels: NDArray[np.int32]) -> Float | None:
+        """Return the class weights that follow from the labels of rows; None for no change."""
+        return None
+
+    def _forget_basis(self, gone: Ints, *, keep: bool) -> None:
+        """Compute again what rows that are forgotten were part of, and solve for it."""
+        machine = self._machine
+        if not (machine.plan.center or self._scales(machine) or self._balances()):
+            return
+        ids = self.__dict__.get("_basis_ids")
+        if ids is not None and not np.isin(ids, gone).any():
+            return
+        state = machine.state()
+        rows = np.flatnonzero((state["rank"] >= 0).any(axis=0))
+        weights = np.ones(len(rows))
+        left = np.isin([] if ids is None else ids, state["ids"][rows])
+        if ids is not None and left.any():  # otherwise all rows held take their place
+            order = np.argsort(ids[left])
+            basis, weights = ids[left][order], self._basis_weights[left][order]
+            rows = rows[np.isin(state["ids"][rows], basis)]
+            weights = weights[np.searchsorted(basis, state["ids"][rows])]
+        if len(rows):
+            machine = self._adapted(state, rows, weights, keep=keep)
+        self._basis_ids, self._basis_weights = state["ids"][rows], weights
+        self._machine = machine
+
+    def _adapted(self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool) -> Machine:
+        """Return the machine with gamma, centre and class weights as they follow from some rows."""
+        machine = self._machine
+        X = machine.features_of(state)[rows]
+        gamma = resolve_gamma("scale", X, weights) if self._scales(machine) else machine.plan.gamma
+        balance = self._rebalanced(state["labels"][rows]) if self._balances() else None
+        if keep:
+            self._report_kept(gamma, balance)
+            return machine
+        kernel = machine.plan.kernel
+        centre = self._centre(X, kernel, streaming=False) if machine.plan.center else []
+        costs = state["costs"]
+        if balance is not None:
+            costs = costs * (balance / self._balance)[state["labels"]]
+        same = gamma == machine.plan.gamma and centre == machine.plan.center and balance is None
+        if same:
+            return machine
+        rebuilt = machine.rebuilt(replace(machine.plan, gamma=gamma, center=centre), costs)
+        if balance is not None:
+            self._costs = self._costs / self._balance * balance
+            self._balance = balance
+        return rebuilt
+
+    def _report_kept(self, gamma: float, balance: Float | None) -> None:
+        before = self._machine.plan.gamma
+        changes = []
+        if gamma != before:
+            share = abs(gamma - before) / before
+            changes.append(f"gamma stays {before:.6g} instead of {gamma:.6g} ({share:.2g} of it)")
+        if balance is not None:
+            share = float(np.max(np.abs(balance / self._balance - 1)))
+            changes.append(f"class weights stay as they were (up to {share:.2g} of them)")
+        if changes:
+            warnings.warn(
+                f"{type(self).__name__}: the model is not the one that never saw the rows, "
+                f"because {' and '.join(changes)}. Use forget(..., gamma='recompute').",
+                UserWarning,
+                stacklevel=5,
+            )
 
     @property
     def path_(self) -> NDArray[Any]:
@@ -123,6 +237,13 @@ class ExactModel(KernelModel):
         warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)
 
     def _check_names(self, names: Ints) -> None:
+        self._check_new(names)
+        weights = self.__dict__.get("_basis_weights")
+        if weights is not None and "_basis_ids" not in self.__dict__:
+            self._basis_ids = np.array(names[: len(weights)], dtype=np.int64)
+            self._basis_weights = weights[: len(names)]
+
+    def _check_new(self, names: Ints) -> None:
         known, counts = np.unique(names, return_counts=True)
         twice = known[counts > 1]
         held = names[self._machine.holds(names)]

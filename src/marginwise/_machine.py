@@ -408,6 +408,41 @@ class Machine:
         """Forget examples that are held."""
         self._exact.forget(ids)
 
+    def rebuilt(self, plan: Blueprint, costs: Float) -> Machine:
+        """Return the solution for the same examples with another scale, centre or other costs.
+
+        Parameters
+        ----------
+        plan
+            The blueprint of the new machine.
+        costs
+            The new costs of the members.
+        """
+        state = self.state()
+        held = (state["rank"] >= 0).any(axis=0)
+        if plan.sparse:
+            features = {"data": state["data"] * (plan.scale / self.plan.scale)}
+        else:
+            centre = np.asarray(plan.center) if plan.center else 0.0
+            X = (self.features_of(state) - centre) * plan.scale
+            features = {"X": np.where(held[:, None], X, 0.0)}
+        alpha = state["alpha"] * (costs / state["costs"])  # what is at a bound stays there
+        bounds = np.abs(costs)
+        known = {
+            **state,
+            **features,
+            "plan": asdict(plan),
+            "costs": costs,
+            "alpha": np.clip(alpha, -bounds, bounds),
+        }
+        machine = Machine.from_state(known, self.function, self.threads)
+        machine.reserve_ids(self.next_id)
+        machine.count_since_finish(self.since_finish)
+        if plan.record:
+            machine.set_path(self.path)
+        machine._exact.solve()
+        return machine
+
     def leave_one_out(self) -> Float:
         """Return what the model would say of each member without it, a column a problem."""
         decision: Float = self._exact.leave_one_out()

@@ -182,7 +182,7 @@ _MARGINS = {
 _FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
 _FITTED_CLASSIFIER = {*_FITTED, "classes_", "_balance", "_costs"}
 _FITTED_ONE_CLASS = {*_FITTED, "_square"}
-_OPTIONAL = {"feature_names_in_", "_history", "_steps"}
+_OPTIONAL = {"feature_names_in_", "_history", "_steps", "_basis_ids", "_basis_weights"}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -280,6 +280,16 @@ def _check_attributes(state: State, problems: int) -> None:
         _check_array("_steps", steps, "int64", (np.shape(steps)[0], 5))
         _require(_within(steps[:, 2], 0, problems - 1), "_steps must name problems")
         _require(_within(steps[:, 3:], 0, 3), "_steps must go from set to set")
+    if "_basis_ids" in state or "_basis_weights" in state:
+        _require_names(
+            {"_basis_ids", "_basis_weights"},
+            {"_basis_ids", "_basis_weights"} & set(state),
+            "rows that gamma was computed from",
+        )
+        ids, weights = state["_basis_ids"], state["_basis_weights"]
+        _check_array("_basis_ids", ids, "int64", (np.size(ids),))
+        _check_array("_basis_weights", weights, "float64", ids.shape)
+        _require(_within(weights, 0.0, np.inf), "_basis_weights must be finite and not negative")
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         _check_array("feature_names_in_", names, "object", (state["n_features_in_"],))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._base import KernelClassifier
@@ -201,6 +201,20 @@ class ExactSVC(ExactModel, KernelClassifier):
         draft._report()
         self._take(draft)
         return self
+
+    def _start(self, X: Any, classes: ArrayLike | None) -> None:
+        super()._start(X, classes)
+        self.__dict__.pop("_basis_weights", None)  # a sample of a source, whose ids are not known
+
+    def _balances(self) -> bool:
+        return isinstance(self.class_weight, str)
+
+    def _rebalanced(self, labels: NDArray[np.int32]) -> Float | None:
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        present = counts > 0
+        balance = self._balance.copy()  # of a class without rows, the weight does not matter
+        balance[present] = len(labels) / (present.sum() * counts[present])
+        return None if np.array_equal(balance, self._balance) else balance
 
     def _settings(self) -> dict[str, Any]:
         return {"sphere": False, "nu": 0.0, **self._window_settings()}

@@ -86,6 +86,10 @@ class Exact : public Model<double> {
     // Multiplies all costs, and follows the solution there.
     void scale_costs(double factor);
 
+    // Solves all problems from the coefficients that were restored, whatever kernel and costs they
+    // were of. The gradient is computed here.
+    void solve();
+
     double objective(Index c) const override;
     std::vector<double> notes(Index c) const override {
         const Margin& M = margins_[usize(c)];
@@ -564,6 +568,19 @@ inline void Exact::scale_costs(double factor) {
         finish(c, good && settle(c));
     }
     for (double& cost : D.cost) cost *= factor;
+    crew_ = nullptr;
+}
+
+inline void Exact::solve() {
+    voters_ = nullptr;
+    Crew crew(threads());
+    crew_ = &crew;
+    cause_ = kNone;
+    for (Index c = 0; c < D.problems(); ++c) {
+        begin(c);
+        finish(c, false);
+        --margin(c).resolved;  // there was no path to follow
+    }
     crew_ = nullptr;
 }
 
