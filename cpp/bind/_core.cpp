@@ -369,6 +369,19 @@ void restore_records(Model<T>& L, Array2<double> gap, Array2<std::int64_t> membe
         L.records.push_back({gap.data()[i], members.data()[i], evaluations.data()[i]});
 }
 
+// The largest violation at which a loop gave up since the last call, by problem, and what can be
+// told from rounding there.
+template <class T>
+nb::typed<nb::tuple, nb::any, nb::any> take_unsolved(Model<T>& L) {
+    const auto hold = writer(L);
+    std::vector<double> violations, resolutions;
+    for (Share& share : L.D.shares) {
+        violations.push_back(std::exchange(share.P.unsolved, 0.0));
+        resolutions.push_back(violations.back() > 0 ? resolution(share.P) : 0.0);
+    }
+    return nb::make_tuple(numpy(violations), numpy(resolutions));
+}
+
 // The learner of an algorithm, with its settings by name.
 template <class T>
 std::unique_ptr<Model<T>> make_learner(const std::string& algorithm, const State& settings,
@@ -689,6 +702,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             "within_limit",
             [](const L& self, const BoundBatch& batch) { return self.within_limit(batch.batch.X); },
             nb::arg("batch"))
+        .def("take_unsolved", &take_unsolved<T>)
         .def(
             "diagonal",
             [](const L& self, const BoundBatch& batch) {

@@ -217,6 +217,60 @@ TEST(two_coordinates_move_to_the_best_point_of_their_boxes) {
     }
 }
 
+// Two members of either label in boxes of the given width, with K = 1 on the diagonal and 0.5 off.
+Problem pair_in_boxes(double width) {
+    Problem P;
+    P.add(0.0, 1.0, width, 1.0);
+    P.add(0.0, -1.0, -width, 1.0);
+    P.find_extremes();
+    return P;
+}
+
+TEST(no_step_is_lost_in_a_wide_box) {
+    Array<float> first(usize(kLanes), 0.0f), second(usize(kLanes), 0.0f);
+    first[0] = second[1] = 1.0f;
+    first[1] = second[0] = 0.5f;
+    for (const double width : {1.0, 1e6, 1e12, 1e20}) {
+        Problem pair = pair_in_boxes(width), alone = pair_in_boxes(width);
+        CHECK(move_pair(pair, {0, first.data()}, {1, second.data()}));
+        const double moved = std::min(width, 2.0);
+        CHECK(pair.alpha[0] == moved && pair.alpha[1] == -moved);
+        CHECK(std::abs(pair.g[0] - (1 - moved / 2)) < 1e-12);
+        CHECK(pair.free == (width > 2 ? 2 : 0));
+        CHECK(move_alone(alone, 0) == 1.0 && alone.alpha[0] == 1.0);
+    }
+}
+
+TEST(g_moves_by_what_alpha_really_changed_by) {
+    Array<float> first(usize(kLanes), 0.0f), second(usize(kLanes), 0.0f);
+    first[0] = second[1] = 1.0f;
+    const double large = 1e13 + 1;  // rounds its neighbours to multiples of 2^-9
+    Problem P;
+    P.add(large, 0.3, 1e20, 1.0);
+    P.add(-0.1, -0.3, -1e20, 1.0);
+    P.find_extremes();
+    const double before = P.alpha[0] + P.alpha[1];
+    CHECK(move_pair(P, {0, first.data()}, {1, second.data()}));
+    CHECK(P.g[0] == 0.3 - (P.alpha[0] - large));
+    CHECK(std::abs(P.g[1] - (-0.3 - (P.alpha[1] + 0.1))) < 1e-12);
+    CHECK(std::abs(P.alpha[0] + P.alpha[1] - before) < 2e-3);
+    P.g[0] = 1e-5, P.g[1] = -1e-5;  // too little for alpha to move
+    CHECK(!move_pair(P, {0, first.data()}, {1, second.data()}));
+}
+
+TEST(loops_give_up) {
+    Problem P = pair_in_boxes(1.0);
+    Effort effort(3);
+    CHECK(!effort.spent(P, 1.0) && !effort.spent(P, 1.0) && effort.spent(P, 1.0));
+    Effort precise(1 << 20);
+    Index steps = 0;
+    while (!precise.spent(P, resolution(P))) ++steps;
+    CHECK(steps < 4096);
+    give_up(P, 0.5);
+    give_up(P, 0.25);
+    CHECK(P.unsolved == 0.5);
+}
+
 TEST(picks_are_spread_evenly) {
     std::vector<Index> hits(10, 0);
     for (std::uint64_t round = 0; round < 2000; ++round)

@@ -24,6 +24,7 @@ from tests.oracle.test_gap_oracle import (
 from tests.support import kernel_values
 
 LEAST_GAIN = 1e-5  # of the dual, below which no step is made
+LARGE = 64.0  # K(x, x) above which it is less, as coefficients are
 MANY = 16  # rounds; solved to a tolerance, V may come and go for ever, and the paper does not say
 
 
@@ -88,8 +89,9 @@ class Ramp:
         best = int(np.argmax(gain))
         if self.tol > 1e-2:
             self.apart(*(violation / self.tol - 1))
-        self.apart(gain[best] / LEAST_GAIN - 1)
-        if gain[best] <= LEAST_GAIN:
+        least = LEAST_GAIN * min(1.0, LARGE / self.diagonal[V[best]])
+        self.apart(gain[best] / least - 1)
+        if gain[best] <= least:
             return False
         self.apart(*(gain[best] - np.delete(gain, best)))  # 11
         self.move(int(V[best]), float(np.clip(alpha[best] + step[best], 0, self.C[V[best]])))

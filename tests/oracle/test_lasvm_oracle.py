@@ -80,15 +80,34 @@ class Lasvm:
             return
         L.alpha[k], L.g[k] = 0.0, L.y[k] - L.K[k, L.S] @ L.alpha[L.S]  # 2
         I, J = ([k], L.down()) if L.y[k] > 0 else (L.up(), [k])  # 3  # noqa: E741
-        if I and J and L.g[I[0]] - L.g[J[0]] <= L.tau:  # 4
+        violates = bool(I and J) and L.g[I[0]] - L.g[J[0]] > L.tau
+        if I and J and not violates and not L.awaits_partner(k):  # 4
             yield L, False  # departs: judged before it is inserted
             return
         L.S.append(k)
-        if not (I and J):  # departs: no partner yet, so it waits
+        if not violates:  # departs: no partner yet, so it waits
             yield L, False
             return
         for moved in L.search(I, J):  # 5
             yield moved, True
+
+    def leeway(self) -> tuple[bool, float, float]:
+        """Whether the bias is loose, and the interval that members at their bounds leave to it."""
+        at_side = [s for s in self.S if self.alpha[s] in (self.A[s], self.B[s])]
+        free = len(self.S) - len(at_side)
+        bounded = [s for s in at_side if self.alpha[s] != 0]
+        rising = [self.g[s] for s in bounded if self.alpha[s] < self.B[s]]
+        falling = [self.g[s] for s in bounded if self.alpha[s] > self.A[s]]
+        loose = free == 0 or (free <= 8 and len(bounded) > 0 and free <= len(bounded) + 1)
+        return loose, max(rising, default=-np.inf), min(falling, default=np.inf)
+
+    def awaits_partner(self, k: int) -> bool:
+        """Departs: whether some bias that is possible does not satisfy k."""
+        loose, least, most = self.leeway()
+        positive = self.y[k] > 0
+        return loose and bool(
+            self.g[k] > least + self.tau if positive else self.g[k] < most - self.tau
+        )
 
     def reprocess(self) -> Iterator[Lasvm]:
         """Yield what REPROCESS may lead to; nothing if no pair violates."""
@@ -96,7 +115,7 @@ class Lasvm:
             return
         for L in self.search(self.up(), self.down()):  # 3
             i, j = L.up(), L.down()
-            if i and j:  # 4; departs: the extremes stay
+            if i and j and not L.leeway()[0]:  # 4; departs: the extremes stay
                 low, high = L.g[j[0]], L.g[i[0]]
                 blatant = [
                     s

@@ -8,6 +8,7 @@
 
 #include "marginwise/clock.hpp"
 #include "marginwise/direction.hpp"
+#include "marginwise/effort.hpp"
 
 namespace marginwise {
 
@@ -26,19 +27,25 @@ class ActiveSet {
         P_.find_extremes();
     }
 
-    // Moves pairs by second-order choice until delta <= tau, or the deadline; tells which. May be
-    // called again to go on.
-    bool solve(double tau, const Deadline& deadline) {
+    // Moves pairs by second-order choice until delta <= tau, until that takes too long, or until
+    // the deadline: tells whether it was not the deadline. May be called again to go on.
+    bool solve(double tau, const Deadline& deadline, Effort& effort) {
         while (P_.extremes.both() && P_.extremes.delta() > tau) {
             if (steps_ % kShrink == kShrink - 1) shrink();
             const Mover i{P_.extremes.i, row(P_.extremes.i)};
             const Index j = second_order_partner(P_, i);
-            move_pair(P_, i, {j, row(j)});
+            const bool moved = move_pair(P_, i, {j, row(j)});
             ++D_.stats.reprocess;
+            if (!moved || effort.spent(P_, P_.extremes.delta())) {
+                gave_up_ = true;
+                return true;
+            }
             if (++steps_ % kLook == 0 && deadline.passed()) return false;
         }
         return true;
     }
+
+    bool gave_up() const { return gave_up_; }
 
     // Carries the new alpha and its effect on g to all places.
     void apply() {
@@ -126,6 +133,7 @@ class ActiveSet {
     Problem P_;
     RowCache rows_;
     Index steps_ = 0;
+    bool gave_up_ = false;
     std::vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
 };
 
@@ -135,21 +143,24 @@ class ActiveSet {
 template <class T>
 class Finishing {
   public:
-    Finishing(Dual<T>& D, Index c) : D_(D), c_(c) {}
+    Finishing(Dual<T>& D, Index c) : D_(D), c_(c), effort_(Effort::finishing(D.problem(c))) {}
 
-    // Goes on until delta <= tau, when it is done, or the deadline. Ends with settle().
+    // Goes on until delta <= tau or more steps than that is worth, when it is done, or the
+    // deadline. Ends with settle().
     void solve(double tau, const Deadline& deadline) {
         if (D_.problems() > 1 && !alone_ && !solved(tau))
             alone_ = std::make_unique<Dual<T>>(D_.single(c_));
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         const simd::Extremes& e = D.problem(c).extremes;
-        while (active_ || (e.both() && e.delta() > tau)) {
+        while (active_ || (!gave_up_ && e.both() && e.delta() > tau)) {
             if (!active_ && !solve_whole(D, c, tau, deadline)) return;
-            if (!active_ && e.delta() > tau) active_ = std::make_unique<ActiveSet<T>>(D, c);
-            if (active_ && !active_->solve(tau, deadline)) return;
+            if (!active_ && !gave_up_ && e.delta() > tau)
+                active_ = std::make_unique<ActiveSet<T>>(D, c);
+            if (active_ && !active_->solve(tau, deadline, effort_)) return;
             settle_active();
         }
+        D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
     }
     bool done() const { return done_; }
@@ -174,22 +185,30 @@ class Finishing {
         while (P.extremes.both() && P.extremes.delta() > tau) {
             if (steps_ % kShrink == 0 && 4 * ActiveSet<T>::movable(P).size() < 3 * P.size) break;
             const Index i = P.extremes.i;
-            move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}));
+            const bool moved = move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}));
             ++D.stats.reprocess;
+            if (!moved || effort_.spent(P, P.extremes.delta())) {
+                gave_up_ = true;
+                return true;
+            }
             if (++steps_ % kLook == 0 && deadline.passed()) return false;
         }
         return true;
     }
 
     void settle_active() {
-        if (active_) active_->apply();
+        if (active_) {
+            active_->apply();
+            gave_up_ = gave_up_ || active_->gave_up();
+        }
         active_.reset();
     }
 
     Dual<T>& D_;
     Index c_;
     Index steps_ = 0;
-    bool done_ = false;
+    Effort effort_;
+    bool done_ = false, gave_up_ = false;
     std::unique_ptr<Dual<T>> alone_;  // the problem by itself, where there are several
     std::unique_ptr<ActiveSet<T>> active_;
 };

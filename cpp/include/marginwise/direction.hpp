@@ -1,6 +1,8 @@
 // Direction searches: who to move, how far, and the move itself.
 #pragma once
 
+#include <limits>
+
 #include "marginwise/dual.hpp"
 
 namespace marginwise {
@@ -11,45 +13,80 @@ struct Mover {
     const float* row;
 };
 
+// What rounding leaves of a coefficient's last step to a side of its box, and what is too little of
+// the step to be worth another one: within it of the side, the side is reached. A step is never
+// swallowed, however wide the box is.
+inline double slip(double alpha, double side, double width, double step) {
+    constexpr double kUlps = 4 * std::numeric_limits<double>::epsilon();
+    return std::max(kUlps * std::max(std::abs(alpha), std::abs(side)),
+                    std::min(1e-12 * width, 1e-6 * std::abs(step)));
+}
+
+// Rounding of alpha that g need not know of.
+constexpr double kNegligible = 1e-12;
+
+// The part of a step that the larger of two coefficients can take.
+inline double representable(double step, double alpha, double beta) {
+    const double larger = std::max(std::abs(alpha), std::abs(beta));
+    if (larger * std::numeric_limits<double>::epsilon() <= kNegligible) return step;
+    const double to = larger + step;
+    return to - larger;
+}
+
 // Moves along e_i - e_j to the maximum of the dual or the first side of the box
-// [bordes2005, eq. 8]; updates alpha, g and the extremes.
-inline void move_pair(Problem& P, Mover i, Mover j) {
+// [bordes2005, eq. 8]; updates alpha, g and the extremes. Returns whether alpha changed.
+inline bool move_pair(Problem& P, Mover i, Mover j) {
     constexpr double kLeastCurvature = 1e-12;
     const std::size_t a = usize(i.k), b = usize(j.k);
+    const double from_a = P.alpha[a], from_b = P.alpha[b];
 
     // Determine curvature
     const double k_ij = static_cast<double>(i.row[j.k]);
     const double curvature = std::max(P.diagonal[a] + P.diagonal[b] - 2.0 * k_ij, kLeastCurvature);
 
     // Determine maximal step
-    const double room_i = P.hi[a] - P.alpha[a], room_j = P.alpha[b] - P.lo[b];
-    const double lambda = std::min({(P.g[a] - P.g[b]) / curvature, room_i, room_j});
+    const double room_i = P.hi[a] - from_a, room_j = from_b - P.lo[b];
+    const double best = representable((P.g[a] - P.g[b]) / curvature, from_a, from_b);
+    const double lambda = std::min({best, room_i, room_j});
 
     // Perform update; a side of the box that is reached but for rounding is reached exactly
-    const double tiny = 1e-12 * (P.hi[a] - P.lo[a] + P.hi[b] - P.lo[b]);
-    P.alpha[a] = lambda >= room_i - tiny ? P.hi[a] : P.alpha[a] + lambda;
-    P.alpha[b] = lambda >= room_j - tiny ? P.lo[b] : P.alpha[b] - lambda;
+    const double width = P.hi[a] - P.lo[a] + P.hi[b] - P.lo[b];
+    const double slip_i = slip(from_a, P.hi[a], width, lambda);
+    const double slip_j = slip(from_b, P.lo[b], width, lambda);
+    P.alpha[a] = lambda >= room_i - slip_i ? P.hi[a] : from_a + lambda;
+    P.alpha[b] = lambda >= room_j - slip_j ? P.lo[b] : from_b - lambda;
     P.refresh(i.k);
     P.refresh(j.k);
+    const double rise = P.alpha[a] - from_a, fall = from_b - P.alpha[b];
+    if (rise == 0.0 && fall == 0.0) return false;
     P.extremes =
         table().step(P.g.data(), i.row, j.row, lambda, P.up.data(), P.down.data(), padded(P.size));
+    if (std::max(std::abs(rise - lambda), std::abs(fall - lambda)) > kNegligible) {
+        table().add(P.g.data(), i.row, lambda - rise, padded(P.size));
+        table().add(P.g.data(), j.row, fall - lambda, padded(P.size));
+        P.find_extremes();
+    }
+    return true;
 }
 
 template <class T>
-void move_pair(Dual<T>& D, Index c, Index i, Index j) {
+bool move_pair(Dual<T>& D, Index c, Index i, Index j) {
     const float* k_i = D.row(c, i);
-    move_pair(D.problem(c), {i, k_i}, {j, D.row(c, j)});
+    const bool moved = move_pair(D.problem(c), {i, k_i}, {j, D.row(c, j)});
     D.weigh(c, i);
     D.weigh(c, j);
+    return moved;
 }
 
 // alpha_k += step, and a side of the box that is reached but for rounding is reached exactly.
 // Returns the change.
 inline double shift(Problem& P, Index k, double step) {
+    if (step == 0.0) return 0.0;
     const std::size_t a = usize(k);
     const double before = P.alpha[a], to = before + step, lo = P.lo[a], hi = P.hi[a];
-    const double tiny = 1e-12 * (hi - lo);
-    P.alpha[a] = to >= hi - tiny ? hi : to <= lo + tiny ? lo : to;
+    const double side = step > 0 ? hi : lo;
+    const double left = step > 0 ? hi - to : to - lo;
+    P.alpha[a] = left <= slip(before, side, hi - lo, step) ? side : to;
     P.refresh(k);
     return P.alpha[a] - before;
 }

@@ -16,7 +16,7 @@ void Dual<T>::check(double tolerance, bool extremes) {
         Share& share = shares[usize(c)];
         Problem& P = share.P;
         double sum = 0;
-        Index closed = 0;
+        Index closed = 0, free = 0;
         for (Index k = 0; k < P.size; ++k) {
             const std::size_t p = usize(k);
             const double a = P.alpha[p], lo = P.lo[p], hi = P.hi[p];
@@ -35,6 +35,7 @@ void Dual<T>::check(double tolerance, bool extremes) {
             require(lo <= a && a <= hi, "lo <= alpha <= hi");
             require((P.up[p] == 0) == (a < hi), "up == 0 iff alpha < hi");
             require((P.down[p] == 0) == (a > lo), "down == 0 iff alpha > lo");
+            free += lo < a && a < hi;
             require(a != 0 || P.listed[p], "alpha == 0 is listed in idle");
             const float* held = row(c, k);
             Array<float> k_row(usize(padded(size())));
@@ -48,6 +49,7 @@ void Dual<T>::check(double tolerance, bool extremes) {
                     "g[k] == y[k] - sum_l alpha[l] K(k, l)");
         }
         require(closed == P.closed, "closed counts the closed places");
+        require(free == P.free, "free counts the places with lo < alpha < hi");
         require(!P.biased || std::abs(sum) <= tolerance, "sum of alpha == 0");
         if (!extremes) continue;
         const simd::Extremes now =

@@ -128,7 +128,7 @@ void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
             continue;
         }
         const double f = expansion(c, block.row(r)) + D.problem(c).bias();
-        const bool inside = std::abs(f) < 1 + slack(c) / 2;
+        const bool inside = std::abs(f) < 1 + std::abs(slack(c)) / 2;
         Pool<T>& pool = pools_[usize(c)];
         if (pool.sample(choice_.score(D.sign(c, example.label), f), inside))
             pool.keep(batch, block, r, settings_.origin);

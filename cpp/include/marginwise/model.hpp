@@ -130,7 +130,8 @@ class Model {
     // The coefficients that decide, by member: those of problem c, or what they average to.
     virtual Array<double> output(Index c) const { return D.shares[usize(c)].weight; }
 
-    // How far from exact problem c may be, which widens its margin.
+    // How far from exact problem c may be, which widens its margin; below 0, it is minus the width
+    // of the interval that the bias lies in.
     virtual double slack(Index) const { return 0.0; }
 
     // Whether problem c can tell good examples from bad.

@@ -28,6 +28,7 @@ struct Problem {
     //            !open[k]: alpha[k] == lo[k] == hi[k] == side[k] == 0, up[k] and down[k] infinite
     //            extremes are those of g, where the algorithm needs them
     //            every open place with alpha == 0 is listed in idle
+    //            free counts the places with lo < alpha < hi
     // Arrays are padded to whole tiles with closed places.
     Array<double> alpha, g, lo, hi, up, down, rise, fall, diagonal, side;
     Array<double> trail;  // what an algorithm that averages notes of alpha's past
@@ -35,9 +36,13 @@ struct Problem {
     std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
     std::vector<Index> idle;
     simd::Extremes extremes;
-    Index size = 0;    // places in use, open or closed
-    Index closed = 0;  // how many of them are closed
+    Index size = 0;     // places in use, open or closed
+    Index closed = 0;   // how many of them are closed
+    Index free = 0;     // how many may move both ways
+    Index changes = 0;  // of alpha and boxes, so far
     bool biased = true;
+    double unsolved =
+        0;  // the violation at which a loop gave up, not part of the state; 0: none did
 
     double y(Index k) const { return side[usize(k)] > 0 ? 1 : -1; }
     Index members() const { return size - closed; }
@@ -93,10 +98,13 @@ struct Problem {
     void refresh(Index k_) {
         const std::size_t k = usize(k_);
         const bool is_open = open[k] != 0;
+        ++changes;
+        free -= up[k] == 0 && down[k] == 0;
         rise[k] = hi[k] - alpha[k];
         fall[k] = alpha[k] - lo[k];
         up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
+        free += up[k] == 0 && down[k] == 0;
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
             idle.push_back(k_);
             listed[k] = 1;
@@ -140,6 +148,8 @@ struct Problem {
     void compact(const Keep& keep) {
         Problem kept;
         kept.biased = biased;
+        kept.changes = changes;
+        kept.unsolved = unsolved;
         for (const Index k : keep) kept.add(*this, k);
         kept.find_extremes();
         *this = std::move(kept);

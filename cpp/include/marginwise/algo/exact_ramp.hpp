@@ -11,10 +11,12 @@
 //          iteration would change nothing.
 // DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
 //          that each round lowers the objective as the procedure promises; should it not settle
-//          even so (with a kernel that is not positive), examples only leave V any more.
+//          even so (with a kernel that is not positive), examples only leave V any more. The same
+//          holds where an example takes more steps than effort.hpp allows.
 #pragma once
 
 #include "marginwise/direction.hpp"
+#include "marginwise/effort.hpp"
 #include "marginwise/idle.hpp"
 #include "marginwise/learner.hpp"
 
@@ -28,8 +30,10 @@ struct ExactRampSettings {
 template <class T>
 class ExactRamp : public Learner<T> {
   public:
-    static constexpr double kRampEnds = 2.0;    // y g = 1 - y f there
-    static constexpr double kLeastGain = 1e-5;  // of a step, in the dual
+    static constexpr double kRampEnds = 2.0;  // y g = 1 - y f there
+    static constexpr double kLeastGain =
+        1e-5;  // of a step, in the dual; less where K(x, x) > kLarge
+    static constexpr double kLarge = 64.0;
     static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
     ExactRamp(Dual<T> dual, ModelSettings common, ExactRampSettings settings)
@@ -46,7 +50,7 @@ class ExactRamp : public Learner<T> {
 
   private:
     void settle_problem(Index c);
-    void solve(Index c, double tau, double least_gain);
+    bool solve(Index c, double tau, double least_gain, Effort& effort);
     bool update_active(Index c, bool may_join);
     void unlearn(Index c, Index k);
 
@@ -73,21 +77,30 @@ void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, In
 template <class T>
 void ExactRamp<T>::settle_problem(Index c) {
     double tau = settings_.tau, least_gain = kLeastGain;
+    Effort effort = Effort::online(D.problem(c));
+    D.problem(c).unsolved = 0.0;
     for (Index round = 1;; ++round) {
-        solve(c, tau, least_gain);
+        if (!solve(c, tau, least_gain, effort)) round = kMostRounds;
         if (!update_active(c, round < kMostRounds)) return;
         if (round % kManyRounds == 0 && round < kMostRounds) tau /= 10, least_gain /= 10;
     }
 }
 
-// Steps 10 to 15: the violator of largest gain moves, while there is one.
+// Steps 10 to 15: the violator of largest gain moves, while there is one. Tells whether none is
+// left; else more steps would be needed than it may take.
 template <class T>
-void ExactRamp<T>::solve(Index c, double tau, double least_gain) {
-    const Problem& P = D.problem(c);
+bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort) {
+    Problem& P = D.problem(c);
     while (true) {
         const simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
-        if (best.s == kNone || best.gain <= least_gain) return;
-        if (ascend(D, c, best.s) == 0.0) return;
+        if (best.s == kNone) return true;
+        const double curvature = P.diagonal[usize(best.s)];
+        if (best.gain <= least_gain * std::min(1.0, kLarge / curvature)) return true;
+        const double violation = std::abs(P.g[usize(best.s)]);
+        if (ascend(D, c, best.s) == 0.0 || effort.spent(P, violation)) {
+            give_up(P, violation);
+            return false;
+        }
         ++D.stats.reprocess;
     }
 }

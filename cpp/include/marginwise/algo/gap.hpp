@@ -16,9 +16,11 @@
 //          keep outliers that cannot move.
 // DEPARTS: an example that is a member already is not inserted again; REPROCESS follows all the
 //          same.
+// DEPARTS: loops end after a number of steps, see effort.hpp.
 #pragma once
 
 #include "marginwise/direction.hpp"
+#include "marginwise/effort.hpp"
 #include "marginwise/idle.hpp"
 #include "marginwise/learner.hpp"
 
@@ -52,6 +54,7 @@ class Gap : public Learner<T> {
 
     // Repeats REPROCESS until nobody violates by more than tau.
     bool finish(double tau, double seconds) override;
+    void settle() override { finishing_.clear(); }
 
     std::vector<double> notes(Index c) const override {
         const Standing& now = standing_[usize(c)];
@@ -80,6 +83,10 @@ class Gap : public Learner<T> {
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
                  Box box);
     bool reprocess(Index c, double tau);
+    bool repeat(Index c, double threshold);
+    static double violation(const Problem& P) {
+        return std::max(-P.extremes.g_min, P.extremes.g_max);
+    }
     void clean(Index c);
     void take(Index c, const simd::Tally& tally) {
         D.problem(c).extremes = tally.extremes;
@@ -92,6 +99,7 @@ class Gap : public Learner<T> {
 
     GapSettings settings_;
     std::vector<Standing> standing_;
+    std::vector<Effort> finishing_;  // of each problem, while they are finished
 };
 
 // The online iteration of LASVM-G, LASVM-NC and LASVM-I.
@@ -109,7 +117,7 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
         const double threshold = std::max(example.cost, target(c));
         const Box box = outlier ? Box::shifted : Box::usual;
         bool moved = !this->holds(c, s) && process(c, example, block, r, s, f, box);
-        while (now.gap > threshold && reprocess(c, settings_.tau)) moved = true;
+        moved = repeat(c, threshold) || moved;
         if (moved) find_moments(c);
     }
     ++now.since_clean;
@@ -149,17 +157,37 @@ bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, 
 template <class T>
 bool Gap<T>::reprocess(Index c, double tau) {
     Problem& P = D.problem(c);
-    const simd::Extremes e = P.extremes;                   // 1
-    if (std::max(-e.g_min, e.g_max) <= tau) return false;  // 2
+    const simd::Extremes e = P.extremes;    // 1
+    if (violation(P) <= tau) return false;  // 2
     ++D.stats.reprocess;
     const Index i = e.i == kNone ? e.j : e.i, j = e.j == kNone ? e.i : e.j;  // 3
     const float* k_i = D.row(c, i);
     const float* k_j = D.row(c, j);
     const auto [a, b] = i == j ? std::pair{move_alone(P, i), 0.0} : move_both(P, {i, k_i}, j);  // 4
-    take(c, table().step_both(P.g.data(), k_i, a, k_j, b, P.rooms(), padded(P.size)));          // 5
+    if (a == 0.0 && b == 0.0) {
+        give_up(P, violation(P));
+        return false;
+    }
+    take(c, table().step_both(P.g.data(), k_i, a, k_j, b, P.rooms(), padded(P.size)));  // 5
     D.weigh(c, i);
     D.weigh(c, j);
-    return a != 0.0 || b != 0.0;
+    return true;
+}
+
+// REPROCESS until the gap is within the threshold. Tells whether alpha changed.
+template <class T>
+bool Gap<T>::repeat(Index c, double threshold) {
+    Problem& P = D.problem(c);
+    Effort effort = Effort::online(P);
+    bool moved = false;
+    while (standing_[usize(c)].gap > threshold && reprocess(c, settings_.tau)) {
+        moved = true;
+        if (effort.spent(P, violation(P))) {
+            give_up(P, violation(P));
+            break;
+        }
+    }
+    return moved;
 }
 
 template <class T>
@@ -167,13 +195,21 @@ bool Gap<T>::finish(double tau, double seconds) {
     constexpr Index kLook = 256;  // steps between two looks at the clock
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
+    for (Index c = count(finishing_); c < D.problems(); ++c)
+        finishing_.push_back(Effort::finishing(D.problem(c)));
     for (Index c = 0; c < D.problems(); ++c) {
-        bool late = false;
-        for (Index step = 1; !late && reprocess(c, tau); ++step)
+        Problem& P = D.problem(c);
+        Effort& effort = finishing_[usize(c)];
+        bool late = false, ended = false;
+        for (Index step = 1; !late && !ended && reprocess(c, tau); ++step) {
+            ended = effort.spent(P, violation(P));
             late = step % kLook == 0 && deadline.passed();
+        }
         find_moments(c);
-        if (late) return false;
+        if (late && !ended) return false;
+        P.unsolved = violation(P) > tau ? violation(P) : 0.0;
     }
+    finishing_.clear();
     return true;
 }
 

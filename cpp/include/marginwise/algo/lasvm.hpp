@@ -9,7 +9,14 @@
 //          pair never enters; the paper inserts it and lets REPROCESS evict it.
 // DEPARTS: while the extreme that an example would pair with does not exist (a stream that starts
 //          with one class), the example is inserted and waits, up to kMostWaiting a problem.
+// DEPARTS: while hardly any member is free, the bias is only known to lie in an interval. An
+// example
+//          that some bias of the interval does not satisfy is inserted and waits for one to pair
+//          with, even though it makes no violating pair yet, and nothing is evicted. Otherwise
+//          neither of two examples would be admitted that violate only together, and the model
+//          would stick.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
+// DEPARTS: loops end after a number of steps, see effort.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
 #pragma once
 
@@ -19,6 +26,38 @@
 namespace marginwise {
 
 constexpr Index kByGap = -1;
+
+// Where the bias may lie: between the largest g of the members at their bounds that can rise and
+// the smallest g of those that can fall. Free members narrow that down to a point; but where they
+// are few, and hardly more than those at their bounds, the next examples may take them to theirs.
+class Leeway {
+  public:
+    static constexpr Index kFew = 8;
+
+    double least() const { return least_; }
+    double most() const { return most_; }
+
+    // Finds the interval for P as it is now; returns whether the bias is loose in it.
+    bool find(const Problem& P) {
+        if (P.free > kFew) return false;
+        if (std::exchange(changes_, P.changes) == P.changes) return loose_;
+        least_ = -simd::Extremes::kInfinite;
+        most_ = simd::Extremes::kInfinite;
+        Index bounded = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            if (!P.bounded(k)) continue;
+            ++bounded;
+            if (P.up[usize(k)] == 0) least_ = std::max(least_, P.g[usize(k)]);
+            if (P.down[usize(k)] == 0) most_ = std::min(most_, P.g[usize(k)]);
+        }
+        return loose_ = P.free == 0 || (bounded > 0 && P.free <= bounded + 1);
+    }
+
+  private:
+    Index changes_ = -1;  // those of the problem when the interval was found
+    double least_ = 0, most_ = 0;
+    bool loose_ = false;
+};
 
 struct LasvmSettings {
     double tau = 1e-3;
@@ -35,7 +74,8 @@ class Lasvm : public Learner<T> {
     Lasvm(Dual<T> dual, ModelSettings common, LasvmSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          waiting_(usize(D.problems()), 0) {}
+          waiting_(usize(D.problems()), 0),
+          leeway_(usize(D.problems())) {}
 
     // A copy is not finishing.
     Lasvm(const Lasvm& other)
@@ -64,12 +104,15 @@ class Lasvm : public Learner<T> {
 
   private:
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
+    bool awaits_partner(Index c, double y, double g);
     bool reprocess(Index c);
     void evict(Index c);
-    void by_gap(Index c, double target);
+    template <class Wanted>
+    void repeat(Index c, Wanted wanted);
 
     LasvmSettings settings_;
-    std::vector<Index> waiting_;           // members taken in before a violating pair could exist
+    std::vector<Index> waiting_;  // members taken in before a violating pair could exist
+    std::vector<Leeway> leeway_;
     std::vector<Finishing<T>> finishing_;  // of each problem, while it is under way
 };
 
@@ -85,15 +128,32 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
     const bool waits = partner == kNone;
     const double gap = y > 0 ? g - e.g_min : e.g_max - g;
     Index& waiting = waiting_[usize(c)];
-    if (waits ? waiting >= kMostWaiting : gap <= settings_.tau) return false;  // 4
+    const bool violates = !waits && gap > settings_.tau;
+    if (waits ? waiting >= kMostWaiting : !violates && !awaits_partner(c, y, g)) return false;  // 4
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g);
-    if (waits) {
-        ++waiting;
+    if (!violates) {
+        waiting += waits;
         return false;
     }
     y > 0 ? move_pair(D, c, k, partner) : move_pair(D, c, partner, k);  // 5
     return true;
+}
+
+// Whether an example with label y and gradient g, which makes no violating pair with the members,
+// may make one with an example that is still to come. What waits already is enough for convergence
+// if it violates at least as much as the example; others are taken in too while they are few, so
+// that one pass over the examples is enough.
+template <class T>
+bool Lasvm<T>::awaits_partner(Index c, double y, double g) {
+    Problem& P = D.problem(c);
+    Leeway& leeway = leeway_[usize(c)];
+    const double tau = settings_.tau;
+    if (!leeway.find(P)) return false;
+    if (y > 0 ? g <= leeway.least() + tau : g >= leeway.most() - tau) return false;
+    const simd::Extremes& e = P.extremes;
+    if (y > 0 ? g > e.g_max + tau : g < e.g_min - tau) return true;
+    return count(P.idle_places()) < kMostWaiting;
 }
 
 // LASVM REPROCESS in problem c. Tells whether alpha changed.
@@ -102,9 +162,12 @@ bool Lasvm<T>::reprocess(Index c) {
     const simd::Extremes e = D.problem(c).extremes;             // 1
     if (!e.both() || e.delta() <= settings_.tau) return false;  // 2
     ++D.stats.reprocess;
-    move_pair(D, c, e.i, e.j);  // 3
-    evict(c);                   // 4
-    return true;                // 5: bias()
+    if (!move_pair(D, c, e.i, e.j)) {  // 3
+        give_up(D.problem(c), e.delta());
+        return false;
+    }
+    if (!leeway_[usize(c)].find(D.problem(c))) evict(c);  // 4
+    return true;                                          // 5: bias()
 }
 
 // REPROCESS, step 4: blatant non support vectors leave the problem.
@@ -131,26 +194,31 @@ void Lasvm<T>::evict(Index c) {
     P.idle.resize(usize(kept));
 }
 
-// REPROCESS until the gap is within its target, as LASVM-G does [ertekin2011].
+// REPROCESS while wanted(n), where n steps have been taken, and while there is a violating pair.
 template <class T>
-void Lasvm<T>::by_gap(Index c, double target) {
-    while (gap_of(D.problem(c)) > target && reprocess(c)) {
-    }
+template <class Wanted>
+void Lasvm<T>::repeat(Index c, Wanted wanted) {
+    const Problem& P = D.problem(c);
+    Effort effort = Effort::online(P);
+    for (Index n = 0; wanted(n) && reprocess(c); ++n)
+        if (effort.spent(P, P.extremes.delta())) {
+            give_up(D.problem(c), P.extremes.delta());
+            return;
+        }
 }
 
-// PROCESS and what follows it.
+// PROCESS and what follows it; by the gap, it is as LASVM-G does [ertekin2011].
 template <class T>
 void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     const bool gaps = settings_.reprocess == kByGap;
-    const double target = gaps ? gap_target(D.problem(c)) : 0.0;
+    double target = gaps ? gap_target(D.problem(c)) : 0.0;
     const bool processed = process(c, example, block, r, s);
     if (!processed && !settings_.reprocess_each) return;
-    if (gaps) by_gap(c, std::max(example.cost, target));
-    for (Index n = 0; n < settings_.reprocess && reprocess(c); ++n) {
-    }
+    target = std::max(example.cost, target);
+    if (gaps) repeat(c, [&](Index) { return gap_of(D.problem(c)) > target; });
+    repeat(c, [&](Index n) { return n < settings_.reprocess; });
     if (settings_.delta_max >= 0)
-        while (D.problem(c).extremes.delta() > settings_.delta_max && reprocess(c)) {
-        }
+        repeat(c, [&](Index) { return D.problem(c).extremes.delta() > settings_.delta_max; });
 }
 
 template <class T>

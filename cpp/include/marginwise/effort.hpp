@@ -1,0 +1,48 @@
+// When loops end that might go on for ever: after a number of steps, or where what is left of the
+// violation is rounding.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "marginwise/problem.hpp"
+
+namespace marginwise {
+
+// Violations below this cannot be told from rounding: g is a sum of alpha K in double precision.
+inline double resolution(const Problem& P) {
+    constexpr double kUlps = 64 * std::numeric_limits<double>::epsilon();
+    double largest = 1.0;
+    for (std::size_t k = 0; k < usize(P.size); ++k)
+        largest = std::max(largest, std::abs(P.alpha[k]) * P.diagonal[k]);
+    return kUlps * largest;
+}
+
+// The steps that a loop may take.
+class Effort {
+  public:
+    explicit Effort(Index most) : left_(most) {}
+
+    // ... after one example.
+    static Effort online(const Problem& P) { return Effort(20000 + 20 * P.members()); }
+    // ... to solve a problem, as many as LIBSVM.
+    static Effort finishing(const Problem& P) {
+        return Effort(std::max<Index>(10'000'000, 100 * P.members()));
+    }
+
+    // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
+    // at now and then whether the violation is but rounding.
+    bool spent(const Problem& P, double violation) {
+        constexpr Index kLook = 4096;
+        if (--left_ <= 0) return true;
+        return left_ % kLook == 0 && violation <= resolution(P);
+    }
+
+  private:
+    Index left_;
+};
+
+// Notes that a loop over P was left at a violation above its tolerance.
+inline void give_up(Problem& P, double violation) { P.unsolved = std::max(P.unsolved, violation); }
+
+}  // namespace marginwise
