@@ -703,6 +703,14 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             [](const L& self, const BoundBatch& batch) { return self.within_limit(batch.batch.X); },
             nb::arg("batch"))
         .def("take_unsolved", &take_unsolved<T>)
+        .def_prop_ro("unsolved",
+                     [](const L& self) {
+                         const auto gave_up = [](const Share& share) {
+                             return share.P.unsolved > 0;
+                         };
+                         const auto hold = reader(self);
+                         return std::any_of(self.D.shares.begin(), self.D.shares.end(), gave_up);
+                     })
         .def(
             "diagonal",
             [](const L& self, const BoundBatch& batch) {

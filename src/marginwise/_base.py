@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -37,7 +39,7 @@ from marginwise._params import (
     is_real,
     none,
     one_of,
-    positive,
+    positive_or_infinite,
     weights,
 )
 from marginwise._run import Callback, Checkpoint, Course, Moment, Run, stage_ends
@@ -65,7 +67,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,
-        "C": positive(),
+        "C": positive_or_infinite(),
         "epochs": integer(1),
         "class_weight": either(none(), weights()),
         "shuffle": boolean(),
@@ -90,6 +92,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         draft = self._draft()
         draft._fit(X, y, sample_weight)
         draft._report()
+        if len(draft.support_) == 0:
+            warnings.warn(
+                f"{type(self).__name__} ended without a support vector: f(x) is the same for all "
+                "rows. Scale the features, or change C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self._take(draft)
         return self
 
@@ -410,7 +419,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         batch = machine.batch(self._augmented(rows, names))
         self._check_names(names)
         self._check_batch(batch)
-        batch.label(labels, self._costs[labels], names)
+        batch.label(labels, machine.costs(self._costs[labels]), names)
         return batch, names
 
     @alone_once
@@ -436,7 +445,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
         labels = self._numbers(y.tolist())
-        feed.note(rows, labels, self._costs[labels])
+        feed.note(rows, labels, self._machine.costs(self._costs[labels]))
         self._machine.reserve_ids(int(feed.ids[-1]) + 1)
         draft = self._draft()
         self._step_aside()
@@ -499,7 +508,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
     def _squared_norms(self, machine: Machine) -> Float:
         """Return |w|^2 of each binary problem."""
         state, weights = machine.state(), machine.weights
-        if (weights == state["alpha"]).all():
+        if (weights * machine.plan.unit == state["alpha"]).all():
             values: Float = machine.signs(state["labels"]).T - state["g"]
         else:  # an average, which has no gradient at hand
             values = machine.decision(machine.features_of(state)).T

@@ -38,6 +38,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
 
     Raises a ValueError that says which `name` is of a type that files do not hold.
     """
+    if isinstance(value, float) and value == math.inf:  # C of a hard margin
+        return {"infinity": type(value).__name__}
     if isinstance(value, np.generic):
         return _encode_scalar(value, name)
     encoder = _ENCODERS.get(type(value))
@@ -99,6 +101,12 @@ def _encode_list(value: list[Any], name: str, arrays: Arrays) -> Any:
 
 def _encode_tuple(value: tuple[Any, ...], name: str, arrays: Arrays) -> Any:
     return {"tuple": [encode(item, f"{name}.{k}", arrays) for k, item in enumerate(value)]}
+
+
+def _decode_infinity(content: Any, arrays: Arrays) -> float:
+    if content not in ("float", "float64"):
+        raise ValueError(f"it holds an infinity of unknown type {content!r:.40}")
+    return math.inf if content == "float" else np.float64(math.inf)
 
 
 def _decode_floats(content: Any, arrays: Arrays) -> list[float]:
@@ -228,6 +236,7 @@ _ENCODERS: dict[type, Encoder] = {
 }
 _DECODERS: dict[str, Decoder] = {
     "scalar": _decode_scalar,
+    "infinity": _decode_infinity,
     "floats": _decode_floats,
     "tuple": lambda content, arrays: tuple(decode(value, arrays) for value in content),
     "dict": lambda content, arrays: {k: decode(v, arrays) for k, v in content.items()},

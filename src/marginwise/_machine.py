@@ -30,6 +30,9 @@ SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, while the features are not a small variation on a large offset.
 OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
+ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
+MOST_ROOT = 80  # exponents of units, so that they do not overflow
+HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
 SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
 
 FEW_ROWS = 32  # so few are learned in one native call, for which memory is reserved beforehand
@@ -70,6 +73,7 @@ class Blueprint:
     settings: dict[str, Any]  # those of the algorithm
     center: list[float] = field(default_factory=list)
     record: bool = False
+    unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
 
     @property
     def biased(self) -> bool:
@@ -83,12 +87,24 @@ class Blueprint:
         It is done in double precision before features are rounded to single: the units that
         features come in then leave no trace in the model.
         """
-        return math.sqrt(self.gamma) if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
+        gamma = self.gamma if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
+        return math.sqrt(gamma) / math.sqrt(self.root)
+
+    @property
+    def root(self) -> float:
+        """What x.y is divided by, so that the kernel is divided by its unit; a power of 4."""
+        if self.kernel not in ("linear", "poly"):
+            return 1.0
+        degree = self.degree if self.kernel == "poly" else 1
+        return math.ldexp(1.0, round(math.log2(self.unit) / degree))
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a machine, which 0.1 may have written, as it is written now."""
     plan = state.get("plan")
+    if isinstance(plan, dict) and "unit" not in plan:
+        plan = {**plan, "unit": 1.0}
+        state = {**state, "plan": plan}
     if isinstance(plan, dict) and plan.get("algorithm") == "exact":
         return _with_peaks(state)
     early = ("tol", "reprocess", "reprocess_each", "delta_max")
@@ -112,6 +128,41 @@ def _with_peaks(state: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(notes, np.ndarray) or notes.ndim != 2 or notes.shape[1] != EARLY_EXACT_NOTES:
         return state
     return {**state, "notes": np.column_stack([notes, np.zeros(len(notes))])}
+
+
+def unit_near(size: float, degree: int = 1) -> float:
+    """Return a unit for kernel values of this size: a power of 4 to the `degree`, often 1.
+
+    What the core holds to be small is small beside kernel values of about 1. Powers of 2 change no
+    digit of a model.
+    """
+    if not 1 / ORDINARY < size < ORDINARY:
+        exponent = round(math.log2(size) / (2 * degree)) if 0 < size < math.inf else 0
+        return math.ldexp(1.0, 2 * degree * min(max(exponent, -MOST_ROOT), MOST_ROOT))
+    return 1.0
+
+
+def unit_for(plan: Blueprint, X: Any) -> float:
+    """Choose the unit of a kernel that is a function of x.y by the sizes of some rows."""
+    if plan.kernel not in ("linear", "poly") or X.shape[0] == 0:
+        return 1.0
+    sample = X[:: max(1, X.shape[0] // 1000)]
+    with np.errstate(over="ignore", under="ignore"):
+        if sp.issparse(sample):
+            squares = np.asarray(sample.astype(np.float64).power(2).sum(axis=1)).ravel()
+        else:
+            rows = sample.astype(np.float64) - (np.asarray(plan.center) if plan.center else 0.0)
+            squares = np.einsum("ij,ij->i", rows, rows)
+        if plan.kernel == "linear":
+            return unit_near(typical(squares))
+        values = (plan.gamma * squares + abs(plan.coef0)) ** float(plan.degree)
+    return unit_near(typical(values), plan.degree)
+
+
+def typical(sizes: Float) -> float:
+    """Return the median of the sizes that are not 0; 1 if there are none."""
+    sizes = sizes[sizes > 0]
+    return float(np.median(sizes)) if len(sizes) else 1.0
 
 
 def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
@@ -167,9 +218,13 @@ def check_range(plan: Blueprint, X: Any) -> None:
             if plan.kernel == "linear"
             else (plan.gamma * size + abs(plan.coef0)) ** plan.degree
         )
+        value /= plan.unit
     if not value < 1e37:
         raise ValueError(
-            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
+            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g} times that of "
+            "typical rows, beyond single precision; scale the features down, or gamma."
+            if plan.unit != 1
+            else f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
             "precision; scale the features down, or gamma."
         )
 
@@ -204,8 +259,8 @@ class Machine:
         plan = self.plan
         common: dict[str, Any] = {
             "settings": plan.settings,
-            "kernel": Kernel(plan.kernel, 1.0, plan.coef0, plan.degree),
-            "callable": self.function,
+            "kernel": Kernel(plan.kernel, 1.0, plan.coef0 / plan.root, plan.degree),
+            "callable": self._scaled_function(),
             "problems": plan.problems,
             "features": plan.features,
             "sparse": plan.sparse,
@@ -225,6 +280,52 @@ class Machine:
             norm_limit=SINGLE_LIMIT if single_rbf else 1e300,
             **common,
         )
+
+    def _scaled_function(self) -> BlockFunction | None:
+        function, unit = self.function, self.plan.unit
+        if function is None or unit == 1:
+            return function
+        return lambda A, B: function(A, B) / unit
+
+    def measure(self, X: Any) -> None:
+        """Choose the unit of a kernel that is a function by its values for a few rows.
+
+        Call before anything is learned. A kernel matrix has its largest values in its diagonal.
+        """
+        plan = self.plan
+        if plan.kernel != "callable" or plan.algorithm == "exact" or X.shape[0] == 0:
+            return
+        if X.shape[1] < plan.features:  # precomputed
+            sizes = np.abs(X[:1000]).max(axis=1)
+            sizes = np.asarray(sizes.todense() if sp.issparse(sizes) else sizes).ravel()
+        else:
+            sizes = np.abs(self.diagonal(self.batch(X[:8])))
+        plan.unit = unit_near(typical(sizes))
+        if plan.unit != 1:
+            self._core = self._build()
+
+    def costs(self, costs: Float) -> Float:
+        """Return costs in the unit of the kernel; infinite ones become very large."""
+        with np.errstate(over="ignore", under="ignore"):
+            scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, HARD)
+        if not (scaled > 0).all():
+            raise ValueError(
+                f"C times weight is as small as {np.min(costs):.3g}, and the kernel about "
+                f"{self.plan.unit:.3g}: their product is beyond double precision; scale the "
+                "features, or raise C."
+            )
+        return scaled
+
+    def take_unsolved(self) -> tuple[float, float]:
+        """Return the violation at which learning gave up since the last call, 0 if it did not.
+
+        With it comes what double precision can tell from rounding there.
+        """
+        if not self._core.unsolved:
+            return 0.0, 0.0
+        violations, resolutions = self._core.take_unsolved()
+        worst = int(np.argmax(violations))
+        return float(violations[worst]), float(resolutions[worst])
 
     def batch(self, X: Any) -> Batch:
         """Bring features to the form in which this machine keeps its members."""
@@ -340,20 +441,21 @@ class Machine:
 
     def expansion(self, centres: Any, coefficients: Float, laid: Any) -> Float:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
-        return self._core.expansion(self.batch(centres), coefficients, laid)
+        scaled = np.ascontiguousarray(coefficients * self.plan.unit)
+        return self._core.expansion(self.batch(centres), scaled, laid)
 
     def diagonal(self, batch: Batch) -> Float:
         """Return K(x, x) of the rows of a batch."""
-        return self._core.diagonal(batch)
+        return self._core.diagonal(batch) * self.plan.unit
 
     @property
     def records(self) -> tuple[Float, Ints, Ints]:
         """Gap, members and kernel evaluations after each example, where they are recorded."""
         gap, members, evaluations = self._core.records()
-        return gap, members, evaluations
+        return gap / self.plan.unit, members, evaluations
 
     def set_records(self, gap: Float, members: Ints, evaluations: Ints) -> None:
-        self._core.set_records(gap, members, evaluations)
+        self._core.set_records(gap * self.plan.unit, members, evaluations)
 
     @property
     def next_id(self) -> int:
@@ -496,13 +598,13 @@ class Machine:
     @property
     def weights(self) -> Float:
         """The coefficients that decide, of all members, problem by problem."""
-        return self._core.weights()
+        return self._core.weights() / self.plan.unit
 
     @property
     def coefficients(self) -> tuple[Ints, NDArray[np.int32], Float]:
         """Ids, classes and coefficients (problem by problem) of the support vectors."""
         ids, labels, alpha = self._core.coefficients()
-        return ids, labels, alpha
+        return ids, labels, alpha / self.plan.unit
 
     def state(self) -> dict[str, Any]:
         """Return the blueprint and all arrays: enough to go on as if never stopped."""
@@ -548,8 +650,11 @@ class Machine:
 
     @property
     def deltas(self) -> Float:
-        """δ of each problem; minus infinity where it cannot judge examples yet."""
-        return np.where(self._core.judges(), self._core.delta(), -np.inf)
+        """By how much each margin is wider; minus infinity where none can be told yet.
+
+        It is δ, or the width of the interval that the bias lies in while no member is free.
+        """
+        return np.where(self._core.judges(), np.abs(self._core.delta()), -np.inf)
 
     def signs(self, labels: NDArray[np.int32]) -> Float:
         """Return labels as +1 and -1, a column for each problem."""
@@ -563,7 +668,7 @@ class Machine:
 
     @property
     def objective(self) -> Float:
-        return self._core.objective()
+        return self._core.objective() / self.plan.unit
 
     @property
     def counters(self) -> dict[str, int]:

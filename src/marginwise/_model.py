@@ -8,12 +8,14 @@ that model; other threads, and the estimator if the call fails, then have a clon
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +30,7 @@ from marginwise._machine import (
     check_range,
     keeps_lists,
     needs_double,
+    unit_for,
 )
 from marginwise._params import (
     Rule,
@@ -224,6 +227,21 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
+        machine = self.__dict__.get("_machine")
+        violation, resolution = machine.take_unsolved() if machine is not None else (0.0, 0.0)
+        if violation == 0:
+            return
+        why = (
+            f"double precision resolves no violation below {resolution:.2g} here"
+            if violation <= resolution
+            else "the limit of steps was reached"
+        )
+        warnings.warn(
+            f"{type(self).__name__} stopped at a violation of {violation:.3g}, above "
+            f"tol={self.tol:g}: {why}. Scale the features, lower C or raise tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _check_together(self) -> None:
         """Raise if parameters do not go together."""
@@ -258,7 +276,11 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
             center=self._centre(X, name, streaming=streaming),
             record=bool(getattr(self, "record", False)),
         )
-        return Machine(plan, function, self._threads())
+        if self._algorithm != "exact":
+            plan.unit = unit_for(plan, X)
+        machine = Machine(plan, function, self._threads())
+        machine.measure(X)
+        return machine
 
     def _function(self) -> BlockFunction | None:
         if self.kernel == "precomputed":
@@ -287,7 +309,7 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
         check_range(self._machine.plan, X)
         batch = self._machine.batch(self._augmented(X, names))
         self._check_batch(batch)
-        batch.label(labels, np.ascontiguousarray(costs), names)
+        batch.label(labels, self._machine.costs(costs), names)
         return batch
 
     def _learn_rows(self, draft: Self, batch: Any, names: Ints) -> None:

@@ -31,6 +31,14 @@ def positive() -> Rule:
     return lambda v: is_real(v) and v > 0, "a number above 0"
 
 
+def positive_or_infinite() -> Rule:
+    return lambda v: (is_real(v) and v > 0) or _is_infinite(v), "a number above 0, or infinity"
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, Real) and float(value) == math.inf
+
+
 def non_negative() -> Rule:
     return lambda v: is_real(v) and v >= 0, "a number of at least 0"
 

@@ -6,6 +6,7 @@ shapes, and the parts against each other. All failures are ValueErrors that name
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -93,6 +94,10 @@ _PLAN: dict[str, Rule] = {
     "settings": (lambda v: isinstance(v, dict), "a dict"),
     "center": (_is_floats, "a list of finite numbers"),
     "record": boolean(),
+    "unit": (
+        lambda v: is_real(v) and v > 0 and math.frexp(v)[0] == 0.5,
+        "a power of 2",
+    ),
 }
 
 # Of each algorithm: its settings, the counts and the other numbers that it notes of a problem, and
@@ -267,7 +272,9 @@ def _check_classes(state: State) -> None:
     _require((classes[:-1] < classes[1:]).all(), "classes_ must be in order and different")
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
-        _require(_within(state[name], 0.0, np.inf), f"{name} must be finite and not negative")
+        hard = name == "_costs" and state["C"] == np.inf
+        fits = bool((state[name] == np.inf).all()) if hard else _within(state[name], 0.0, np.inf)
+        _require(fits, f"{name} must be finite and not negative")
 
 
 def _check_attributes(state: State, problems: int) -> None:

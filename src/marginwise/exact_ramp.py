@@ -26,7 +26,8 @@ class ExactRampSVC(BiasFreeClassifier):
     Parameters
     ----------
     C
-        Penalty of the ramp loss. Larger fits the training rows more closely.
+        Penalty of the ramp loss. Larger fits the training rows more closely; ``inf`` asks
+        for a hard margin.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of
@@ -151,7 +152,8 @@ class ExactRampSVC(BiasFreeClassifier):
     def _ramp_objective(self, machine: Machine) -> Float:
         state = machine.state()
         distances = machine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
-        losses = np.clip(distances, 0.0, 2.0) * state["costs"] * (state["rank"] >= 0)
+        costs = state["costs"] / machine.plan.unit
+        losses = np.clip(distances, 0.0, 2.0) * costs * (state["rank"] >= 0)
         return np.asarray(self._squared_norms(machine) / 2 + losses.sum(axis=1))
 
     def _settings(self) -> dict[str, Any]:

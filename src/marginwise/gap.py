@@ -27,7 +27,8 @@ class GapSVC(BiasFreeClassifier):
     Parameters
     ----------
     C
-        Penalty of the loss. Larger fits the training rows more closely.
+        Penalty of the loss. Larger fits the training rows more closely; ``inf`` asks
+        for a hard margin.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of

@@ -22,7 +22,8 @@ class OnlineSVC(KernelClassifier):
     Parameters
     ----------
     C
-        Penalty of the hinge loss. Larger fits the training rows more closely.
+        Penalty of the hinge loss. Larger fits the training rows more closely; ``inf`` asks
+        for a hard margin.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of

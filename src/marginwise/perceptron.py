@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -138,6 +139,11 @@ class KernelPerceptron(BiasFreeClassifier):
             raise ValueError(
                 "KernelPerceptron: average=True keeps every row that was ever a support vector, "
                 "and so cannot hold to a budget; choose one of them."
+            )
+        if self.update == "perceptron" and math.isinf(self.C):
+            raise ValueError(
+                "KernelPerceptron: coefficients grow by C, which must be finite; C=inf needs "
+                "update='pa'."
             )
 
     def _settings(self) -> dict[str, Any]:

@@ -26,7 +26,8 @@ class TrackingSVC(BiasFreeClassifier):
     Parameters
     ----------
     C
-        Penalty of the hinge loss. Larger fits the training rows more closely.
+        Penalty of the hinge loss. Larger fits the training rows more closely; ``inf`` asks
+        for a hard margin.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of
@@ -171,6 +172,7 @@ class TrackingSVC(BiasFreeClassifier):
         state = machine.state()
         _, known, gained = state["notes"].T
         largest = machine.diagonal(machine.batch(machine.features_of(state))).max(initial=0.0)
+        gained = gained / machine.plan.unit
         x = np.maximum(gap + dual - gained, 0.0) / (self.steps * np.maximum(known, 1))
         mean_C = total / np.maximum((state["rank"] >= 0).sum(axis=1), 1)
         return np.asarray(np.sqrt(2 * largest * x) + x / mean_C)
@@ -180,9 +182,10 @@ class TrackingSVC(BiasFreeClassifier):
         """Return duality gap, dual objective and sum of C over the examples of each problem."""
         state = machine.state()
         held = state["rank"] >= 0
-        losses = np.maximum(0.0, machine.signs(state["labels"]).T * state["g"]) * state["costs"]
-        gap = ((losses - state["alpha"] * state["g"]) * held).sum(axis=1)
-        return gap, machine.objective, (held * state["costs"]).sum(axis=1)
+        costs, alpha = state["costs"] / machine.plan.unit, state["alpha"] / machine.plan.unit
+        losses = np.maximum(0.0, machine.signs(state["labels"]).T * state["g"]) * costs
+        gap = ((losses - alpha * state["g"]) * held).sum(axis=1)
+        return gap, machine.objective, (held * costs).sum(axis=1)
 
     @property
     def _selection(self) -> str:

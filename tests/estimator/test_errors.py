@@ -275,7 +275,7 @@ def test_bad_class_weight(state: str, class_weight: Any) -> None:
 BAD_PARAMETERS = [
     ("C", 0, "above 0"),
     ("C", -1.0, "above 0"),
-    ("C", np.inf, "number"),
+    ("C", -np.inf, "number"),
     ("C", np.nan, "number"),
     ("C", "1", "number"),
     ("C", None, "number"),

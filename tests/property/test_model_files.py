@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import ModelFileError, OnlineSVC, load, save
 
@@ -621,7 +622,9 @@ def assert_works(model: OnlineSVC, sample: Sample) -> None:
     assert model.decision_function(sample.rows).shape == sample.decision.shape
     model.set_params(n_jobs=None)
     labels = model.classes_[np.arange(5) % 2]  # whatever classes the file names
-    model.partial_fit(sample.rows[:5], labels, ids=np.arange(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.partial_fit(sample.rows[:5], labels, ids=np.arange(5))
     assert model.predict(sample.rows).shape == (len(sample.labels),)
 
 

@@ -79,7 +79,10 @@ class Lasvm : public Learner<T> {
 
     // A copy is not finishing.
     Lasvm(const Lasvm& other)
-        : Learner<T>(other), settings_(other.settings_), waiting_(other.waiting_) {}
+        : Learner<T>(other),
+          settings_(other.settings_),
+          waiting_(other.waiting_),
+          leeway_(other.leeway_) {}
 
     using Learner<T>::D;
 
