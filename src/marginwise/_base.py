@@ -17,8 +17,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._attributes import ClassifierAttributes
 from marginwise._exclusive import alone_once
-from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed
+from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed, check_source
 from marginwise._input import (
     Float,
     Ints,
@@ -31,6 +32,7 @@ from marginwise._input import (
 )
 from marginwise._machine import Machine
 from marginwise._model import KernelModel, Labels, scalar_or_array
+from marginwise._objects import are_objects
 from marginwise._params import (
     Rule,
     boolean,
@@ -39,6 +41,7 @@ from marginwise._params import (
     is_real,
     none,
     one_of,
+    plain,
     positive_or_infinite,
     weights,
 )
@@ -60,7 +63,7 @@ def _places(classes: NDArray[Any]) -> dict[Any, int]:
     return {label: k for k, label in enumerate(classes.tolist())}
 
 
-class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
+class KernelClassifier(ClassifierAttributes, ClassifierMixin, KernelModel):  # type: ignore[misc]
     """Base of the classifiers that learn a stream of examples one at a time."""
 
     _seeds_per_class = 0  # examples of each class that open a fit
@@ -107,7 +110,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         classes, places = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y holds the one class {classes[0]!r}; fit needs rows of two classes or more."
+                f"y holds the one class {plain(classes[0])!r}; fit needs rows of two classes or "
+                "more."
             )
         labels: Labels = places.astype(np.int32)
         self._set_classes(classes, y)
@@ -185,6 +189,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
                 "pool_size=None searches all rows for each one that is learned, which needs "
                 "them in memory: use fit, or a pool_size."
             )
+        check_source(source)
         if len(source) == 0:
             raise ValueError("the source is empty.")
         self._check_run(sift, minutes)
@@ -296,6 +301,11 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> Any:
         """Check what a source returned for these ids."""
+        if callable(self.kernel) and are_objects(X, expected=False):
+            raise ValueError(
+                "the source returned a sequence of objects; learn_from supports rows of numbers "
+                "only. Use fit or partial_fit."
+            )
         X, y = check_features(self, X, y, reset=False)
         if X.shape[0] != len(ids):
             raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
@@ -384,6 +394,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
         """Learn one dense row with a model that exists; only its shape and type are checked."""
+        if "_objects" in self.__dict__:
+            objects: Any = [x]
+            return self.learn_many(objects, (y,))
         return self.learn_many(np.asarray(x)[np.newaxis], (y,))
 
     @alone_once
@@ -402,9 +415,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         machine: Any = self.__dict__.get("_machine")
         if machine is None:
             check_is_fitted(self)
-        rows = np.asarray(X, order="C")
-        if rows.dtype.char not in "fd":
-            rows = rows.astype(np.float64)
+        rows = self._plain_rows(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or rows.shape[0] != len(y):
             raise ValueError(
                 f"expected rows of {self.n_features_in_} features with a label each, got an array "
@@ -421,6 +432,15 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         self._check_batch(batch)
         batch.label(labels, machine.costs(self._costs[labels]), names)
         return batch, names
+
+    def _plain_rows(self, X: Any) -> NDArray[Any]:
+        """Return rows of numbers without further checks, or the handles of objects."""
+        if "_objects" in self.__dict__:
+            handles: NDArray[Any] = check_features(self, X, reset=False)[0]
+            self._objects.keep(handles, lambda: self._machine.state()["X"])
+            return handles
+        rows = np.asarray(X, order="C")
+        return rows if rows.dtype.char in "fd" else rows.astype(np.float64)
 
     @alone_once
     def _finish_now(self) -> Self:
@@ -563,12 +583,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
             if given is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             if len(given) < 2:
-                raise ValueError(f"classes must name two classes or more, got {given.tolist()}.")
+                raise ValueError(f"classes must name two classes or more, got {plain(given)}.")
             self._set_classes(given, None)
         elif given is not None and not np.array_equal(given, self.classes_):
             raise ValueError(
-                f"classes={given.tolist()} is not what the model was started with: "
-                f"{self.classes_.tolist()}."
+                f"classes={plain(given)} is not what the model was started with: "
+                f"{plain(self.classes_)}."
             )
         self._costs = self.C * self._balance
 
@@ -576,7 +596,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         check_classification_targets(y)
         known = np.isin(y, self.classes_)
         if not known.all():
-            raise ValueError(self._unknown(np.unique(y[~known]).tolist()))
+            raise ValueError(self._unknown(np.unique(y[~known])))
         return np.searchsorted(self.classes_, y).astype(np.int32)
 
     def _numbers(self, labels: Iterable[Any]) -> Labels:
@@ -584,8 +604,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
         return np.array([self._index[label] for label in labels], dtype=np.int32)
 
     def _unknown(self, labels: Any) -> str:
-        listed = ", ".join(repr(label) for label in labels)
-        return f"y holds unknown labels: {listed}; the known classes are {self.classes_.tolist()}."
+        listed = ", ".join(repr(plain(label)) for label in labels)
+        return f"y holds unknown labels: {listed}; the known classes are {plain(self.classes_)}."
 
     def _epoch_order(self, labels: Labels, rng: np.random.RandomState) -> Ints:
         """Return an order of the rows that opens with a few of each class."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -22,6 +23,20 @@ class Source(Protocol):
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
         """Return features and labels of these rows, in this order."""
+
+
+def check_source(source: Any) -> None:
+    """Raise a TypeError that says what a source is unless `source` is one."""
+    if hasattr(source, "__len__") and callable(getattr(source, "read", None)):
+        return
+    if isinstance(source, str | os.PathLike):
+        got = f"the path {os.fspath(source)!r}; load the file, or write a class that reads it"
+    else:
+        got = f"{type(source).__name__}; for arrays use fit or partial_fit"
+    raise TypeError(
+        "source must be an object with len(source) and source.read(ids), which returns features "
+        f"and labels of the rows with these numbers; got {got}."
+    )
 
 
 class ArrayFeed:

@@ -16,6 +16,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import validate_data
 
 from marginwise._core import Batch
+from marginwise._objects import are_objects, lend
 
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,12 +29,29 @@ MOST_FEATURES = 2**31 - 1
 
 def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> tuple[Any, Any]:
     """Validate X (and y) as scikit-learn does, and name the first entry that is not finite."""
+    if callable(estimator.kernel):
+        before = not reset and "_objects" in estimator.__dict__
+        if are_objects(X, expected=before):
+            handles = lend(estimator, X, reset=reset)
+            return handles, None if y is _ABSENT else _check_labels(handles, y)
+        if before:
+            raise ValueError(
+                f"X has rows of numbers, but {type(estimator).__name__} was fitted with a sequence "
+                "of objects. Pass rows of the same kind as in fit."
+            )
+    if reset:
+        estimator.__dict__.pop("_objects", None)
     given = X
+    if estimator.kernel == "precomputed" and sp.issparse(X):
+        raise TypeError(
+            "Sparse precomputed kernels are not supported: with kernel='precomputed', X must be a "
+            "dense matrix of kernel values. Pass X.toarray()."
+        )
     if sp.issparse(X):
         check_sparse(X)
     X = check_array(
         X,
-        accept_sparse=False if estimator.kernel == "precomputed" else "csr",
+        accept_sparse="csr",
         dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
@@ -47,10 +65,14 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
         validate_data(estimator, given, reset=reset, skip_check_array=True)
         return canonical(X), None
     validate_data(estimator, given, y, reset=reset, skip_check_array=True)
+    return canonical(X), _check_labels(X, y)
+
+
+def _check_labels(X: Any, y: Any) -> Any:
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
-    return canonical(X), y
+    return y
 
 
 def check_sparse(X: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from marginwise._input import Float
 
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
 KERNELS = (*NATIVE, "precomputed")
+WITH_GAMMA = ("rbf", "poly", "sigmoid")
+FEW = 50  # rows of a first batch below which gamma="scale" warns
 
 LARGEST = 1e37  # kernel value that single precision holds
 
@@ -28,6 +31,22 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Float) -> float:
         return 1.0 / d
     variance = weighted_variance(X, weights)
     return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def warn_if_few(gamma: str | float, kernel: Any, rows: int) -> None:
+    """Warn if the first rows of a stream are too few to choose gamma from."""
+    if isinstance(gamma, str) and gamma == "scale" and _uses_gamma(kernel) and rows < FEW:
+        warnings.warn(
+            f"gamma='scale' is computed from the first batch only, which has {rows} row"
+            f"{'' if rows == 1 else 's'}: their variance may be far from that of the stream. Pass "
+            f"gamma as a number, or start with a batch of at least {FEW} rows.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _uses_gamma(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel in WITH_GAMMA
 
 
 def weighted_variance(X: Any, weights: Float) -> float:

@@ -19,10 +19,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._attributes import SolverAttributes
 from marginwise._exclusive import Exclusive, alone_once, refuse_reentry
 from marginwise._feed import ArrayFeed, SourceFeed
 from marginwise._input import Float, Ints
-from marginwise._kernel import KERNELS, BlockFunction, checked, precomputed, resolve_gamma
+from marginwise._kernel import (
+    KERNELS,
+    BlockFunction,
+    checked,
+    precomputed,
+    resolve_gamma,
+    warn_if_few,
+)
 from marginwise._machine import (
     Blueprint,
     Machine,
@@ -54,7 +62,7 @@ def scalar_or_array(values: Float) -> float | Float:
     return float(values[0]) if len(values) == 1 else values
 
 
-class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
+class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that learn a stream of examples one at a time.
 
     A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
@@ -138,13 +146,18 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
 
     @property
     def support_vectors_(self) -> Any:
-        """Features of the support vectors (none with ``kernel="precomputed"``)."""
+        """Features of the support vectors (none with ``kernel="precomputed"``).
+
+        If rows are objects, for a kernel that is a function, these are the objects.
+        """
         if self.kernel == "precomputed":
             self._fitted()
             return np.empty((0, 0))
-        return self._fitted().at_once(
+        vectors = self._fitted().at_once(
             lambda machine: machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
         )
+        objects = self.__dict__.get("_objects")
+        return vectors if objects is None else objects.block(vectors)
 
     @property
     def dual_coef_(self) -> Float:
@@ -153,7 +166,7 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> Float:
-        """The bias of each binary problem; 0 where the algorithm has none."""
+        """The bias of each binary problem; 0 if the algorithm has none."""
         return self._fitted().bias
 
     @property
@@ -172,6 +185,8 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = dict(self.__dict__)
         if "_machine" in state:
             state.update(state["_machine"].at_once(self._machine_state))
+            if "_objects" in state:
+                state["_objects"] = state["_objects"].only(state["_machine"]["X"])
         return state
 
     @staticmethod
@@ -258,6 +273,8 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
         self._check_together()
 
     def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
+        if streaming:
+            warn_if_few(self.gamma, self.kernel, X.shape[0])
         gamma = resolve_gamma(self.gamma, X, weights)
         function = self._function()
         name = "callable" if function is not None else str(self.kernel)
@@ -285,7 +302,10 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
     def _function(self) -> BlockFunction | None:
         if self.kernel == "precomputed":
             return precomputed
-        return checked(self.kernel) if callable(self.kernel) else None
+        if not callable(self.kernel):
+            return None
+        objects = self.__dict__.get("_objects")
+        return checked(self.kernel if objects is None else objects.kernel(self.kernel))
 
     def _threads(self) -> int:
         return thread_count(self.n_jobs)
@@ -306,6 +326,8 @@ class KernelModel(Exclusive, BaseEstimator):  # type: ignore[misc]
     def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
         """Return rows as a batch of the core."""
         self._check_names(names)
+        if "_objects" in self.__dict__:
+            self._objects.keep(X, lambda: self._machine.state()["X"])
         check_range(self._machine.plan, X)
         batch = self._machine.batch(self._augmented(X, names))
         self._check_batch(batch)

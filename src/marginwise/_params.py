@@ -15,6 +15,15 @@ Rule = tuple[Callable[[Any], bool], str]
 MOST_THREADS = 256
 
 
+def plain(value: Any) -> Any:
+    """Return a value for a message: NumPy's scalars, alone or in a sequence, as Python's."""
+    if isinstance(value, np.ndarray | list):
+        return [plain(one) for one in value]
+    if type(value) is tuple:
+        return tuple(plain(one) for one in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_real(value: Any) -> bool:
     """Tell whether a value is a finite number (a bool is none)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -105,4 +114,4 @@ def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
         value = params[name]
         if not test(value):
             kind = type(estimator).__name__
-            raise ValueError(f"{kind}: {name} must be {expected}, got {value!r}.")
+            raise ValueError(f"{kind}: {name} must be {expected}, got {plain(value)!r}.")

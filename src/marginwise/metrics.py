@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._input import Float, check_weight_values
+from marginwise._params import plain
 
 
 def g_mean_score(
@@ -213,8 +214,8 @@ def _chosen(
     absent = [label for label in wanted if label not in places]
     if absent:
         raise ValueError(
-            f"labels names {absent[0]!r}, a class of which y_true has no row; its recall is not "
-            "defined."
+            f"labels names {plain(absent[0])!r}, a class of which y_true has no row; its recall is "
+            "not defined."
         )
     return np.array([places[label] for label in wanted], dtype=np.intp)
 
@@ -226,13 +227,13 @@ def _positive_label(truth: NDArray[Any], pos_label: Any) -> Any:
     if pos_label is None:
         if len(classes) == 1:
             raise ValueError(
-                f"y_true holds the one class {classes[0]!r}, which may be either; name the "
+                f"y_true holds the one class {plain(classes[0])!r}, which may be either; name the "
                 "positive one by pos_label."
             )
         return classes[1]
     if pos_label not in classes:
         raise ValueError(
-            f"pos_label={pos_label!r} is not among the labels of y_true, {classes}: there are no "
-            "positive rows."
+            f"pos_label={plain(pos_label)!r} is not among the labels of y_true, {plain(classes)}: "
+            "there are no positive rows."
         )
     return pos_label

@@ -72,7 +72,9 @@ class TrackingSVC(BiasFreeClassifier):
     random_state
         Seed of the order of rows, and of the picks.
     verbose
-        1 shows a progress bar on a terminal.
+        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
+        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+        configured.
 
     Attributes
     ----------
@@ -164,8 +166,12 @@ class TrackingSVC(BiasFreeClassifier):
 
         The optimum of the dual, which the theorems know, is replaced by the primal value at hand,
         which is above it. Kernels with K(x, x) > 1 are scaled down as the theorems ask.
+
+        Not available with ``average=False`` or ``gradients="support"``, which no theorem covers.
         """
-        return scalar_or_array(self._fitted().at_once(self._bound))
+        machine = self._fitted()
+        self._check_bounded(machine)
+        return scalar_or_array(machine.at_once(self._bound))
 
     def _bound(self, machine: Machine) -> Float:
         gap, dual, total = self._standing(machine)
@@ -176,6 +182,21 @@ class TrackingSVC(BiasFreeClassifier):
         x = np.maximum(gap + dual - gained, 0.0) / (self.steps * np.maximum(known, 1))
         mean_C = total / np.maximum((state["rank"] >= 0).sum(axis=1), 1)
         return np.asarray(np.sqrt(2 * largest * x) + x / mean_C)
+
+    @staticmethod
+    def _check_bounded(machine: Machine) -> None:
+        """Raise unless one of the theorems applies to the model."""
+        settings = machine.plan.settings
+        if not settings["average"]:
+            raise AttributeError(
+                "bound_ is not available with average=False: the theorems bound the averaged "
+                "model, not the last one. Use average=True."
+            )
+        if settings["support_only"]:
+            raise AttributeError(
+                "bound_ is not available with gradients='support': the theorems require the "
+                "gradients of all rows seen. Use gradients='all'."
+            )
 
     @staticmethod
     def _standing(machine: Machine) -> tuple[Float, Float, Float]:

@@ -156,7 +156,7 @@ def test_ratio_of_a_model(kind: Any) -> None:
 
 
 def test_a_stream_of_one_class_has_no_support_vectors() -> None:
-    model = OnlineSVC().partial_fit([[0.0], [1.0]], [0, 0], classes=[0, 1])
+    model = OnlineSVC(gamma=1.0).partial_fit([[0.0], [1.0]], [0, 0], classes=[0, 1])
     assert math.isnan(support_vector_ratio(model))
 
 

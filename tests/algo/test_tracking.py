@@ -70,7 +70,17 @@ def test_average_is_output_and_not_state() -> None:
     )
     assert not np.array_equal(averaged.decision_function(X), last.decision_function(X))
     assert averaged.normalised_gap_ == last.normalised_gap_
-    assert averaged.bound_ == last.bound_
+
+
+@pytest.mark.parametrize("uncovered", [{"average": False}, {"gradients": "support"}], ids=str)
+def test_no_bound_where_no_theorem_holds(uncovered: dict[str, Any]) -> None:
+    X, y = rings(80, 0, noise=0.2)
+    model = TrackingSVC(gamma=1.0, random_state=0, **uncovered).fit(X, y)
+    (name,) = uncovered
+    assert not hasattr(model, "bound_")
+    with pytest.raises(AttributeError, match=f"bound_ is not available with {name}=.*theorems"):
+        model.bound_  # noqa: B018
+    assert model.normalised_gap_ >= 0
 
 
 def test_gradients_of_support_vectors_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -68,6 +69,8 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return EXPECTED_OF_PRECOMPUTED if estimator.kernel == "precomputed" else EXPECTED
 
 
+# Some checks start a stream with a few rows.
+@pytest.mark.filterwarnings("ignore:gamma='scale' is computed from the first batch:UserWarning")
 @parametrize_with_checks(CATALOGUE, expected_failed_checks=expected_failures)
 def test_sklearn_compatible(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marginwise._input import Ints
+from marginwise._params import plain
 
 
 def row_numbers(rows: Any, n: int) -> Ints:
@@ -36,12 +37,13 @@ def check_labels(labels: Sequence[Any], given: NDArray[Any] | None, known: NDArr
     """Raise if labels are not of the classes given, or not of the kind of those known."""
     for label in labels:
         if given is not None and not contains(given, label):
-            raise ValueError(f"label {label!r} is not one of the classes {given.tolist()}.")
+            raise ValueError(f"label {plain(label)!r} is not one of the classes {plain(given)}.")
     first = (known.tolist() or list(labels[:1]))[0]
     odd = [label for label in labels if _kind(label) != _kind(first)]
     if odd:
         raise TypeError(
-            f"labels must be all strings or all numbers, and {first!r} and {odd[0]!r} are not."
+            f"labels must be all strings or all numbers, and {plain(first)!r} and "
+            f"{plain(odd[0])!r} are not."
         )
 
 
@@ -57,19 +59,19 @@ def contains(classes: NDArray[Any], label: Any) -> bool:
 def positive_integer(value: Any, name: str) -> int:
     """Return a number that must be an integer from 1 on."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an integer from 1 on, got {value!r}.")
+        raise ValueError(f"{name} must be an integer from 1 on, got {plain(value)!r}.")
     return int(value)
 
 
 def checked_classes(classes: ArrayLike) -> NDArray[Any]:
     """Return classes, sorted and different."""
     given = np.asarray(classes, dtype=object).ravel().tolist()
-    plain = all(isinstance(label, str | int | float | np.generic) for label in given)
-    if not plain or len({_kind(label) for label in given}) > 1:
-        raise TypeError(f"classes must be all strings or all numbers, got {given}.")
+    simple = all(isinstance(label, str | int | float | np.generic) for label in given)
+    if not simple or len({_kind(label) for label in given}) > 1:
+        raise TypeError(f"classes must be all strings or all numbers, got {plain(given)}.")
     found = np.unique(np.asarray(classes))
     if len(found) < 2:
-        raise ValueError(f"classes must name two classes or more, got {found.tolist()}.")
+        raise ValueError(f"classes must name two classes or more, got {plain(found)}.")
     return found
 
 
