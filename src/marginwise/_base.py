@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._attributes import ClassifierAttributes
+from marginwise._callbacks import CallbackSupportMixin, as_task, epochs
 from marginwise._exclusive import alone_once
 from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed, check_source
 from marginwise._input import (
@@ -63,7 +64,12 @@ def _places(classes: NDArray[Any]) -> dict[Any, int]:
     return {label: k for k, label in enumerate(classes.tolist())}
 
 
-class KernelClassifier(ClassifierAttributes, ClassifierMixin, KernelModel):  # type: ignore[misc]
+class KernelClassifier(
+    ClassifierAttributes,
+    CallbackSupportMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    KernelModel,
+):
     """Base of the classifiers that learn a stream of examples one at a time."""
 
     _seeds_per_class = 0  # examples of each class that open a fit
@@ -78,6 +84,7 @@ class KernelClassifier(ClassifierAttributes, ClassifierMixin, KernelModel):  # t
 
     # -- learning ------------------------------------------------------------------------------
 
+    @as_task
     @alone_once
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from nothing: passes over the rows, and finishing where the algorithm has it.
@@ -106,6 +113,7 @@ class KernelClassifier(ClassifierAttributes, ClassifierMixin, KernelModel):  # t
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        given = X, y, sample_weight
         X, y, weights, kept = self._check_fit(X, y, sample_weight)
         classes, places = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -120,7 +128,8 @@ class KernelClassifier(ClassifierAttributes, ClassifierMixin, KernelModel):  # t
         rng = check_random_state(self.random_state)
         feed = ArrayFeed(self._labelled(X, labels, weights * self._costs[labels], kept), kept)
         if self._selection == "random":
-            orders = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+            drawn = (self._epoch_order(labels, rng) for _ in range(self.epochs))
+            orders = epochs(self, drawn, *given)
             self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
         elif self.pool_size is None:
             self._search(feed, X, labels, rng)

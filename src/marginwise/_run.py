@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwise._callbacks import without_notes
 from marginwise._feed import Source
 from marginwise._input import Ints, spread_rows
 from marginwise._params import Rule, integer, is_integer, non_negative
@@ -178,7 +179,7 @@ class Checkpoint:
             "source": self._source,
             "course": asdict(course),
             "sieve": None if sieve is None else sieve.state(),
-            "model": self._estimator.__getstate__(),
+            "model": without_notes(self._estimator.__getstate__()),
         }
         replace_file(self.path, pack(KIND, state))
         self._written = time.monotonic()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from marginwise._archive import Part, read_members, write_members
+from marginwise._callbacks import without_notes
 from marginwise._codec import decode, encode, read_npy, write_npy
 from marginwise._state import check_classifier, check_one_class
 
@@ -124,7 +125,7 @@ def _describe(model: Any) -> dict[str, list[Part]]:
             f"this {name} cannot be saved: its kernel is a Python function, and files hold no "
             "code. Use kernel='precomputed', or pickle the model."
         )
-    state = model.__getstate__()
+    state = without_notes(model.__getstate__())
     members = pack(name, state)
     try:
         ESTIMATORS[name][1](type(model), state)

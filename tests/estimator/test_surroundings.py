@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import types
 import warnings
+from pathlib import Path
 from typing import Any
 
 import joblib
 import pytest
+from sklearn.base import clone
 
-from marginwise import OnlineSVC, progress
+from marginwise import ExactSVC, OnlineSVC, load, progress, save
 from marginwise._params import MOST_THREADS, thread_count
 from tests.support import assert_same_model, blobs
 
@@ -137,3 +140,76 @@ def test_nothing_is_shown_unless_asked_for(
     with progress.Progress(100, 0) as bar:
         bar.learned(40, 7, 0.25)
     assert not caplog.records
+
+
+# -- scikit-learn's callbacks ---------------------------------------------------------------------
+
+
+class Log:
+    """A callback that notes what it is told, and may end the epochs."""
+
+    def __init__(self, last_epoch: int = 99) -> None:
+        self.last_epoch = last_epoch
+        self.calls: list[str] = []
+        self.scores: list[float] = []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.calls.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.calls.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        self.calls.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, X: Any, y: Any, fitted_estimator: Any
+    ) -> bool:
+        self.calls.append(f"end {context.task_name}")
+        self.scores.append(fitted_estimator.score(X, y))
+        return context.task_name == "epoch" and context.task_id == self.last_epoch
+
+
+needs_callbacks = pytest.mark.skipif(
+    not hasattr(OnlineSVC, "set_callbacks"), reason="scikit-learn before 1.9 has no callbacks"
+)
+EPOCH = ["begin epoch", "end epoch"]
+
+
+@needs_callbacks
+def test_callbacks_are_told_of_each_epoch(seed: int) -> None:
+    X, y = blobs(150, seed)
+    plain = OnlineSVC(gamma=0.5, epochs=3, random_state=0)
+    log = Log()
+    model = clone(plain).set_callbacks(log).fit(X, y)
+    assert log.calls == ["setup", "begin fit", *3 * EPOCH, "end fit", "teardown"]
+    assert log.scores[-1] == model.score(X, y)
+    assert_same_model(model, plain.fit(X, y), "callbacks changed the model")
+
+
+@needs_callbacks
+def test_a_callback_may_end_the_epochs(seed: int) -> None:
+    X, y = blobs(150, seed)
+    log = Log(last_epoch=1)
+    model = OnlineSVC(gamma=0.5, epochs=9, random_state=0).set_callbacks(log).fit(X, y)
+    assert log.calls.count("end epoch") == 2
+    two = OnlineSVC(gamma=0.5, epochs=2, random_state=0).fit(X, y)
+    assert_same_model(model, two, "an end after two epochs")
+
+
+@needs_callbacks
+def test_callbacks_are_torn_down_after_an_error(seed: int) -> None:
+    X, y = blobs(150, seed)
+    log = Log()
+    with pytest.raises(ValueError, match="inconsistent"):
+        ExactSVC(gamma=0.5).set_callbacks(log).fit(X, y[:3])
+    assert log.calls == ["setup", "begin fit", "teardown"]
+
+
+@needs_callbacks
+def test_callbacks_are_not_part_of_files(seed: int, tmp_path: Path) -> None:
+    X, y = blobs(150, seed)
+    model = OnlineSVC(gamma=0.5, random_state=0).set_callbacks(Log()).fit(X, y)
+    save(model, tmp_path / "model.mwz")
+    assert_same_model(load(tmp_path / "model.mwz"), model, "a file")
+    assert pickle.loads(pickle.dumps(model)).n_iter_ == model.n_iter_
