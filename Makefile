@@ -6,18 +6,20 @@ PYTHON ?= python3
 WERROR ?= $(if $(CI),ON,OFF)
 
 BIN := .venv/bin
+MINIMUM := .venv-minimum/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 EDITABLE := --no-build-isolation --config-settings=cmake.define.MARGINWISE_WERROR=$(WERROR) -e
 CORE := $(shell find cpp/include cpp/simd cpp/bind -type f 2>/dev/null)
+PACKAGE := $(shell find src -name '*.py' 2>/dev/null)
 STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench stubs clean
+.PHONY: help demo test lint bench stubs clean test-minimum
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/.plot ## run the demonstration
 	@$(BIN)/python examples/demo.py
@@ -28,6 +30,10 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 	@$(BIN)/ninja --quiet -C build/sanitize
 	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+# The pages and examples are tested with current versions only.
+test-minimum: .venv-minimum/.built ## test the package with the minimum versions it declares
+	@$(MINIMUM)/python -m pytest -q -n auto --dist worksteal --ignore=tests/docs
 
 lint: .venv/.dev ## check style, types, imports and spelling
 	$(BIN)/ruff check -q
@@ -44,7 +50,7 @@ stubs: .venv/.built ## accept the current interface of the native core as the re
 	cp $(STUB) tests/golden/_core.pyi.ref
 
 clean: ## remove everything that was made here, the environment too
-	rm -rf .venv build src/marginwise/_core.* .hypothesis .*_cache
+	rm -rf .venv .venv-minimum build src/marginwise/_core.* .hypothesis .*_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pyvenv.cfg:
@@ -65,6 +71,17 @@ clean: ## remove everything that was made here, the environment too
 	@$(PIP) -r .venv/build-requires.txt
 	@$(PIP) $(EDITABLE) .
 	@cp .venv/lib/python3*/site-packages/marginwise/_core.pyi src/marginwise/
+	@touch $@
+
+# An environment of its own, with the package as a user would install it.
+.venv-minimum/.built: .venv/.built pyproject.toml CMakeLists.txt tests/minimum.py $(CORE) $(PACKAGE)
+	@echo 'Installing the minimum versions...'
+	@$(PYTHON) -m venv .venv-minimum
+	@$(BIN)/python tests/minimum.py > .venv-minimum/minimum.txt
+	@$(MINIMUM)/python -m pip install -qq --disable-pip-version-check -r .venv/build-requires.txt \
+	    -r .venv-minimum/minimum.txt
+	@$(MINIMUM)/python -m pip install -qq --disable-pip-version-check --no-build-isolation \
+	    --config-settings=build-dir=build/minimum .
 	@touch $@
 
 .venv/.%: .venv/.built pyproject.toml

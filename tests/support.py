@@ -138,3 +138,9 @@ class Rows:
 
     def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
         return self.X[ids], self.y[ids]
+
+
+def sparse_rows(n: int, d: int, density: float, rng: np.random.Generator) -> sp.csr_array:
+    """Sparse rows with uniform values; SciPy's own `random_array` is newer than our minimum."""
+    places = rng.choice(n * d, size=round(density * n * d), replace=False)
+    return sp.csr_array((rng.random(len(places)), (places // d, places % d)), shape=(n, d))

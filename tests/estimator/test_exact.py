@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from marginwise import ExactSVC, LeaveOneOut, load, save
 from marginwise.active import ActiveLearner
 from tests.active_support import pool
-from tests.support import Rows, assert_same_model, blobs, rings
+from tests.support import Rows, assert_same_model, blobs, rings, sparse_rows
 
 X, Y = rings(60, 0, noise=0.1)
 X.flags.writeable = Y.flags.writeable = False
@@ -112,7 +112,7 @@ def test_feature_names() -> None:
 
 
 def test_sparse_rows() -> None:
-    A = sp.random_array((80, 200), density=0.05, rng=np.random.default_rng(0), format="csr")
+    A = sparse_rows(80, 200, 0.05, np.random.default_rng(0))
     y = np.arange(80) % 2
     model = ExactSVC(kernel="linear", C=10.0).fit(A, y)
     dense = ExactSVC(kernel="linear", C=10.0).fit(A.toarray(), y)
@@ -373,7 +373,7 @@ def test_copies_go_on_alike(params: dict[str, Any], way: str, tmp_path: Path) ->
 def test_models_of_all_shapes_have_files(tmp_path: Path) -> None:
     A, y = blobs(60, 0, 3)
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-    lists = sp.random_array((60, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    lists = sparse_rows(60, 300, 0.02, np.random.default_rng(0))
     emptied = fitted().forget(range(60))
     cases = [
         (ExactSVC(gamma=0.5).fit(A, y), A),

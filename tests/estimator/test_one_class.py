@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import ExactOneClassSVM, load, save
-from tests.support import assert_same_model
+from tests.support import assert_same_model, sparse_rows
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 X.flags.writeable = False
@@ -123,7 +122,7 @@ def test_a_linear_sphere_may_lie_anywhere() -> None:
 
 
 def test_sparse_rows_are_dense_rows() -> None:
-    lists = sp.random_array((60, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    lists = sparse_rows(60, 300, 0.02, np.random.default_rng(0))
     for kernel in ("linear", "rbf"):
         ours = ExactOneClassSVM(kernel=kernel, gamma=0.5, nu=0.3).fit(lists)
         dense = ExactOneClassSVM(kernel=kernel, gamma=0.5, nu=0.3).fit(lists.toarray())

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from marginwise import OnlineSVC, _core
-from tests.support import assert_same_model, blobs, kernel_values
+from tests.support import assert_same_model, blobs, kernel_values, sparse_rows
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -92,7 +92,7 @@ def test_values_at_any_width_and_density(kernel: str, d: int, seed: int) -> None
 def test_a_hundred_thousand_features_are_kept_sparse(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, d = 80, 100_000
-    X = sp.random_array((n, d), density=2e-4, format="csr", rng=rng)
+    X = sparse_rows(n, d, 2e-4, rng)
     y = np.arange(n) % 2
     squares = X.multiply(X).sum(axis=1)
     for kernel in ("linear", "rbf", "cosine"):

@@ -15,7 +15,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from marginwise import ExactOneClassSVM, ExactSVC, load, save
-from tests.support import assert_same_model, assert_untouched, blobs, core_state, is_open, rings
+from tests.support import (
+    assert_same_model,
+    assert_untouched,
+    blobs,
+    core_state,
+    is_open,
+    rings,
+    sparse_rows,
+)
 
 N = 160
 Way = Callable[[Any], Any]
@@ -306,7 +314,7 @@ def test_lists_and_dense_rows_are_one(seed: int) -> None:
     """Rows so sparse that lists of nonzeros are kept."""
     rng = np.random.default_rng(seed)
     X, y = (
-        sp.random_array((150, 300), density=0.02, format="csr", rng=rng),
+        sparse_rows(150, 300, 0.02, rng),
         rng.integers(2, size=150),
     )
     for kernel in ("linear", "rbf", "cosine"):

@@ -214,7 +214,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         images = check_array(X, dtype=np.float32, order="C", ensure_all_finite=False)
         check_finite(images)
         shared = images is X or np.may_share_memory(images, X)
-        return np.array(images, dtype=np.float32, copy=True if shared else None)
+        own: Single = images.copy() if shared else images
+        return own
 
     # -- deforming -----------------------------------------------------------------------------
 
