@@ -92,8 +92,8 @@ class KernelClassifier(
         Parameters
         ----------
         X
-            Training rows: dense, CSR, a data frame, or the square matrix of kernel values where
-            ``kernel="precomputed"``.
+            Training rows: dense, CSR, a data frame, the square matrix of kernel values where
+            ``kernel="precomputed"``, or any objects for a kernel that is a function.
         y
             Their labels.
         sample_weight

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -95,7 +96,12 @@ def thread_count(jobs: int | None) -> int:
     Negative numbers count down from the processors that this process may use: its CPU affinity and
     its cgroup limit them. None means 1 unless ``joblib.parallel_config`` says otherwise.
     """
-    return min(max(1, int(joblib.effective_n_jobs(jobs))), MOST_THREADS)
+    if multiprocessing.current_process().daemon:
+        # joblib warns and returns 1, because such a process cannot start others; threads it can.
+        wanted = 1 if jobs is None else jobs if jobs > 0 else joblib.cpu_count() + 1 + jobs
+    else:
+        wanted = joblib.effective_n_jobs(jobs)
+    return min(max(1, int(wanted)), MOST_THREADS)
 
 
 def weights() -> Rule:

@@ -45,6 +45,14 @@ def test_joblib_sets_the_number_of_threads() -> None:
         assert thread_count(2) == 2
 
 
+def test_daemon_processes_may_use_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon = types.SimpleNamespace(daemon=True)
+    monkeypatch.setattr("multiprocessing.current_process", lambda: daemon)
+    assert thread_count(None) == 1
+    assert thread_count(2) == 2
+    assert thread_count(-1) == joblib.cpu_count()
+
+
 def test_a_fit_within_parallel_config_uses_its_threads(seed: int) -> None:
     X, y = blobs(200, seed)
     alone = OnlineSVC(gamma=0.5, random_state=0).fit(X, y)
