@@ -841,9 +841,9 @@ void bind_exact(nb::module_& m) {
                      return true;
                  });
              })
-        .def("unsolved",
+        .def("shortfall",
              [](const Exact& self) {
-                 return by_problem<double>(self, [&](Index c) { return self.unsolved(c); });
+                 return by_problem<double>(self, [&](Index c) { return self.shortfall(c); });
              })
         .def("resolved",
              [](const Exact& self) {

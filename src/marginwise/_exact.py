@@ -215,7 +215,7 @@ class ExactModel(KernelModel):
         machine = self.__dict__.get("_machine")
         if machine is None:
             return
-        resolved, violation = machine.take_resolved(), machine.unsolved
+        resolved, violation = machine.take_resolved(), machine.shortfall
         if violation > 0:
             message = (
                 f"the model is not the solution: its conditions are violated by {violation:.2g} of "

@@ -569,9 +569,9 @@ class Machine:
         return float(np.max(self._exact.violation()))
 
     @property
-    def unsolved(self) -> float:
+    def shortfall(self) -> float:
         """The largest violation, relative to the targets, of problems that are not solved; or 0."""
-        return float(np.max(self._exact.unsolved()))
+        return float(np.max(self._exact.shortfall()))
 
     @property
     def resolved(self) -> int:

@@ -123,7 +123,7 @@ class Exact : public Model<double> {
 
     // 0 if problem c is solved: the conditions (2) hold to 1e-6 of the targets, or the duality gap
     // is below 1e-7 of the objective. Otherwise the largest violation, relative to the targets.
-    double unsolved(Index c) const;
+    double shortfall(Index c) const;
 
   private:
     // What is driven: alpha of some places to given ends, the sum of all alpha, and the box.

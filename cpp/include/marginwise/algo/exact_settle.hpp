@@ -83,7 +83,7 @@ inline double Exact::violation(Index c) const {
     return most;
 }
 
-inline double Exact::unsolved(Index c) const {
+inline double Exact::shortfall(Index c) const {
     constexpr double kAccurate = 1e-6, kGap = 1e-7;
     const Problem& P = problem(c);
     const double bias = P.bias();
