@@ -315,7 +315,7 @@ def test_every_parameter_of_the_deformer_is_in_the_fingerprint(name: str) -> Non
 
 def test_what_else_makes_another_set() -> None:
     pixel, label = IMAGES.copy(), LABELS.copy()
-    pixel[7, 3] = np.nextafter(pixel[7, 3], 1)
+    pixel[7, 3] = np.nextafter(pixel[7, 3], np.float32(1))
     label[7] = 0
     scaled, other = (virtual(transform=Scaled(factor)) for factor in (2.0, 3.0))
     made = {
