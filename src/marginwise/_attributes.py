@@ -96,8 +96,11 @@ def _machine_of(model: Any) -> Machine:
 def _linear_weights(machine: Machine) -> Float:
     """Return the sums of coefficients times features, measured from the centre if there is one."""
     state = machine.state()
-    # Rows as the machine stores them, before features_of adds the centre back.
-    rows = state["X"].astype(np.float64) if machine.plan.center else machine.features_of(state)
+    # Rows in the caller's units, but before features_of adds the centre back.
+    if machine.plan.center:
+        rows = state["X"].astype(np.float64) / machine.plan.scale
+    else:
+        rows = machine.features_of(state)
     weights: Float = machine.weights @ rows
     return weights
 

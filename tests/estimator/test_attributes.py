@@ -62,6 +62,15 @@ def test_coef_of_sparse_rows(columns: int, seed: int) -> None:
     assert_linear(OnlineSVC(kernel="linear").fit(rows, y), rows)
 
 
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_coef_of_features_in_other_units(kind: type, factor: float, seed: int) -> None:
+    """The core then computes in units of the kernel; coefficients are in the caller's."""
+    X, y = blobs(120, seed, classes=2)
+    rows = factor * (X + 500.0)
+    assert_linear(linear(kind, C=factor**-2).fit(rows, y), rows)
+
+
 def test_coef_is_that_of_svc(seed: int) -> None:
     X, y = blobs(120, seed, classes=2)
     for offset in (0.0, 1000.0):

@@ -97,7 +97,6 @@ NO_NEGATIVE = "refuses negative weights, which SVC takes for rows to be left out
 NO_PROBABILITIES = "has no `probability`; CalibratedClassifierCV estimates probabilities"
 ONE_VS_REST = "learns one problem per class, where SVC learns one per pair of classes"
 ONE_NUMBER = "n_iter_ is one number over all binary problems"
-HARD_MARGIN = "C must be finite"
 
 EXCEPTIONS = {
     "test_libsvm_parameters": ROUNDING,
@@ -126,8 +125,6 @@ EXCEPTIONS = {
     "test_libsvm_convergence_warnings": "has no max_iter: it always reaches the solution",
     "test_svc_raises_error_internal_representation": "alters SVC's private attribute _n_support",
     "test_custom_kernel_not_array_input[SVC]": "its kernel function requires square blocks",
-    "test_svm_with_infinite_C[inf0-SVC-make_classification]": HARD_MARGIN,
-    "test_svm_with_infinite_C[inf1-SVC-make_classification]": HARD_MARGIN,
 }
 
 globals().update(adapted_tests())
