@@ -17,6 +17,7 @@ MOST_DIRECTORY = MOST_MEMBERS * 256  # bytes
 NAME = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 _END = struct.Struct("<4s4H2LH")  # end of central directory
+ENDING = _END.size
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR64 = b"PK\x06\x07"
 _LOCAL = struct.Struct("<4s22x2H")
@@ -53,10 +54,15 @@ def read_members(data: bytes) -> dict[str, memoryview]:
     return found
 
 
+def check_ending(tail: bytes) -> None:
+    """Raise ValueError unless the last `ENDING` bytes of a file are those of a plain zip file."""
+    if len(tail) < ENDING or tail[:4] != b"PK\x05\x06":
+        raise ValueError("it is no zip file, or cut short")
+
+
 def _check_directory(data: bytes) -> None:
     """Bound the list of members, which `zipfile` reads as a whole."""
-    if len(data) < _END.size or data[-_END.size :][:4] != b"PK\x05\x06":
-        raise ValueError("it is no zip file, or cut short")
+    check_ending(data[-ENDING:])
     _, _, _, _, count, size, _, comment = _END.unpack(data[-_END.size :])
     start = len(data) - _END.size - 20
     if start >= 0 and data[start : start + 4] == _LOCATOR64:

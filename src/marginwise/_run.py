@@ -23,8 +23,8 @@ from marginwise.model_io import (
     estimator_class,
     guarded,
     pack,
-    replace_file,
     unpack,
+    write_file,
 )
 
 FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
@@ -181,7 +181,7 @@ class Checkpoint:
             "sieve": None if sieve is None else sieve.state(),
             "model": without_notes(self._estimator.__getstate__()),
         }
-        replace_file(self.path, pack(KIND, state))
+        write_file(self.path, pack(KIND, state))
         self._written = time.monotonic()
 
     def read(self, sieve: Sieve | None) -> Course | None:

@@ -12,16 +12,14 @@ import hashlib
 import importlib
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from marginwise._archive import Part, read_members, write_members
+from marginwise._archive import ENDING, Part, check_ending, read_members, write_members
 from marginwise._callbacks import without_notes
 from marginwise._codec import decode, encode, read_npy, write_npy
+from marginwise._disk import read_file, replace_file
 from marginwise._state import check_classifier, check_one_class
 
 FORMAT = 2  # a file of a later format is refused, one of an earlier format stays readable
@@ -51,6 +49,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model, fitted or not, to a file that `load` reads back.
 
     The file is replaced as a whole: whatever goes wrong, an old file of that name stays as it was.
+    Its permissions are kept. Temporary files of processes that were killed while they saved to the
+    same folder are removed.
 
     Parameters
     ----------
@@ -58,25 +58,18 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         An estimator of this package. Its kernel must not be a Python function.
     path
         Where to; the usual suffix is ``.mwz``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or if the path is a directory, a device or a FIFO.
     """
-    replace_file(path, _describe(model))
+    write_file(path, _describe(model))
 
 
-def replace_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:
-    """Write an archive beside a file and put it in its place only when it is complete."""
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{secrets.token_hex(8)}.mwz.tmp")
-    try:
-        with temporary.open("xb") as handle:
-            write_members(handle, members)
-            handle.flush()
-            os.fsync(handle.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def write_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:
+    """Replace a file by an archive of these members."""
+    replace_file(path, lambda handle: write_members(handle, members))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -98,21 +91,30 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the content is anything else than a model in order. The file may come from anywhere:
         nothing in it is executed, and it cannot ask for more memory than a few times its size.
     OSError
-        If there is no such file, or it cannot be read.
+        If there is no such file, or it cannot be read or is not a regular file.
     """
     return guarded(path, _restore)
 
 
 def guarded(path: str | os.PathLike[str], restore: Callable[[bytes], Any]) -> Any:
-    """Return what is made of a file's content; whatever goes wrong is a ModelFileError."""
-    data = Path(path).read_bytes()
+    """Return what is made of a file's content; whatever is wrong with it is a ModelFileError."""
+    try:
+        data = read_file(path, check_ending, ENDING)
+    except OSError:
+        raise
+    except Exception as error:
+        raise _unloadable(path, error) from error
     try:
         return restore(data)
     except Exception as error:
-        reason = str(error).rstrip(".")
-        if type(error) is not ValueError:
-            reason = f"it is damaged ({type(error).__name__}: {reason})"
-        raise ModelFileError(f"{os.fspath(path)} cannot be loaded: {reason}.") from error
+        raise _unloadable(path, error) from error
+
+
+def _unloadable(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+    reason = str(error).rstrip(".")
+    if type(error) is not ValueError:
+        reason = f"it is damaged ({type(error).__name__}: {reason})"
+    return ModelFileError(f"{os.fspath(path)} cannot be loaded: {reason}.")
 
 
 def _describe(model: Any) -> dict[str, list[Part]]:

@@ -27,7 +27,7 @@ from marginwise._base import SAMPLE
 from marginwise._model import KernelModel
 from marginwise._run import Moment
 from marginwise.invariance import ImageDeformer, VirtualSet
-from marginwise.model_io import pack, replace_file, unpack
+from marginwise.model_io import pack, unpack, write_file
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, differences
 
 CHUNK = 96
@@ -431,7 +431,7 @@ def test_it_is_written_when_it_is_due_and_at_the_end(
 ) -> None:
     written: list[Any] = []
     monkeypatch.setattr(
-        _run, "replace_file", lambda *given: (written.append(given[0]), replace_file(*given))
+        _run, "write_file", lambda *given: (written.append(given[0]), write_file(*given))
     )
     run(learner(), tmp_path / "run.mwz", None, checkpoint_minutes=minutes)
     assert written == [tmp_path / "run.mwz"] * expected
@@ -721,7 +721,7 @@ def test_forged_files(name: str, path: Path, stopped: bytes) -> None:
     """With all checksums right; a file may come from anywhere."""
     _, state = unpack(stopped, [_run.KIND])
     FORGED[name](state)
-    replace_file(path, pack(_run.KIND, state))
+    write_file(path, pack(_run.KIND, state))
     error = refused(path, learner(**WEIGHTED))
     if name not in ("a model with another C", "a model with other epochs"):
         assert isinstance(error, ModelFileError), f"a plain {error!r}"

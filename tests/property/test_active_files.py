@@ -18,7 +18,7 @@ from sklearn.linear_model import SGDClassifier
 import marginwise
 from marginwise import ModelFileError, OnlineSVC
 from marginwise.active import ActiveLearner, MarginExhausted, MaxLabels, StoppingRule
-from marginwise.model_io import pack, replace_file, unpack
+from marginwise.model_io import pack, unpack, write_file
 from tests.active_support import assert_same_learner, begun, pool
 
 X, Y = pool(40)
@@ -271,7 +271,7 @@ def forged(data: bytes, change: Callable[[dict[str, Any]], None], path: Path) ->
     _, state = unpack(data, ["ActiveLearner"])
     state = copy.deepcopy(state)
     change(state)
-    replace_file(path, pack("ActiveLearner", state))
+    write_file(path, pack("ActiveLearner", state))
     return path.read_bytes()
 
 

@@ -21,8 +21,8 @@ from marginwise.model_io import (
     estimator_class,
     guarded,
     pack,
-    replace_file,
     unpack,
+    write_file,
 )
 
 NAME = "ActiveLearner"
@@ -70,7 +70,7 @@ def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
         "verdict": _verdict_as_list(learner),
         "scores": model.kept_state if isinstance(model, OwnModel) else None,
     }
-    replace_file(path, pack(NAME, state))
+    write_file(path, pack(NAME, state))
 
 
 def load_learner(

@@ -1,0 +1,156 @@
+"""Files on disk: replaced as a whole or not at all, and read only if they are regular files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+StrPath = str | os.PathLike[str]
+
+_TEMPORARY = re.compile(r"\.mwz-\d+-[0-9a-f]{16}\.tmp")
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
+    """Write a new file beside `path` and move it there only when it is complete.
+
+    Links are followed, and the permissions of an existing file are kept. While it is written, the
+    new file is never readable by more users than the file it replaces.
+
+    Parameters
+    ----------
+    path
+        The file to replace or to create. It must not be a directory or a device.
+    write
+        Called with the open file, to write its content.
+    """
+    target = Path(os.path.realpath(path))
+    mode = _mode_of(target)
+    _remove_abandoned(target.parent)
+    handle, temporary = _create_temporary(target.parent, 0o666 if mode is None else 0o600)
+    try:
+        with handle:
+            write(handle)
+            handle.flush()
+            os.fsync(handle.fileno())
+            if mode is not None:
+                os.chmod(temporary, mode)
+            if sys.platform != "win32":  # still locked, so that no one else removes it
+                os.replace(temporary, target)
+        if sys.platform == "win32":  # where open files cannot be moved
+            os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_file(path: StrPath, ending: Callable[[bytes], None], tail: int) -> bytes:
+    """Return the content of a regular file, reading no more than its size.
+
+    Devices and FIFOs, which may never end, are refused with an OSError.
+
+    Parameters
+    ----------
+    path
+        The file; links are followed.
+    ending
+        Called with the last `tail` bytes before the rest is read; may raise.
+    tail
+        How many bytes `ending` needs.
+    """
+    _require_regular(path, os.stat(path).st_mode)
+    # Without O_NONBLOCK, opening would wait if the file became a FIFO in the meantime.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as handle:
+        status = os.fstat(handle.fileno())
+        _require_regular(path, status.st_mode)
+        handle.seek(max(status.st_size - tail, 0))
+        ending(handle.read(tail))
+        handle.seek(0)
+        return handle.read(status.st_size)
+
+
+def _mode_of(target: Path) -> int | None:
+    """Return the permissions of a file that will be replaced; None if there is none."""
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    _require_regular(target, mode)
+    return stat.S_IMODE(mode)
+
+
+def _require_regular(path: StrPath, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+    number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+    raise OSError(number, f"{kind}, where a regular file is expected", os.fspath(path))
+
+
+# -- temporaries -------------------------------------------------------------------------------
+#
+# A temporary is locked as long as its writer lives, so a temporary that can be locked has none.
+# Unlike the number of a process, a lock is also right across containers and network file systems.
+
+
+def _create_temporary(folder: Path, mode: int) -> tuple[BinaryIO, Path]:
+    """Create and lock a file of a name of its own."""
+    while True:
+        path = folder / f".mwz-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        handle = open(os.open(path, flags, mode), "wb")  # noqa: SIM115  the caller closes it
+        try:
+            _lock(handle.fileno())
+        except BlockingIOError:  # another process is removing it: it came before the lock
+            handle.close()
+            continue
+        except OSError:  # no locks on this file system, where no one removes temporaries
+            return handle, path
+        if sys.platform == "win32" or os.fstat(handle.fileno()).st_nlink > 0:
+            return handle, path
+        handle.close()
+
+
+def _lock(descriptor: int) -> None:
+    """Lock an open file, or raise BlockingIOError if another process has locked it."""
+    if sys.platform != "win32":  # where open files cannot be removed
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporaries that processes left when they were killed."""
+    try:
+        names = [name for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
+    except OSError:  # a folder in which files can be written, but not listed
+        return
+    for name in names:
+        path = folder / name
+        try:
+            if sys.platform != "win32":
+                descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    _lock(descriptor)
+                    path.unlink()
+                finally:
+                    os.close(descriptor)
+            else:
+                path.unlink()
+        except OSError:  # in use, removed by another process, or of another user
+            continue
