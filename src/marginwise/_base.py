@@ -171,7 +171,8 @@ class KernelClassifier(
             before a class can judge any are learned.
         checkpoint
             A file to go on from where a run was stopped. If it exists, it must be of the same run:
-            the same parameters and the same source.
+            the same parameters and the same source. If it cannot be written, learning continues
+            with a warning; if the last one cannot, an OSError is raised and the model is kept.
         checkpoint_minutes
             Minutes between two writings of the file.
         callback
@@ -182,12 +183,15 @@ class KernelClassifier(
         staged = draft._check_source(source, sift, checkpoint_minutes)
         draft._begin_run(source, classes)
         self._step_aside()
+        error = None
         if sift is not None or checkpoint is not None or callback is not None or staged:
-            draft._go_through(source, sift, checkpoint, checkpoint_minutes, callback)
+            error = draft._go_through(source, sift, checkpoint, checkpoint_minutes, callback)
         else:
             draft._learn_source(source)
         draft._report()
         self._take(draft)
+        if error is not None:  # of the last checkpoint, without which the model is still good
+            raise error
         return self
 
     def _check_source(self, source: Source, sift: float | None, minutes: float) -> bool:
@@ -245,12 +249,12 @@ class KernelClassifier(
         checkpoint: str | os.PathLike[str] | None,
         minutes: float,
         callback: Callback | None,
-    ) -> None:
-        """Learn from a source chunk by chunk."""
+    ) -> OSError | None:
+        """Learn from a source chunk by chunk; return an error if the last checkpoint failed."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         pool_size = getattr(self, "pool_size", 1)
         sieve = None if sift is None else Sieve(self._selection, pool_size, float(sift), seed)
-        course = None
+        course = error = None
         if checkpoint is not None:
             file = Checkpoint(checkpoint, minutes, self, source)
             course = file.read(sieve)
@@ -268,7 +272,7 @@ class KernelClassifier(
             return callback(self._snapshot(), Moment(run.examples, course.seconds, tally)) is True
 
         if run.examples > 0 and report():
-            return
+            return None
         with Progress(run.examples + run.left, self.verbose, run.examples) as progress:
             for rows, ends in run.chunks():
                 self._learn_chunk(source, rows, course.first, sieve, progress)
@@ -278,9 +282,10 @@ class KernelClassifier(
                     self._finish(progress)
                 run.pass_chunk(len(rows))
                 if checkpoint is not None and (file.due or run.left == 0):
-                    file.write(course, sieve)
+                    error = file.write(course, sieve, last=run.left == 0)
                 if report():
-                    return
+                    break
+        return error
 
     def _learn_chunk(
         self, source: Source, rows: Ints, first: int, sieve: Sieve | None, progress: Progress

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -165,14 +167,45 @@ class Checkpoint:
         self._source = fingerprint(source)
         self._ends = stage_ends(source)
         self._written = time.monotonic()
+        self._warned = False
 
     @property
     def due(self) -> bool:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= 60 * self._minutes
 
-    def write(self, course: Course, sieve: Sieve | None) -> None:
-        """Write all that is needed to go on."""
+    def write(self, course: Course, sieve: Sieve | None, *, last: bool) -> OSError | None:
+        """Write all that is needed to continue; return the error if it is the last that fails.
+
+        A disk that is full must not cost what was learned. Learning continues with a warning, and
+        the next attempt follows when the next checkpoint is due.
+        """
+        try:
+            self._write(course, sieve)
+        except Exception as error:
+            if last:
+                return self._lost(error)
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"the checkpoint {self.path} could not be written: {_reason(error)}. Learning "
+                    "continues, and the next attempt follows when a checkpoint is due again.",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+        self._written = time.monotonic()
+        return None
+
+    def _lost(self, cause: Exception) -> OSError:
+        message = (
+            f"the last checkpoint could not be written: {_reason(cause)}. The model has learned "
+            "all rows and is kept: save it to another place"
+        )
+        error = OSError(getattr(cause, "errno", None) or errno.EIO, message, str(self.path))
+        error.__cause__ = cause
+        return error
+
+    def _write(self, course: Course, sieve: Sieve | None) -> None:
         state = {
             "estimator": type(self._estimator).__name__,
             "parameters": self._parameters(),
@@ -182,7 +215,6 @@ class Checkpoint:
             "model": without_notes(self._estimator.__getstate__()),
         }
         write_file(self.path, pack(KIND, state))
-        self._written = time.monotonic()
 
     def read(self, sieve: Sieve | None) -> Course | None:
         """Bring model and sieve to where they were; return the course, or None if there is no file.
@@ -241,6 +273,11 @@ class Checkpoint:
 
     def _refuse(self, reason: str) -> None:
         raise ValueError(f"{self.path} cannot be continued: {reason}.")
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong, without the name of a temporary file."""
+    return str(getattr(error, "strerror", None) or error).rstrip(".") or type(error).__name__
 
 
 def fingerprint(source: Source) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -444,10 +447,98 @@ def test_a_file_is_whole_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     stop(learner(), path, None, 196)
     before = path.read_bytes()
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("the disk is full")))
-    with pytest.raises(OSError, match="the disk is full"):
+    with (
+        pytest.warns(RuntimeWarning, match="the disk is full") as warned,
+        pytest.raises(OSError, match="the disk is full") as caught,
+    ):
         run(learner(), path, None)
+    assert len(warned) == 1
+    assert caught.value.filename == str(path)
     assert path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run.mwz"]
+
+
+@pytest.mark.parametrize("broken", [OSError(28, "No space left on device"), MemoryError()])
+def test_a_failed_last_checkpoint_keeps_the_model(
+    broken: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise broken
+
+    monkeypatch.setattr(_run, "write_file", fail)
+    whole, model = learner().learn_from(Rows(stages=[100, 600])), learner()
+    with pytest.raises(OSError, match=r"last checkpoint .* all rows and is kept") as caught:
+        run(model, tmp_path / "run.mwz", None, checkpoint_minutes=1e6)
+    assert caught.value.filename == str(tmp_path / "run.mwz")
+    assert caught.value.__cause__ is broken
+    assert_same_state(whole, model, "the last checkpoint failed")
+
+
+def test_a_checkpoint_that_fails_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full for a while costs one warning, and nothing of the model or the file."""
+    calls: list[int] = []
+
+    def sometimes(*given: Any) -> None:
+        calls.append(len(calls))
+        if len(calls) in (2, 3, 5):
+            raise OSError(28, "No space left on device")
+        write_file(*given)
+
+    monkeypatch.setattr(_run, "write_file", sometimes)
+    with pytest.warns(RuntimeWarning, match=r"run\.mwz could not .* No space left") as warned:
+        model = run(learner(), tmp_path / "run.mwz", None)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert len(calls) == 8
+    whole = learner().learn_from(Rows(stages=[100, 600]))
+    assert_same_state(whole, model, "some checkpoints failed")
+    assert_same_state(whole, run(learner(), tmp_path / "run.mwz", None), "the last one")
+
+
+FULL = """
+import resource, signal, sys, warnings
+import numpy as np
+from marginwise import OnlineSVC
+class Rows:
+    classes = [0, 1]
+    X = np.random.RandomState(0).standard_normal((3000, 2))
+    def __len__(self): return len(self.X)
+    def read(self, ids): return self.X[ids], (self.X[ids].sum(axis=1) > 0).astype(int)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+model = OnlineSVC(random_state=0)
+try:
+    model.learn_from(Rows(), checkpoint=sys.argv[1])
+except OSError as error:
+    print(error.filename == sys.argv[1], error.errno, len(model.support_) > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    path = tmp_path / "run.mwz"
+    command = [sys.executable, "-c", FULL, str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stdout) == (0, f"True {errno.EFBIG} True\n"), ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_was_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    model = learner()
+    with pytest.raises(FileNotFoundError, match=r"folder.run\.mwz"):
+        run(
+            model,
+            folder / "run.mwz",
+            None,
+            checkpoint_minutes=1e6,
+            callback=lambda *_: folder.exists() and folder.rmdir(),
+        )
+    whole = learner().learn_from(Rows(stages=[100, 600]))
+    assert_same_state(whole, model, "the folder was removed")
 
 
 def test_a_checkpoint_is_no_model(tmp_path: Path) -> None:
