@@ -53,6 +53,10 @@ COUNTERS = (
 )
 EARLY_COUNTERS = 7  # states of 0.1.0 and before end there
 EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
+# Counters of work that is repeated where a call was cut by the clock, so that two equal fits may
+# differ in them. They count the work of this process, as the seconds do, and are not stored.
+UNSTORED = tuple(COUNTERS.index(name) for name in ("cache_hits", "cache_misses"))
+EVALUATIONS = COUNTERS.index("kernel_evaluations")  # likewise, unless a record continues it
 PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
 
 
@@ -100,7 +104,8 @@ class Blueprint:
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a machine, which 0.1 may have written, as it is written now."""
+    """Return the state of a machine, of an earlier format or not, as it is written now."""
+    state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
     if isinstance(plan, dict) and "unit" not in plan:
         plan = {**plan, "unit": 1.0}
@@ -394,7 +399,7 @@ class Machine:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
         if self._pass is not None:
             self._core.end_pass()  # pools do not outlive the core they are in
-        before, state = self._core, self.state()
+        before, state = self._core, self._whole_state()
         self.plan = replace(self.plan, double=True)
         self._restore(state)
         self._core.regrade()
@@ -607,7 +612,20 @@ class Machine:
         return ids, labels, alpha / self.plan.unit
 
     def state(self) -> dict[str, Any]:
-        """Return the blueprint and all arrays: enough to go on as if never stopped."""
+        """Return the blueprint and all arrays: enough to continue as if never stopped.
+
+        Equal examples give equal states: what depends on the clock is left out.
+        """
+        state = self._whole_state()
+        del state["seconds"]
+        counters = state["counters"].copy()
+        counters[[*UNSTORED]] = 0
+        if not self.plan.record:
+            counters[EVALUATIONS] = 0
+        return {**state, "counters": counters}
+
+    def _whole_state(self) -> dict[str, Any]:
+        """Return the state with the clocks and counters of this process."""
         return {"plan": asdict(self.plan), **self._core.state()}
 
     @classmethod
@@ -633,7 +651,7 @@ class Machine:
         counters = np.zeros(len(COUNTERS), dtype=np.int64)
         counters[: len(state["counters"])] = state["counters"]
         core = self._build()
-        core.restore(batch, {**state, "counters": counters})
+        core.restore(batch, {"seconds": np.zeros(len(PHASES)), **state, "counters": counters})
         self._core = core
 
     def check(self, tolerance: float) -> None:

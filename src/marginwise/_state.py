@@ -18,7 +18,6 @@ from marginwise._kernel import NATIVE
 from marginwise._machine import (
     COUNTERS,
     EARLY_COUNTERS,
-    PHASES,
     SINGLE_LIMIT,
     Blueprint,
     check_range,
@@ -168,7 +167,6 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "trail": ("float64", ("problems", "members")),
     "notes": ("float64", ("problems", "notes")),
     "counters": ("int64", ("counters",)),
-    "seconds": ("float64", ("phases",)),
 }
 _DENSE = {"X": ("real", ("members", "features"))}
 _SPARSE = {
@@ -378,7 +376,6 @@ def _sizes(machine: State, plan: State) -> dict[str, Any]:
         "features": plan["features"],
         "entries": machine["data"].shape[0] if plan["sparse"] else 0,
         "counters": EARLY_COUNTERS if early else len(COUNTERS),
-        "phases": len(PHASES),
         "notes": sum(_NOTES[plan["algorithm"]]),
         **_margin_sizes(machine),
         "real": "float64" if plan["double"] else "float32",
@@ -432,7 +429,6 @@ def _check_counts(machine: State, plan: State) -> None:
     _require(_within(machine["counters"], 0, MOST), "counters must be counts")
     _require(_within(machine["notes"][:, :counts], 0, MOST), "notes must begin with counts")
     _require(np.isfinite(machine["notes"]).all(), "notes must be finite")
-    _require(_within(machine["seconds"], 0, np.inf), "seconds must be finite and not negative")
 
 
 def _check_members(machine: State, classes: int) -> None:

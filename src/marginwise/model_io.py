@@ -22,7 +22,7 @@ from marginwise._codec import decode, encode, read_npy, write_npy
 from marginwise._disk import read_file, replace_file
 from marginwise._state import check_classifier, check_one_class
 
-FORMAT = 2  # a file of a later format is refused, one of an earlier format stays readable
+FORMAT = 3  # a file of a later format is refused, one of an earlier format stays readable
 DOCUMENT = "model.json"
 MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}

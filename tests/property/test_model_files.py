@@ -387,8 +387,6 @@ LIES: list[Lie] = [
     ("dense", "trail must be finite", put("trail", (0, 0), np.inf)),
     ("dense", "counters must be counts", put("counters", 3, -1)),
     ("dense", "counters must be counts", put("counters", 3, 2**63 - 1)),
-    ("dense", "seconds must be", put("seconds", 0, np.nan)),
-    ("dense", "seconds must be", put("seconds", 0, -1.0)),
     ("dense", "must be an array of int32 of shape", change("_machine.ids", lambda a: a[:-1])),
     ("dense", "ids must be an array of int64", change("_machine.ids", np.float64)),
     ("dense", "alpha must be an array", change("_machine.alpha", lambda a: a.T)),
@@ -535,7 +533,7 @@ LIES: list[Lie] = [
     ("dense", "no bools", raw(header("|b1", "(2,)"), b"\1\2")),
     ("dense", "no characters", raw(header("<U1", "(2,)"), b"\xff" * 8)),
     # the document
-    ("dense", "marginwise 9.9.9 or newer is needed", document(format=3, marginwise="9.9.9")),
+    ("dense", "marginwise 9.9.9 or newer is needed", document(format=4, marginwise="9.9.9")),
     ("dense", "0 is no format number", document(format=0)),
     ("dense", "no format number", document(format="1")),
     ("dense", "no format number", document(format=True)),
