@@ -18,6 +18,7 @@
 #include "marginwise/algo/tracking.hpp"
 #include "marginwise/deform.hpp"
 #include "marginwise/floor.hpp"
+#include "marginwise/verify.hpp"
 
 namespace nb = nanobind;
 using namespace marginwise;
@@ -684,6 +685,14 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                 self.check(tolerance);
             },
             nb::arg("tolerance"))
+        .def(
+            "verify",
+            [](L& self, Index most, double tolerance) {
+                const Writer<T> hold(self);
+                verify_gradient(self.D, most, tolerance,
+                                [&](Index c, Index k) { return self.D.problem(c).y(k); });
+            },
+            nb::arg("most"), nb::arg("tolerance"))
         .def("regrade",
              [](L& self) {
                  const Writer<T> hold(self);
@@ -859,6 +868,17 @@ void bind_exact(nb::module_& m) {
              [](const Exact& self) {
                  return by_problem<double>(self, [&](Index c) { return self.margin_of(c).total; });
              })
+        .def(
+            "verify_exact",
+            [](Exact& self, Index most, double tolerance, bool sphere) {
+                const Writer<double> hold(self);
+                verify_gradient(self.D, most, tolerance, [&](Index c, Index k) {
+                    const Problem& P = self.D.problem(c);
+                    const double half = self.margin_of(c).total / 2;
+                    return sphere ? half * P.diagonal[usize(k)] : P.y(k);
+                });
+            },
+            nb::arg("most"), nb::arg("tolerance"), nb::arg("sphere"))
         .def("state",
              [](const Exact& self) {
                  const auto hold = reader<double>(self);

@@ -21,6 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 
 KINDS = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1")
 SCALARS = tuple(np.dtype(kind).name for kind in KINDS)
+LARGEST_INTEGER = 2**1023  # all below are finite as floats
 TWISTER = 624  # words of the state of a RandomState
 
 _HEADER = re.compile(
@@ -63,11 +64,11 @@ def decode(value: Any, arrays: Arrays) -> Any:
 
 
 def _checked(value: Any, name: str) -> Any:
-    """Return a number that fits the types of NumPy."""
+    """Return a number that is finite, as a float too."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}; only finite numbers can be held")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise ValueError(f"{name} is beyond 64 bits")
+    if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
+        raise ValueError(f"{name} is an integer of 1024 bits or more")
     return value
 
 

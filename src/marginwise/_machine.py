@@ -22,7 +22,7 @@ from marginwise._core import (
     cpu,
 )
 from marginwise._input import Float, Ints, batch_of
-from marginwise._kernel import BlockFunction
+from marginwise._kernel import BlockFunction, precomputed
 
 # Single precision is used while gamma |x|^2 stays below this: the exponent of the RBF kernel is
 # then good to 1e-4 or better.
@@ -33,6 +33,9 @@ LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
 HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
+VERIFY_WORK = 2_000_000  # multiplications by which a restored gradient is checked,
+VERIFY_LEAST = 8  # ... or more for so many members
+VERIFY_TOLERANCE = 1e-3  # relative: kernel values may be those of another instruction set
 SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
 
 FEW_ROWS = 32  # so few are learned in one native call, for which memory is reserved beforehand
@@ -207,23 +210,33 @@ def needs_double(X: Any, kernel: str) -> bool:
 
 def check_range(plan: Blueprint, X: Any) -> None:
     """Raise if kernel values of these rows would be too large to hold."""
-    if X.shape[0] == 0:
-        return
     with np.errstate(over="ignore"):
-        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    row = int(np.argmax(squares))
-    if not np.asarray(squares, dtype=np.float64).ravel()[row] * plan.scale**2 < LARGEST_SQUARE:
+        squares = _squares(X)
+        if X.dtype != np.float64 and not np.isfinite(squares).all():
+            squares = _squares(X.astype(np.float64))  # which hold more
+        check_squares(plan, squares * plan.scale**2)
+
+
+def _squares(X: Any) -> Float:
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares, dtype=np.float64).ravel()
+
+
+def check_squares(plan: Blueprint, squares: Float) -> None:
+    """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
+    if squares.size == 0:
+        return
+    row = int(np.argmax(squares))  # a NaN, if there is one
+    size = float(squares[row])
+    if not size < LARGEST_SQUARE:
         raise ValueError(f"row {row}: features are too large, |x|^2 overflows; scale them down.")
     if plan.kernel not in ("linear", "poly"):
         return
-    with np.errstate(over="ignore"):
-        size = np.asarray(squares, dtype=np.float64).ravel()[row]
-        value = (
-            size
-            if plan.kernel == "linear"
-            else (plan.gamma * size + abs(plan.coef0)) ** plan.degree
-        )
-        value /= plan.unit
+    try:
+        linear = plan.kernel == "linear"
+        value = size if linear else (size + abs(plan.coef0) / plan.root) ** plan.degree
+    except OverflowError:
+        value = math.inf
     if not value < 1e37:
         raise ValueError(
             f"the {plan.kernel} kernel of row {row} with itself is {value:.3g} times that of "
@@ -620,7 +633,7 @@ class Machine:
         del state["seconds"]
         counters = state["counters"].copy()
         counters[[*UNSTORED]] = 0
-        if not self.plan.record:
+        if not self.plan.record or self.plan.algorithm == "exact":
             counters[EVALUATIONS] = 0
         return {**state, "counters": counters}
 
@@ -635,6 +648,8 @@ class Machine:
         state = upgraded(state)
         machine = cls(Blueprint(**state["plan"]), function, threads)
         machine._restore(state)
+        if function is None or function is precomputed:  # a user's function may be slow
+            machine.verify()
         if machine.plan.algorithm == "exact":
             machine.take_resolved()
         return machine
@@ -653,6 +668,21 @@ class Machine:
         core = self._build()
         core.restore(batch, {"seconds": np.zeros(len(PHASES)), **state, "counters": counters})
         self._core = core
+
+    def verify(self) -> None:
+        """Raise ValueError unless the gradient of a restored state is that of its coefficients.
+
+        Looks at all members of a small model, and at a few, spread evenly, of a large one.
+        """
+        size, core = self.size, self._core
+        if size == 0 or self.plan.features > 2**20 + 16 * core.bytes:
+            return  # nothing to look at, or so wide that reading one row would take more memory
+        cost = size * (core.bytes // (4 * size) + self.plan.problems)  # of one member
+        most = max(VERIFY_WORK // cost, VERIFY_LEAST)
+        if isinstance(core, ExactLearner):
+            core.verify_exact(most, VERIFY_TOLERANCE, self.plan.settings["sphere"])
+        else:
+            core.verify(most, VERIFY_TOLERANCE)
 
     def check(self, tolerance: float) -> None:
         """Raise if an invariant of the state does not hold (for tests)."""

@@ -39,8 +39,11 @@ from marginwise._machine import (
     keeps_lists,
     needs_double,
     unit_for,
+    upgraded,
 )
 from marginwise._params import (
+    MOST_DEGREE,
+    MOST_MEGABYTES,
     Rule,
     boolean,
     check_params,
@@ -53,6 +56,7 @@ from marginwise._params import (
     thread_count,
     threads,
 )
+from marginwise._state import check_machine
 from marginwise.progress import Progress
 
 Labels = NDArray[np.int32]
@@ -80,9 +84,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     _rules: ClassVar[dict[str, Rule]] = {
         "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
         "gamma": either(one_of("scale", "auto"), positive()),
-        "degree": integer(1),
+        "degree": integer(1, MOST_DEGREE),
         "coef0": real(),
-        "cache_size": positive(),
+        "cache_size": positive(MOST_MEGABYTES),
         "n_jobs": either(none(), threads()),
         "verbose": either(boolean(), integer(0)),
     }
@@ -204,6 +208,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)
         if machine is not None:
+            check_machine(upgraded(machine), 2 if self._problems == 1 else self._problems)
             self._machine = Machine.from_state(machine, self._function(), self._threads())
             self._machine.reserve_ids(seen)
             self._machine.count_since_finish(since_finish)
@@ -276,6 +281,11 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         if streaming:
             warn_if_few(self.gamma, self.kernel, X.shape[0])
         gamma = resolve_gamma(self.gamma, X, weights)
+        if not gamma > 0:
+            raise ValueError(
+                f"gamma={self.gamma!r} is 0 for these rows: their variance overflows. Scale the "
+                "features down, or give gamma."
+            )
         function = self._function()
         name = "callable" if function is not None else str(self.kernel)
         plan = Blueprint(

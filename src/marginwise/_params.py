@@ -14,6 +14,12 @@ import numpy as np
 Rule = tuple[Callable[[Any], bool], str]
 
 MOST_THREADS = 256
+MOST = 2**62  # of counts: sums of a few stay within 64 bits
+MOST_DEGREE = 2**31 - 1
+MOST_MEGABYTES = 2**40
+# Steps per row, which are taken before Ctrl-C or a time limit is looked at.
+MOST_STEPS = 10**6
+MOST_REPROCESS = 10**9  # ends by itself where nothing is left to do
 
 
 def plain(value: Any) -> Any:
@@ -29,7 +35,10 @@ def is_real(value: Any) -> bool:
     """Tell whether a value is a finite number (a bool is none)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
-    return math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def is_integer(value: Any) -> bool:
@@ -37,8 +46,10 @@ def is_integer(value: Any) -> bool:
     return not isinstance(value, bool | np.bool_) and isinstance(value, Integral)
 
 
-def positive() -> Rule:
-    return lambda v: is_real(v) and v > 0, "a number above 0"
+def positive(at_most: float | None = None) -> Rule:
+    if at_most is None:
+        return lambda v: is_real(v) and v > 0, "a number above 0"
+    return lambda v: is_real(v) and 0 < v <= at_most, f"a number above 0, at most {at_most}"
 
 
 def positive_or_infinite() -> Rule:
@@ -65,8 +76,15 @@ def below(most: float) -> Rule:
     return lambda v: is_real(v) and v < most, f"a number below {most:g}"
 
 
-def integer(at_least: int) -> Rule:
-    return lambda v: is_integer(v) and v >= at_least, f"an integer of at least {at_least}"
+def integer(at_least: int, at_most: int | None = None) -> Rule:
+    if at_most is None:
+        test = is_count_from(at_least, MOST)
+        return test, f"an integer of at least {at_least}"
+    return is_count_from(at_least, at_most), f"an integer from {at_least} to {at_most}"
+
+
+def is_count_from(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda v: is_integer(v) and least <= v <= most
 
 
 def boolean() -> Rule:
@@ -87,7 +105,10 @@ def none() -> Rule:
 
 
 def threads() -> Rule:
-    return lambda v: is_integer(v) and v != 0, "an integer other than 0 (-1 for one per processor)"
+    return (
+        lambda v: is_integer(v) and v != 0 and abs(v) <= MOST,
+        "an integer other than 0 (-1 for one per processor)",
+    )
 
 
 def thread_count(jobs: int | None) -> int:
@@ -120,4 +141,6 @@ def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
         value = params[name]
         if not test(value):
             kind = type(estimator).__name__
+            if is_integer(value) and abs(value) > MOST:
+                expected += " (and at most 2^62)"
             raise ValueError(f"{kind}: {name} must be {expected}, got {plain(value)!r}.")

@@ -191,7 +191,7 @@ class Checkpoint:
                     f"the checkpoint {self.path} could not be written: {_reason(error)}. Learning "
                     "continues, and the next attempt follows when a checkpoint is due again.",
                     RuntimeWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self._written = time.monotonic()
         return None
@@ -219,15 +219,18 @@ class Checkpoint:
     def read(self, sieve: Sieve | None) -> Course | None:
         """Bring model and sieve to where they were; return the course, or None if there is no file.
 
-        Raises ValueError, naming what differs, if the file is of another run.
+        Raises ModelFileError, naming what differs, if the file is of another run.
         """
         if not self.path.exists():
             return None
-        state: dict[str, Any] = guarded(self.path, _unpacked)
+        course: Course = guarded(self.path, lambda data: self._restored(_unpacked(data), sieve))
+        return course
+
+    def _restored(self, state: dict[str, Any], sieve: Sieve | None) -> Course:
         self._refuse_another(state, sieve)
         course = Course(**state["course"])
         if not self._within(course):
-            raise ModelFileError(f"{self.path} cannot be loaded: it stands beyond the source.")
+            raise ValueError("it stands beyond the source")
         self._take_over(state["model"])
         if sieve is not None:
             sieve.restore(state["sieve"])
@@ -247,7 +250,7 @@ class Checkpoint:
         stage = course.stage
         begun = stage < len(self._ends) and course.done <= ends[stage + 1] - ends[stage]
         counted = max(self._estimator.epochs, 1)
-        return begun and course.epoch < counted and course.first < 2**62
+        return begun and course.epoch < counted and course.first + self._ends[-1] <= 2**63
 
     def _parameters(self) -> dict[str, Any]:
         parameters = self._estimator.get_params(deep=False)
@@ -272,7 +275,7 @@ class Checkpoint:
             self._refuse(f"it was made with sift={was_sifted}, and this run has {is_sifted}")
 
     def _refuse(self, reason: str) -> None:
-        raise ValueError(f"{self.path} cannot be continued: {reason}.")
+        raise ModelFileError(f"{self.path} cannot be continued: {reason}.")
 
 
 def _reason(error: Exception) -> str:
@@ -296,8 +299,9 @@ def fingerprint(source: Source) -> str:
 
 _PARTS = {"estimator", "parameters", "source", "course", "sieve", "model"}
 _COURSE: dict[str, Rule] = {
-    **dict.fromkeys(("first", "epoch", "stage", "done"), integer(0)),
-    "seed": (lambda v: integer(0)[0](v) and v < 2**32, "an integer from 0 to 2^32 - 1"),
+    **dict.fromkeys(("epoch", "stage", "done"), integer(0)),
+    "first": integer(0, 2**63 - 1),
+    "seed": integer(0, 2**32 - 1),
     "seconds": non_negative(),
 }
 

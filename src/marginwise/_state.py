@@ -20,16 +20,20 @@ from marginwise._machine import (
     EARLY_COUNTERS,
     SINGLE_LIMIT,
     Blueprint,
-    check_range,
+    check_squares,
     upgraded,
 )
 from marginwise._params import (
+    MOST,
+    MOST_DEGREE,
+    MOST_REPROCESS,
+    MOST_STEPS,
     Rule,
     below,
     boolean,
     check_params,
     either,
-    integer,
+    is_count_from,
     is_integer,
     is_real,
     non_negative,
@@ -37,6 +41,7 @@ from marginwise._params import (
     one_of,
     positive,
     real,
+    threads,
 )
 
 State = Mapping[str, Any]
@@ -44,17 +49,16 @@ State = Mapping[str, Any]
 # What `record=True` keeps of every example, and in what type.
 HISTORY = {"gap": "float64", "members": "int64", "kernel_evaluations": "int64"}
 
-MOST = 2**62  # of counts: additions to them stay within 64 bits
+MOST_IDS = 2**63 - 1  # the next id; the last there is stays as it is
 MOST_FEATURES = 2**31 - 1
 MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
-MOST_THREADS = 4096
 LARGEST_NORM = 1e300  # |x|^2
 SLACK = 1.01  # for a limit that was held in the arithmetic of the core
+AT_ONCE = 2**18  # values of all problems that are looked at together
 
 
 def _count(least: int = 0, most: int = MOST) -> Rule:
-    test, _ = integer(least)
-    return lambda v: test(v) and v <= most, f"an integer from {least} to {most}"
+    return is_count_from(least, most), f"an integer from {least} to {most}"
 
 
 def _is_weights(value: Any) -> bool:
@@ -67,9 +71,8 @@ def _is_floats(value: Any) -> bool:
 
 # Parameters that an estimator's own rules leave out or bound less.
 _MORE_RULES: dict[str, Rule] = {
-    "degree": _count(1, 2**31 - 1),
     "finish": boolean(),
-    "n_jobs": either(none(), _count(-MOST_THREADS, MOST_THREADS)),
+    "n_jobs": either(none(), threads()),
     "class_weight": either(none(), one_of("balanced"), (_is_weights, "a dict of weights")),
     "random_state": either(
         none(),
@@ -83,7 +86,7 @@ _PLAN: dict[str, Rule] = {
     "kernel": one_of(*NATIVE, "callable"),
     "gamma": positive(),
     "coef0": real(),
-    "degree": _count(1, 2**31 - 1),
+    "degree": _count(1, MOST_DEGREE),
     "problems": _count(1),
     "features": _count(1, MOST_FEATURES),
     "sparse": boolean(),
@@ -104,7 +107,7 @@ _PLAN: dict[str, Rule] = {
 _SETTINGS: dict[str, dict[str, Rule]] = {
     "lasvm": {
         "tol": positive(),
-        "reprocess": _count(-1),
+        "reprocess": _count(-1, MOST_REPROCESS),
         "reprocess_each": boolean(),
         "delta_max": (lambda v: is_real(v) and (v >= 0 or v == -1), "not negative, or -1"),
     },
@@ -116,7 +119,7 @@ _SETTINGS: dict[str, dict[str, Rule]] = {
         "max_idle": _count(),
     },
     "tracking": {
-        "steps": _count(1),
+        "steps": _count(1, MOST_STEPS),
         "process": boolean(),
         "average": boolean(),
         "support_only": boolean(),
@@ -201,10 +204,9 @@ def check_classifier(kind: Any, state: State) -> None:
     if not _check_outline(kind, state, _FITTED_CLASSIFIER):
         return
     classes = state["classes_"]
-    with np.errstate(all="ignore"):
-        _check_classes(state)
-        _check_attributes(state, 1 if len(classes) == 2 else len(classes))
-        _check_machine(kind, state, len(classes))
+    _check_classes(state)
+    _check_attributes(state, 1 if len(classes) == 2 else len(classes))
+    _check_machine(kind, state, len(classes))
 
 
 def check_one_class(kind: Any, state: State) -> None:
@@ -220,9 +222,8 @@ def check_one_class(kind: Any, state: State) -> None:
     if not _check_outline(kind, state, _FITTED_ONE_CLASS):
         return
     _obey({"_square": real()}, state, "")
-    with np.errstate(all="ignore"):
-        _check_attributes(state, 1)
-        _check_machine(kind, state, 2)  # all rows are of the second of two
+    _check_attributes(state, 1)
+    _check_machine(kind, state, 2)  # all rows are of the second of two
     _require((state["_machine"]["labels"] == 1).all(), "labels must be 1")
 
 
@@ -276,7 +277,7 @@ def _check_classes(state: State) -> None:
 
 
 def _check_attributes(state: State, problems: int) -> None:
-    _obey({"_seen": _count(), "_since_finish": _count()}, state, "")
+    _obey({"_seen": _count(0, MOST_IDS), "_since_finish": _count()}, state, "")
     _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
     if "_history" in state:
         _check_history(state["_history"], problems)
@@ -313,10 +314,33 @@ def _check_history(history: Any, problems: int) -> None:
 
 
 def _check_machine(kind: Any, state: State, classes: int) -> None:
+    """Check the machine of an estimator, by itself and against the estimator."""
     _require(isinstance(state["_machine"], dict), "_machine must be a dict")
     machine = upgraded(state["_machine"])
     plan: Any = machine.get("plan")
-    _check_plan(kind, plan, state, classes)
+    _check_plan_values(plan)
+    _check_plan_fits(kind, plan, state)
+    check_machine(machine, classes)
+    if plan["algorithm"] == "exact":
+        one_class = kind.__name__ == "ExactOneClassSVM"
+        _require(plan["settings"]["sphere"] == one_class, "sphere must fit the class")
+    if plan["kernel"] == "callable":
+        _require(_knows_columns(machine), "precomputed rows must end with their ids, columns of X")
+
+
+def check_machine(machine: State, classes: int) -> None:
+    """Check all that the core would believe of the state of a machine.
+
+    Parameters
+    ----------
+    machine
+        What `Machine.state` returned, or is said to have.
+    classes
+        How many classes the estimator has.
+    """
+    plan: Any = machine.get("plan")
+    _check_plan_values(plan)
+    _check_plan(plan, classes)
     features = _SPARSE if plan["sparse"] else _DENSE
     margins = _MARGINS if plan["algorithm"] == "exact" else {}
     expected = {**_ARRAYS, **features, **margins}
@@ -325,43 +349,50 @@ def _check_machine(kind: Any, state: State, classes: int) -> None:
     for name, (dtype, sides) in expected.items():
         dtype = sizes["real"] if dtype == "real" else dtype
         _check_array(name, machine[name], dtype, tuple(sizes[side] for side in sides))
-    _check_counts(machine, plan)
-    _check_members(machine, classes)
-    for c in range(plan["problems"]):
-        _check_problem(machine, c, plan)
-    if margins:
-        _check_margins(kind, machine, plan)
-    if plan["sparse"]:
-        _check_lists(machine, plan["features"])
-    _check_sizes(machine, plan)
-    if plan["kernel"] == "callable":
-        held = (machine["rank"] >= 0).any(axis=0)
-        _check_columns(machine["X"][held], machine["ids"][held])
+    with np.errstate(all="ignore"):
+        _check_counts(machine, plan)
+        _check_members(machine, classes)
+        at_once = max(AT_ONCE // max(sizes["members"], 1), 1)
+        for first in range(0, plan["problems"], at_once):
+            _check_problems(machine, slice(first, first + at_once), plan)
+        if margins:
+            _check_margins(machine, plan)
+        if plan["sparse"]:
+            _check_lists(machine, plan["features"])
+        _check_sizes(machine, plan)
 
 
-def _check_plan(kind: Any, plan: Any, state: State, classes: int) -> None:
+def _check_plan_values(plan: Any) -> None:
     _require(isinstance(plan, dict), "the plan of _machine must be a dict")
     _require_names({field.name for field in fields(Blueprint)}, plan, "parts of the plan")
     _obey(_PLAN, plan, "")
-    own = plan["algorithm"] == kind._algorithm
-    _require(own, f"its algorithm is not that of {kind.__name__}")
+
+
+def _check_plan(plan: State, classes: int) -> None:
     rules = _SETTINGS[plan["algorithm"]]
     _require_names(rules, plan["settings"], "settings of the algorithm")
     _obey(rules, plan["settings"], "")
-    precomputed = state["kernel"] == "precomputed"
-    width = state["n_features_in_"] + precomputed
+    width = plan["features"]
     _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
-    _require(plan["features"] == width, "features must fit n_features_in_")
-    _require((plan["kernel"] == "callable") == precomputed, "kernel was changed after fitting")
     _require(len(plan["center"]) in (0, width), "center must have a value a feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
     centred = plan["kernel"] in ("rbf", "linear") or plan["algorithm"] != "lasvm"
     fits = centred and not plan["sparse"] and plan["kernel"] != "callable"
     _require(fits or not plan["center"], "center belongs to dense features and other kernels")
-    if precomputed:
+    if plan["kernel"] == "callable":
         _require(plan["double"] and not plan["sparse"], "precomputed rows are double and dense")
     _require(plan["sparse"] or width <= MOST_DENSE_FEATURES, "too many features to be dense")
+
+
+def _check_plan_fits(kind: Any, plan: State, state: State) -> None:
+    """Check the blueprint of a machine against the estimator that it belongs to."""
+    own = plan["algorithm"] == kind._algorithm
+    _require(own, f"its algorithm is not that of {kind.__name__}")
+    precomputed = state["kernel"] == "precomputed"
+    width = state["n_features_in_"] + precomputed
+    _require(plan["features"] == width, "features must fit n_features_in_")
+    _require((plan["kernel"] == "callable") == precomputed, "kernel was changed after fitting")
 
 
 def _sizes(machine: State, plan: State) -> dict[str, Any]:
@@ -392,16 +423,15 @@ def _margin_sizes(machine: State) -> dict[str, int]:
     return {"slots": sum(sizes), "factor": sum(2 * n + n * (n + 1) // 2 for n in sizes)}
 
 
-def _check_margins(kind: Any, machine: State, plan: State) -> None:
+def _check_margins(machine: State, plan: State) -> None:
     """Check S and the factors: members that are held and differ, and triangles that are regular."""
     settings, factor = plan["settings"], machine["factor"]
-    one_class = kind.__name__ == "ExactOneClassSVM"
-    _require(settings["sphere"] == one_class, "sphere must fit the class")
     _require(plan["double"], "exact models are in double precision")
     _require(settings["sphere"] or settings["nu"] == 0, "nu belongs to a sphere")
     _require(np.isfinite(factor).all(), "factor must be finite")
     first = at = 0
-    for c, n in enumerate(machine["slots"].tolist()):
+    for c in np.flatnonzero(machine["slots"]).tolist():
+        n = int(machine["slots"][c])
         margin = machine["margin"][first : first + n]
         holes = margin == -1
         inside = margin[~holes]
@@ -428,7 +458,7 @@ def _check_counts(machine: State, plan: State) -> None:
     counts, _ = _NOTES[plan["algorithm"]]
     _require(_within(machine["counters"], 0, MOST), "counters must be counts")
     _require(_within(machine["notes"][:, :counts], 0, MOST), "notes must begin with counts")
-    _require(np.isfinite(machine["notes"]).all(), "notes must be finite")
+    _require(not np.isnan(machine["notes"]).any(), "notes must be numbers")
 
 
 def _check_members(machine: State, classes: int) -> None:
@@ -444,17 +474,21 @@ def _check_members(machine: State, classes: int) -> None:
     _require(latest[held].all(), "ids of members that are held must be different")
 
 
-def _check_problem(machine: State, c: int, plan: State) -> None:
-    """Check the coefficients, gradient and ranks of one binary problem."""
-    alpha, g, rank, box = (machine[name][c] for name in ("alpha", "g", "rank", "box"))
+def _check_problems(machine: State, some: slice, plan: State) -> None:
+    """Check the coefficients, gradients and ranks of some binary problems."""
+    names = ("alpha", "g", "rank", "box", "trail")
+    alpha, g, rank, box, trail = (machine[name][some] for name in names)
     held = rank >= 0
     _require((rank >= -1).all(), "rank must be -1 or more")
-    _require(len(np.unique(rank[held])) == held.sum(), "ranks must be different")
+    ordered = np.sort(rank, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    _require(not repeated.any(), "ranks must be different")
     _require(np.isfinite(g).all(), "g must be finite")
-    _require(np.isfinite(machine["trail"][c]).all(), "trail must be finite")
+    _require(np.isfinite(trail).all(), "trail must be finite")
     _require(set(np.unique(box).tolist()) <= _BOXES[plan["algorithm"]], "box must be known")
     _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
-    positive_label = 1 if plan["problems"] == 1 else c
+    numbers = np.arange(plan["problems"])[some, None]
+    positive_label = 1 if plan["problems"] == 1 else numbers
     costs = np.where(box == SHUT, 0.0, machine["costs"])
     sides = np.where((machine["labels"] == positive_label) != (box == SHIFTED), costs, -costs)
     inside = (alpha >= np.minimum(sides, 0)) & (alpha <= np.maximum(sides, 0))
@@ -478,23 +512,62 @@ def _check_sizes(machine: State, plan: State) -> None:
     """Check that features are finite and small enough for the precision they are kept in."""
     values = machine["data"] if plan["sparse"] else machine["X"]
     _require(np.isfinite(values).all(), "features must be finite")
-    if values.size == 0:
+    squares = _squares(machine, plan)
+    if squares.size == 0:
         return
-    squares = _squares(machine) if plan["sparse"] else np.einsum("ij,ij->i", values, values)
     single = SINGLE_LIMIT if plan["kernel"] == "rbf" else float(np.finfo(np.float32).max)
     limit = LARGEST_NORM if plan["double"] else single
     _require(squares.max() <= limit * SLACK, "features are too large for their precision")
-    blueprint = Blueprint(**plan)
-    check_range(blueprint, np.sqrt(squares)[:, None] / blueprint.scale)  # rows as long as these
+    check_squares(Blueprint(**plan), squares)
+    if plan["kernel"] != "callable":
+        _check_reach(machine, plan, _kernel_sizes(plan, squares))
+    elif _knows_columns(machine):
+        largest = np.abs(machine["X"][:, :-1]).max(initial=0.0)
+        _check_reach(machine, plan, np.full(len(squares), np.sqrt(largest)))
 
 
-def _squares(machine: State) -> NDArray[Any]:
-    """Return |x|^2 of the rows that are not empty."""
+def _squares(machine: State, plan: State) -> NDArray[np.float64]:
+    """Return |x|^2 of all members."""
+    if not plan["sparse"]:
+        X = machine["X"]
+        return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    squares = np.zeros(len(machine["ids"]))
     starts, ends = machine["indptr"][:-1], machine["indptr"][1:]
-    return np.add.reduceat(np.square(machine["data"]), starts[starts < ends])
+    filled = starts < ends
+    if filled.any():
+        values = np.square(machine["data"], dtype=np.float64)
+        squares[filled] = np.add.reduceat(values, starts[filled])
+    return squares
 
 
-def _check_columns(X: NDArray[Any], ids: NDArray[Any]) -> None:
-    """Check that precomputed rows know their own columns."""
-    _require(_within(ids, 0, X.shape[1] - 2), "ids must be columns of the kernel matrix")
-    _require((X[:, -1] == ids).all(), "precomputed rows must end with their ids")
+def _check_reach(machine: State, plan: State, sizes: NDArray[np.float64]) -> None:
+    """Check that no gradient is larger than any kernel values could have made it.
+
+    Descent from gradients beyond that would not end. `Machine.verify` then compares some of them
+    with what they should be. Here ``abs(K(k, l)) <= sizes[k] * sizes[l]``.
+    """
+    total = np.abs(machine["notes"][:, -1]).max() if plan["algorithm"] == "exact" else 0.0
+    most = 1.0 + total * sizes * sizes
+    rounding = 1e-6 * sizes * (machine["costs"] @ sizes)
+    at_once = max(AT_ONCE // len(sizes), 1)
+    for first in range(0, plan["problems"], at_once):
+        some = slice(first, first + at_once)
+        added = (np.abs(machine["alpha"][some]) @ sizes)[:, None] * sizes
+        fits = np.abs(machine["g"][some]) <= 4 * (most + added + rounding)
+        _require(fits.all(), "g must be the gradient of alpha")
+
+
+def _kernel_sizes(plan: State, squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    if plan["kernel"] == "linear":
+        return np.sqrt(squares)
+    if plan["kernel"] == "poly":
+        sizes: NDArray[np.float64] = (squares + abs(plan["coef0"])) ** (plan["degree"] / 2)
+        return sizes
+    return np.ones(len(squares))
+
+
+def _knows_columns(machine: State) -> bool:
+    """Tell whether rows are those of a precomputed kernel, which end with their own columns."""
+    held = (machine["rank"] >= 0).any(axis=0)
+    X, ids = machine["X"][held], machine["ids"][held]
+    return _within(ids, 0, machine["X"].shape[1] - 2) and bool((X[:, -1] == ids).all())

@@ -106,6 +106,8 @@ def guarded(path: str | os.PathLike[str], restore: Callable[[bytes], Any]) -> An
         raise _unloadable(path, error) from error
     try:
         return restore(data)
+    except ModelFileError:
+        raise
     except Exception as error:
         raise _unloadable(path, error) from error
 

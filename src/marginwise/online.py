@@ -9,7 +9,17 @@ import numpy as np
 
 from marginwise._base import SELECTION_RULES, KernelClassifier
 from marginwise._finish import FinishSwitch
-from marginwise._params import Rule, boolean, either, integer, non_negative, none, one_of, positive
+from marginwise._params import (
+    MOST_REPROCESS,
+    Rule,
+    boolean,
+    either,
+    integer,
+    non_negative,
+    none,
+    one_of,
+    positive,
+)
 
 
 class OnlineSVC(KernelClassifier):
@@ -52,7 +62,7 @@ class OnlineSVC(KernelClassifier):
     reprocess
         Optimisation steps after a row is taken in: a number, or "gap" for as many as bring the
         duality gap over the examples held within its target [ertekin2011]. More make each row
-        costlier and the model between rows more exact.
+        costlier and the model between rows more exact. At most 10^9.
     reprocess_when
         "processed" takes those steps after rows that changed the model, "each" after all rows.
     finish
@@ -102,7 +112,7 @@ class OnlineSVC(KernelClassifier):
         **KernelClassifier._rules,
         **SELECTION_RULES,
         "tol": positive(),
-        "reprocess": either(integer(0), one_of("gap")),
+        "reprocess": either(integer(0, MOST_REPROCESS), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
         "finish": boolean(),
         "finish_every": either(none(), integer(1)),

@@ -13,7 +13,7 @@ from marginwise._bias_free import BiasFreeClassifier
 from marginwise._input import Float
 from marginwise._machine import Machine
 from marginwise._model import scalar_or_array
-from marginwise._params import Rule, boolean, integer, one_of
+from marginwise._params import MOST_STEPS, Rule, boolean, integer, one_of
 
 
 class TrackingSVC(BiasFreeClassifier):
@@ -40,7 +40,7 @@ class TrackingSVC(BiasFreeClassifier):
     coef0
         Constant of the "poly" and "sigmoid" kernels.
     steps
-        Examples that are picked after each row (K in the paper).
+        Examples that are picked after each row (K in the paper), at most 1,000,000.
     process
         Whether the row itself is learned first: algorithm 2. Algorithm 1 only picks.
     average
@@ -100,7 +100,7 @@ class TrackingSVC(BiasFreeClassifier):
         **BiasFreeClassifier._rules,
         **SELECTION_RULES,
         "record": boolean(),
-        "steps": integer(1),
+        "steps": integer(1, MOST_STEPS),
         "process": boolean(),
         "average": boolean(),
         "gradients": one_of("all", "support"),

@@ -814,8 +814,47 @@ def test_forged_files(name: str, path: Path, stopped: bytes) -> None:
     FORGED[name](state)
     write_file(path, pack(_run.KIND, state))
     error = refused(path, learner(**WEIGHTED))
-    if name not in ("a model with another C", "a model with other epochs"):
-        assert isinstance(error, ModelFileError), f"a plain {error!r}"
+    assert isinstance(error, ModelFileError), f"a plain {error!r}"
+
+
+ODD_INTEGERS = [-(2**63), -2, -1, 0, 1, 7, 2**31, 2**62, 2**63 - 1]
+ODD_FLOATS = [np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 5e-324, 1e30, -1e300, 0.5]
+ODD_VALUES = [None, True, "", "rbf", [], {}, [1], -1, 0, 1, 3, 2**31, 2**63, 1e300, np.zeros(2)]
+
+
+def leaves(part: Any) -> list[tuple[Any, Any]]:
+    """All places in nested dicts."""
+    found = []
+    for key, value in part.items():
+        found += [(part, key), *(leaves(value) if isinstance(value, dict) else [])]
+    return found
+
+
+def test_mutated_files(path: Path, stopped: bytes, seed: int) -> None:
+    """Re-signed, with an odd value anywhere: refused as a file, or a run that ends."""
+    rng = np.random.default_rng(seed)
+    refusals = 0
+    for _ in range(60):
+        _, state = unpack(stopped, [_run.KIND])
+        places = leaves(state)
+        owner, key = places[rng.integers(len(places))]
+        value = owner[key]
+        if isinstance(value, np.ndarray) and value.size and rng.random() < 0.7:
+            odd = ODD_FLOATS if value.dtype.kind == "f" else ODD_INTEGERS
+            with np.errstate(over="ignore"):
+                value.flat[rng.integers(value.size)] = np.array(rng.choice(odd)).astype(value.dtype)
+        else:
+            owner[key] = ODD_VALUES[rng.integers(len(ODD_VALUES))]
+        write_file(path, pack(_run.KIND, state))
+        model = learner(**WEIGHTED)
+        try:
+            run(model, path, 0.05)
+        except ModelFileError:
+            refusals += 1
+            assert not hasattr(model, "classes_"), "a refused file changed the model"
+        else:
+            assert np.isfinite(model.decision_function(X)).all()
+    assert refusals > 20
 
 
 # -- places that cannot be written to -------------------------------------------------------------

@@ -275,6 +275,22 @@ def forged(data: bytes, change: Callable[[dict[str, Any]], None], path: Path) ->
     return path.read_bytes()
 
 
+ENDLESS = {
+    "reprocess": changed("parameters", "reprocess", value=2**62),
+    "degree": changed("parameters", "degree", value=2**40),
+    "cache_size": changed("parameters", "cache_size", value=1e300),
+    "seed of 63 bits": changed("seed", value=2**63 - 1),
+    "seed of 64 bits": changed("seed", value=2**63),
+    "counts": changed("log", "counts", value=lambda v: v + 10**15),
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_files_that_would_not_end_or_fail_later(data: bytes, case: str, tmp_path: Path) -> None:
+    content = forged(data, ENDLESS[case], tmp_path / "forged.mwz")
+    assert isinstance(tried(content, tmp_path / "tried.mwz"), str)
+
+
 @pytest.mark.parametrize("case", FORGED)
 def test_forged_files(data: bytes, case: str, tmp_path: Path) -> None:
     content = forged(data, FORGED[case], tmp_path / "forged.mwz")

@@ -375,6 +375,13 @@ LIES: list[Lie] = [
     ("dense", "alpha must lie between", wrong_side),
     ("dense", "alpha must be 0 where", closed_alpha),
     ("lists", "g must be finite", put("g", (2, 0), np.inf)),
+    ("dense", "g must be the gradient", put("g", (0, 0), 1e300)),
+    ("dense", "g must be the gradient", put("g", (0, 3), -20.0)),
+    ("lists", "g must be the gradient", put("g", (2, 0), -1e300)),
+    ("matrix", "g must be the gradient", put("g", (0, 0), 1e300)),
+    ("names", "g must be the gradient", put("g", (0, 0), 1e300)),
+    ("dense", "g must be the gradient", change("_machine.g", np.zeros_like)),
+    ("dense", "g must be the gradient", change("_machine.alpha", np.zeros_like)),
     ("lists", "rank must be -1 or more", put("rank", (0, 0), -2)),
     ("lists", "ranks must be different", change("_machine.rank", np.ones_like)),
     ("lists", "ids of members that are held", repeated_id),
@@ -403,7 +410,7 @@ LIES: list[Lie] = [
     ("dense", "X must be an array", change("_machine.X", np.float64)),
     ("matrix", "rows must end with their ids", put("X", (0, -1), 7.5)),
     ("matrix", "rows must end with their ids", put("X", (slice(None), -1), -1.0)),
-    ("matrix", "ids must be columns", put("ids", 0, 40)),
+    ("matrix", "ids, columns of X", put("ids", 0, 40)),
     ("lists", "features must be finite", put("data", 0, np.nan)),
     ("lists", "indices must be numbers", put("indices", 0, 400)),
     ("lists", "indices must be numbers", put("indices", 0, -1)),
@@ -458,7 +465,8 @@ LIES: list[Lie] = [
     ("dense", "C must be", says(C=-1.0)),
     ("dense", "C must be", says(C="1")),
     ("dense", "kernel must be", says(kernel="os.system")),
-    ("dense", "n_jobs must be", says(n_jobs=10**6)),
+    ("dense", "n_jobs must be", says(n_jobs=0)),
+    ("dense", "n_jobs must be", says(n_jobs=2**63)),
     ("dense", "degree must be", says(degree=2**40)),
     ("names", "random_state must be", says(random_state=-1)),
     ("dense", "class_weight must be", says(class_weight={"items": [[0, -1.0]]})),
@@ -507,7 +515,8 @@ LIES: list[Lie] = [
     ("dense", "no float64", says(C={"scalar": ["float64", 1]})),
     ("dense", "is inf", says(C=float("inf"))),
     ("dense", "is nan", says(C=float("nan"))),
-    ("dense", "beyond 64 bits", says(C=2**64)),
+    ("dense", "1024 bits", says(C=2**1023)),
+    ("dense", "1024 bits", says(C=-(2**2000))),
     ("dense", "TypeError", says(class_weight={"items": [[[], 1.0]]})),
     ("dense", "something else than values", says(C={"objects": [[]]})),
     ("names", "do not fit their text", change("classes_.ends", lambda a: a + 1)),
@@ -562,7 +571,7 @@ def test_forged_content(samples: Any, lie: Lie, attempt: Any) -> None:
 
 def test_the_checksum_is_checked(samples: Any, attempt: Any) -> None:
     forged = Forged(samples["dense"].data)
-    forged.put("g", (0, 0), 0.25)
+    forged.put("counters", 2, 7)
     assert "checksum" in attempt(forged.seal(checksum=forged.document["sha256"]))
     assert isinstance(attempt(forged.seal()), OnlineSVC)
 

@@ -27,6 +27,7 @@ from marginwise.model_io import (
 
 NAME = "ActiveLearner"
 KINDS = ("teach", "skip", "finish")
+MOST_SEED = 2**31 - 1
 KEYS = {
     "estimator",
     "parameters",
@@ -126,7 +127,7 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
 
 def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
     """Do all that the log says, and put back what does not follow from it."""
-    learner._seed = _natural(state["seed"])
+    learner._seed = _natural(state["seed"], MOST_SEED)
     learner._scores_asked = _asked_from_dict(state["asked"])
     for event in _log_from_dict(state["log"]):
         if event.kind == "teach":
@@ -149,9 +150,9 @@ def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
         model.restore_kept(state["scores"])
 
 
-def _natural(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.40} is not a natural number")
+def _natural(value: Any, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{value!r:.40} is not an integer from 0 to {most}")
     return value
 
 
@@ -221,12 +222,13 @@ def _log_as_dict(log: list[Event]) -> dict[str, Any]:
 
 def _log_from_dict(said: dict[str, Any]) -> list[Event]:
     kinds, counts = said["kinds"].tolist(), said["counts"].tolist()
+    most = len(said["rows"])
     rows = iter(said["rows"].tolist())
     labels = iter([] if said["labels"] is None else said["labels"].tolist())
     log = []
     for kind, count in zip(kinds, counts, strict=True):
         name = KINDS[kind]
-        taken = [next(rows) for _ in range(_natural(count))]
+        taken = [next(rows) for _ in range(_natural(count, most))]
         log.append(Event(name, taken, [next(labels) for _ in taken] if name == "teach" else []))
     if next(rows, None) is not None or next(labels, None) is not None:
         raise ValueError("its log has more rows or labels than events")

@@ -56,7 +56,7 @@ def _up_to(most: float) -> Rule:
 
 
 def _whole(most: int) -> Rule:
-    return lambda v: integer(0)[0](v) and v <= most, f"an integer from 0 to {most}"
+    return integer(0, most)
 
 
 def _shape() -> Rule:
