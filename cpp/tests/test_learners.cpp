@@ -167,11 +167,11 @@ TEST(a_learner_goes_on_from_its_state) {
 TEST(every_example_is_recorded) {
     for_all(50, [](Class& c, const Variant&) {
         c.learn(*c.learner, 0, 50);
-        const std::vector<Record> records = c.learner->take_records();
+        const std::vector<Record> records = std::exchange(c.learner->records, {});
         CHECK(count(records) == 50 * c.learner->D.problems());
         CHECK(records.back().members == c.learner->D.shares.back().P.members());
         CHECK(records.back().kernel_evaluations == c.learner->D.stats.kernel_evaluations);
-        CHECK(c.learner->take_records().empty());
+        CHECK(c.learner->records.empty());
     });
 }
 
@@ -181,7 +181,7 @@ TEST(the_gap_that_is_kept_is_the_gap) {
         Class c(200, Options{}, variant);
         for (Index r = 0; r < 200; ++r) {
             c.learn(*c.learner, r, r + 1);
-            const double kept = c.learner->take_records().back().gap;
+            const double kept = c.learner->records.back().gap;
             const double now = gap_of(c.learner->D.problem(0));
             CHECK_SAY(std::abs(kept - now) <= 1e-9 * (1 + now), toy::at(variant.name, r));
         }
