@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import pickle
 import sys
 import threading
@@ -156,8 +157,10 @@ def test_virtual_sets_and_learners_of_labels_in_threads() -> None:
         np.arange(600)
     )
 
+    seeds = itertools.count()
+
     def read() -> None:
-        ids = np.random.default_rng().integers(600, size=40)
+        ids = np.random.default_rng(next(seeds)).integers(600, size=40)
         assert np.array_equal(source.read(ids)[0], expected[ids]), "images of other ids"
 
     Together(read, read, read).run(0.4)
