@@ -32,6 +32,7 @@ OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
+HARD_COST = 1e100  # the same for exact models, whatever the size of kernel values
 HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
 VERIFY_WORK = 2_000_000  # multiplications by which a restored gradient is checked,
 VERIFY_LEAST = 8  # ... or more for so many members
@@ -325,7 +326,8 @@ class Machine:
     def costs(self, costs: Float) -> Float:
         """Return costs in the unit of the kernel; infinite ones become very large."""
         with np.errstate(over="ignore", under="ignore"):
-            scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, HARD)
+            hard = HARD_COST if self.plan.algorithm == "exact" else HARD
+            scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, hard)
         if not (scaled > 0).all():
             raise ValueError(
                 f"C times weight is as small as {np.min(costs):.3g}, and the kernel about "
@@ -570,7 +572,10 @@ class Machine:
 
     def scale_costs(self, factor: float) -> None:
         """Multiply all costs, and move the solution."""
-        self._exact.scale_costs(factor)
+        while factor != 1.0:  # by so much at a time that the events along a line can be told apart
+            step = min(max(factor, 1e-6), 1e6)
+            self._exact.scale_costs(step)
+            factor /= step
 
     @property
     def path(self) -> Ints:

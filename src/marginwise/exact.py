@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -14,6 +15,7 @@ from marginwise._base import KernelClassifier
 from marginwise._exact import ExactModel
 from marginwise._exclusive import alone_once
 from marginwise._input import Float, Ints
+from marginwise._machine import HARD_COST
 from marginwise._params import Rule, is_real
 
 
@@ -36,6 +38,11 @@ class LeaveOneOut:
     ids: Ints
 
 
+def _is_penalty(value: Any) -> bool:
+    hard = isinstance(value, float) and value == math.inf
+    return hard or (is_real(value) and value > 0)
+
+
 class ExactSVC(ExactModel, KernelClassifier):
     """Support vector classifier that is exact after every row, learned or forgotten [laskov2006].
 
@@ -47,7 +54,8 @@ class ExactSVC(ExactModel, KernelClassifier):
     Parameters
     ----------
     C
-        Penalty of the hinge loss. Larger fits the training rows more closely.
+        Penalty of the hinge loss. Larger fits the training rows more closely; infinity demands
+        that all of them are classified with a margin, and needs classes that can be separated.
     kernel
         "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
         kernel values), or a function that is given two blocks of rows and returns the matrix of
@@ -110,6 +118,7 @@ class ExactSVC(ExactModel, KernelClassifier):
             for name, rule in KernelClassifier._rules.items()
             if name not in ("epochs", "shuffle")
         },
+        "C": (_is_penalty, "a number above 0, or infinity"),
     }
     epochs = 1  # more would change nothing
     shuffle = False
@@ -188,14 +197,17 @@ class ExactSVC(ExactModel, KernelClassifier):
         Parameters
         ----------
         value
-            The new C. Weights of rows and classes stay.
+            The new C, which may be infinity. Weights of rows and classes stay.
         """
         check_is_fitted(self)
-        if not is_real(value) or value <= 0:
-            raise ValueError(f"{type(self).__name__}: C must be a number above 0, got {value!r}.")
+        if not _is_penalty(value):
+            raise ValueError(
+                f"{type(self).__name__}: C must be a number above 0, or infinity, got {value!r}."
+            )
+        before = min(float((self._costs / self._balance)[0]), HARD_COST)
         draft = self._draft()
         self._step_aside()
-        draft._machine.scale_costs(value / float((self._costs / self._balance)[0]))
+        draft._machine.scale_costs(min(float(value), HARD_COST) / before)
         draft.C = value
         draft._costs = value * self._balance
         draft._report()

@@ -114,7 +114,7 @@ def test_bad_parameter(kind: Kind, name: str, value: Any, expected: str) -> None
     refused(model, lambda: learn(model, X), rf"\b{name}\b", expected)
 
 
-@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "2", None, True])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, -np.inf, "2", None, True])
 def test_bad_c_to_change_to(value: Any) -> None:
     model = ExactSVC(gamma=1.0).fit(X, Y)
     refused(model, lambda: model.set_C(value), r"\bC\b", "above 0")

@@ -169,3 +169,36 @@ def test_coefficients_that_were_large_leave_no_rounding(seed: int) -> None:
     np.testing.assert_allclose(
         model.decision_function(X[rest]), never.decision_function(X[rest]), rtol=0, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("params", [LINEAR, RBF], ids=["lin", "rbf"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_an_infinite_c_is_a_hard_margin(params: dict[str, Any], scale: float) -> None:
+    X, y = separable(100, 2)
+    X *= 1.0 if params is RBF else scale
+    model = ExactSVC(C=np.inf, **params).fit(X, y, sample_weight=np.full(100, 2.0))
+    signs = np.where(y == 1, 1.0, -1.0)
+    assert (signs * model.decision_function(X)).min() == pytest.approx(1.0, abs=1e-7)
+    large = 1e6 if params is RBF else 1e6 / scale**2
+    soft = ExactSVC(C=large, **params).fit(X, y)
+    for same in (model, soft.set_C(np.inf), ExactSVC(C=1.0, **params).fit(X, y).set_C(np.inf)):
+        np.testing.assert_allclose(
+            same.decision_function(X), model.decision_function(X), rtol=0, atol=1e-6
+        )
+    again = ExactSVC(C=np.inf, **params).fit(X, y).set_C(large)
+    np.testing.assert_allclose(
+        again.decision_function(X), soft.set_C(large).decision_function(X), rtol=0, atol=1e-6
+    )
+    rest = np.arange(10, 100)
+    never = ExactSVC(C=np.inf, **params).fit(X[rest], y[rest])
+    np.testing.assert_allclose(
+        model.forget(range(10)).decision_function(X),
+        never.decision_function(X),
+        rtol=0,
+        atol=1e-7,
+    )
+
+
+def test_an_infinite_c_without_a_margin_is_reported() -> None:
+    with pytest.warns(ConvergenceWarning, match="not the solution"):
+        ExactSVC(C=np.inf, **LINEAR).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

@@ -67,16 +67,16 @@ def test_sparse_rows(seed: int) -> None:
 
 def test_a_stream_without_the_rows(seed: int, tmp_path: Path) -> None:
     X, y = stretched(seed)
-    model = ExactSVC().partial_fit(X[:80], y[:80], classes=[0, 1]).partial_fit(X[80:], y[80:])
+    model = ExactSVC().partial_fit(X[:100], y[:100], classes=[0, 1]).partial_fit(X[100:], y[100:])
     gamma = model._machine.plan.gamma
-    model.forget([100, 120])  # not of the first batch
+    model.forget([110, 120])  # not of the first batch
     assert model._machine.plan.gamma == gamma
     save(model, tmp_path / "model.mwz")
     model = load(tmp_path / "model.mwz").forget(GONE)
-    never = ExactSVC().partial_fit(X[45:80], y[45:80], classes=[0, 1])
-    late = np.setdiff1d(np.arange(80, 160), [100, 120])
+    never = ExactSVC().partial_fit(X[45:100], y[45:100], classes=[0, 1])
+    late = np.setdiff1d(np.arange(100, 160), [110, 120])
     assert_same(model, never.partial_fit(X[late], y[late]), X)
-    model.forget(range(45, 80))  # no row of the first batch is left
+    model.forget(range(45, 100))  # no row of the first batch is left
     assert_same(model, ExactSVC().fit(X[late], y[late]), X)
     model.forget(late)
     assert model.ids_.size == 0
