@@ -38,6 +38,9 @@ class Effort {
         return left_ % kLook == 0 && violation <= resolution(P);
     }
 
+    // Whether to look, after a step, if the user asks for a stop.
+    bool looks() const { return left_ % 256 == 0; }
+
   private:
     Index left_;
 };

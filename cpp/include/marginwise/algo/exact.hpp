@@ -198,6 +198,10 @@ class Exact : public Model<double> {
         return problem(c).alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded;
     }
 
+    // Whether the user asks for a stop where that is possible: learning an example is completed,
+    // while a model that is stopped otherwise is thrown away.
+    bool stopped() { return stoppable_ && interrupted(); }
+
     // Arrivals and removals
     void learn_example(const Example& example, Block<double, double>& block, Index r);
     void make_room(Index c);
@@ -287,6 +291,7 @@ class Exact : public Model<double> {
     std::vector<Index> aside_;  // places that do not count for the moment
 
     // What rounding depends on, see measure()
+    bool stoppable_ = true;
     double weight_ = 0.0;  // sum of |alpha| sqrt(K(k, k))
     double least_ = 0.0;   // what K(k, k) is taken for where it is less
     double speed_ = 0.0;   // of S along the line: sum of |beta| sqrt(K(k, k))
@@ -304,6 +309,7 @@ inline Index Exact::learn(const Batch& batch, const std::int64_t* order, Index n
     crew_ = &crew;
     voters_ = nullptr;
     BlockProduct<double, double> product(D, crew);
+    stoppable_ = false;
     Index learned = 0;
     beyond_ = false;
     while (learned < n && !beyond_) {
@@ -470,6 +476,7 @@ inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
 
 inline void Exact::forget(const std::int64_t* ids, Index n) {
     voters_ = nullptr;
+    stoppable_ = true;
     Crew crew(threads());
     crew_ = &crew;
     for (Index c = 0; c < D.problems(); ++c) {
@@ -488,6 +495,7 @@ inline void Exact::forget(const std::int64_t* ids, Index n) {
 }
 
 inline void Exact::leave_one_out(double* out) {
+    stoppable_ = true;
     Crew crew(threads());
     crew_ = &crew;
     const bool records = std::exchange(own_.record, false);
@@ -515,6 +523,7 @@ inline void Exact::leave_out(Index c, double* out) {
     const Margin margin_before = margin(c);
     for (Index k = 0; k < before.size; ++k) {
         if (!before.open[usize(k)]) continue;
+        if (stopped()) return;
         Problem& P = problem(c);
         Margin& M = margin(c);
         const bool weighs = P.alpha[usize(k)] != 0.0;
@@ -541,6 +550,7 @@ inline void Exact::leave_out(Index c, double* out) {
 // The box grows, and what stands at its sides goes along.
 inline void Exact::scale_costs(double factor) {
     voters_ = nullptr;
+    stoppable_ = true;
     Crew crew(threads());
     crew_ = &crew;
     cause_ = kNone;
@@ -573,6 +583,7 @@ inline void Exact::scale_costs(double factor) {
 
 inline void Exact::solve() {
     voters_ = nullptr;
+    stoppable_ = true;
     Crew crew(threads());
     crew_ = &crew;
     cause_ = kNone;

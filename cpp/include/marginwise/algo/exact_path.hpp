@@ -132,7 +132,7 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
     double size = std::abs(drive.total);
     for (const double rate : W_.rate) size += std::abs(rate);
     while (drive.left > 0.0) {  // 2
-        if (++steps_ > most_steps(c) || idle_steps_ > most_idle) return End::stuck;
+        if (++steps_ > most_steps(c) || idle_steps_ > most_idle || stopped()) return End::stuck;
         if (M.empty() && std::abs(sum_) * drive.left <= 1e-12 * size) sum_ = 0.0;  // but rounding
         if (M.empty() && sum_ != 0.0) {
             bool reached = false;

@@ -97,7 +97,8 @@ bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort)
         const double curvature = P.diagonal[usize(best.s)];
         if (best.gain <= least_gain * std::min(1.0, kLarge / curvature)) return true;
         const double violation = std::abs(P.g[usize(best.s)]);
-        if (ascend(D, c, best.s) == 0.0 || effort.spent(P, violation)) {
+        if (ascend(D, c, best.s) == 0.0 || effort.spent(P, violation) ||
+            (effort.looks() && this->interrupted())) {
             give_up(P, violation);
             return false;
         }

@@ -110,7 +110,7 @@ inline bool Exact::settle(Index c) {
     bool missed = false;
     for (int round = 0;; ++round) {
         snap(c, 1e-12);
-        if (round == kRounds || !refine(c)) return false;
+        if (round == kRounds || stopped() || !refine(c)) return false;
         if (worst(c) == kNone) break;
         missed = true;
         if (!recall(c)) return false;
@@ -193,9 +193,10 @@ inline void Exact::clear_margin(Index c) {
 // All places between the sides of their box become S.
 inline void Exact::gather_margin(Index c) {
     const Problem& P = problem(c);
-    for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)] && !is_aside(k) && !at_bound(P, k) && !become_free(c, k, Set::free))
-            return;
+    for (Index k = 0; k < P.size; ++k) {
+        if (!P.open[usize(k)] || is_aside(k) || at_bound(P, k)) continue;
+        if (stopped() || !become_free(c, k, Set::free)) return;
+    }
     commit(c, 0.0);
 }
 
@@ -257,6 +258,7 @@ inline void Exact::resolve(Index c) {
     W_.stride = 0;
     M.total = wanted_total(c);
     for (const double tolerance : {kRough, 0.0, 0.0}) {
+        if (stopped()) return;
         clear_margin(c);
         rebalance(c);
         regrade(c);
@@ -364,7 +366,7 @@ inline void Exact::descend(Index c, double tolerance) {
     const Index most = 100000 + 100 * P.size;
     for (Index step = 0; step < most; ++step) {
         P.find_extremes();
-        if (!P.extremes.both()) return;
+        if (!P.extremes.both() || stopped()) return;
         const Index i = P.extremes.i, other = P.extremes.j;
         const double targets = std::max(std::abs(target(c, i)), std::abs(target(c, other)));
         const double rounding = 5 * (still(c, i) + still(c, other));

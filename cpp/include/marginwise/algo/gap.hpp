@@ -182,7 +182,7 @@ bool Gap<T>::repeat(Index c, double threshold) {
     bool moved = false;
     while (standing_[usize(c)].gap > threshold && reprocess(c, settings_.tau)) {
         moved = true;
-        if (effort.spent(P, violation(P))) {
+        if (effort.spent(P, violation(P)) || (effort.looks() && this->interrupted())) {
             give_up(P, violation(P));
             break;
         }

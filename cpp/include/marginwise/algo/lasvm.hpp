@@ -204,7 +204,7 @@ void Lasvm<T>::repeat(Index c, Wanted wanted) {
     const Problem& P = D.problem(c);
     Effort effort = Effort::online(P);
     for (Index n = 0; wanted(n) && reprocess(c); ++n)
-        if (effort.spent(P, P.extremes.delta())) {
+        if (effort.spent(P, P.extremes.delta()) || (effort.looks() && this->interrupted())) {
             give_up(D.problem(c), P.extremes.delta());
             return;
         }
