@@ -16,7 +16,7 @@ STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench stubs clean test-minimum
+.PHONY: help demo test lint bench stubs clean test-minimum stress
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,11 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 # The pages and examples are tested with current versions only.
 test-minimum: .venv-minimum/.built ## test the package with the minimum versions it declares
 	@$(MINIMUM)/python -m pytest -q -n auto --dist worksteal --ignore=tests/docs
+
+# SCALE=0.1 runs a tenth of the cases, ONLY=threads one attack; see python -m tests.stress --help.
+SCALE ?= 1
+stress: .venv/.dev ## attack the package: threads, interrupts, kills, files, problems (minutes)
+	@$(BIN)/python -m tests.stress --scale $(SCALE) $(addprefix --only ,$(ONLY)) --json build/stress.json
 
 lint: .venv/.dev ## check style, types, imports and spelling
 	$(BIN)/ruff check -q
