@@ -16,7 +16,7 @@ STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench stubs clean test-minimum stress
+.PHONY: help demo test lint bench stubs clean test-minimum stress tsan
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,30 @@ test-minimum: .venv-minimum/.built ## test the package with the minimum versions
 SCALE ?= 1
 stress: .venv/.dev ## attack the package: threads, interrupts, kills, files, problems (minutes)
 	@$(BIN)/python -m tests.stress --scale $(SCALE) $(addprefix --only ,$(ONLY)) --json build/stress.json
+
+# The interpreter is not instrumented: its runtime is loaded first, and address space is not
+# randomised, as the runtime requires. Option -S leaves out the editable installation, so that the
+# instrumented package is imported.
+TSAN := build/tsan
+TSAN_SITE = $(CURDIR)/$(TSAN)/site:$(wildcard $(CURDIR)/.venv/lib/python3*/site-packages)
+TSAN_RUN = TSAN_OPTIONS="suppressions=$(CURDIR)/tests/stress/tsan.supp history_size=4 $(1)" \
+    setarch -R
+tsan: .venv/.dev ## look for data races: the core's tests and the thread attack
+	@$(BIN)/cmake -S . -B $(TSAN)/tests -G Ninja --log-level=WARNING -DMARGINWISE_TESTS=ON \
+	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMARGINWISE_SANITIZE=thread \
+	    -DCMAKE_CXX_FLAGS=-Wno-mismatched-new-delete >/dev/null
+	@$(BIN)/ninja --quiet -C $(TSAN)/tests
+	@$(call TSAN_RUN,halt_on_error=1) $(BIN)/ctest --test-dir $(TSAN)/tests --output-on-failure \
+	    --no-tests=error
+	@$(PIP) --no-build-isolation --no-deps --upgrade --target $(TSAN)/site \
+	    --config-settings=build-dir=$(TSAN)/extension \
+	    --config-settings=cmake.define.MARGINWISE_SANITIZE=thread \
+	    --config-settings=install.strip=false .
+	@rm -f $(TSAN)/race.*
+	@PYTHONPATH=$(TSAN_SITE) LD_PRELOAD=$$($${CXX:-c++} -print-file-name=libtsan.so) \
+	    $(call TSAN_RUN,log_path=$(CURDIR)/$(TSAN)/race exitcode=0) $(BIN)/python -S -m tests.stress \
+	    --only threads --scale 0.1 --thread-seconds 3 --jobs 1
+	@! cat $(TSAN)/race.* 2>/dev/null
 
 lint: .venv/.dev ## check style, types, imports and spelling
 	$(BIN)/ruff check -q
