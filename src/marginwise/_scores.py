@@ -47,13 +47,15 @@ class Scores:
         ids, _, alpha = machine.coefficients
         changed, change = self._difference(ids, alpha)
         centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
-        if self._sums is None or (len(changed) and (centres is None or self._too_large)):
-            self._sums = machine.decide(self._batch) - machine.bias
+        sums = self._sums
+        if sums is None or (len(changed) and (centres is None or self._too_large)):
+            sums = machine.decide(self._batch) - machine.bias
             self.recomputed += 1
         elif centres is not None:
-            self._sums = self._sums + machine.expansion(centres, change, self._rows_laid_out())
-        self._ids, self._alpha = ids, alpha
-        return self._sums + machine.bias
+            sums = sums + machine.expansion(centres, change, self._rows_laid_out())
+        # Together, so that an interrupt cannot leave sums that the next call changes once more.
+        self._ids, self._alpha, self._sums = ids, alpha, sums
+        return sums + machine.bias
 
     def _rows_laid_out(self) -> Any:
         """Return the rows as the core multiplies them, in the precision of the model."""
