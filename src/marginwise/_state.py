@@ -53,6 +53,11 @@ MOST_IDS = 2**63 - 1  # the next id; the last there is stays as it is
 MOST_FEATURES = 2**31 - 1
 MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
 LARGEST_NORM = 1e300  # |x|^2
+# A binary problem takes so many bytes in memory, however few members it has. A model that would be
+# much larger in memory than in its file is refused, unless it is small.
+PROBLEM_BYTES = 9_000
+FREE_BYTES = 1 << 28
+BLOW_UP = 16
 SLACK = 1.01  # for a limit that was held in the arithmetic of the core
 AT_ONCE = 2**18  # values of all problems that are looked at together
 
@@ -349,6 +354,11 @@ def check_machine(machine: State, classes: int) -> None:
     for name, (dtype, sides) in expected.items():
         dtype = sizes["real"] if dtype == "real" else dtype
         _check_array(name, machine[name], dtype, tuple(sizes[side] for side in sides))
+    stored = sum(machine[name].nbytes for name in expected)
+    _require(
+        plan["problems"] * PROBLEM_BYTES <= FREE_BYTES + BLOW_UP * stored,
+        f"{plan['problems']} classes are too many for a model of {stored} bytes",
+    )
     with np.errstate(all="ignore"):
         _check_counts(machine, plan)
         _check_members(machine, classes)

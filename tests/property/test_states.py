@@ -27,6 +27,7 @@ from marginwise import (
     load,
     save,
 )
+from marginwise._state import check_machine
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 3))
@@ -255,3 +256,16 @@ def test_large_features_can_be_saved(tmp_path: Path) -> None:
         np.testing.assert_array_equal(
             again.decision_function(1e25 * X), model.decision_function(1e25 * X)
         )
+
+
+def test_classes_without_members_cannot_ask_for_memory() -> None:
+    """A problem takes some kilobytes in memory, and a few bytes in a file."""
+    model = OnlineSVC(gamma=0.5).partial_fit(np.ones((1, 2)), [0], classes=[0, 1, 2])
+    state = model._machine.state()
+    check_machine(state, 3)
+    many = 50_000
+    for name in ("alpha", "g", "rank", "box", "trail", "notes"):
+        state[name] = np.repeat(state[name][:1], many, axis=0)
+    state["plan"] = {**state["plan"], "problems": many}
+    with pytest.raises(ValueError, match="50000 classes are too many"):
+        check_machine(state, many)
