@@ -18,8 +18,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and
 SHORT: dict[str, Sequence[int]] = {
     "threads": (0, 3, 5, 7, 11, 14, 16, 18, 19),
     "interrupts": range(66),
-    "mutations": range(270),
-    "hostile": (0, 4, 8, 13, 21, 24, 38, 42),
+    "kills": (0, 4),
+    "mutations": range(180),
+    "forgetting": range(20),
+    "hostile": (0, 4, 8, 13, 21, 24, 42),
 }
 
 
