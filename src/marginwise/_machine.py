@@ -553,11 +553,12 @@ class Machine:
         known = {
             **state,
             **features,
-            "plan": asdict(plan),
             "costs": costs,
             "alpha": np.clip(alpha, -bounds, bounds),
         }
-        machine = Machine.from_state(known, self.function, self.threads)
+        machine = Machine(plan, self.function, self.threads)
+        machine._restore(known)  # with a gradient of the old kernel, which solve() replaces
+        machine.take_resolved()
         machine.reserve_ids(self.next_id)
         machine.count_since_finish(self.since_finish)
         if plan.record:
