@@ -80,7 +80,7 @@ struct Expected {
         const double value = choice.rule == Selection::gradient ? y * f : std::abs(f);
         if (best == kNone || value < score) best = row, score = value;
         ++sampled;
-        inside += std::abs(f) < 1 + delta / 2;
+        inside += std::abs(f) < 1 + std::abs(delta) / 2;
         if (choice.rule == Selection::autoactive) return inside == 5 || sampled == 100;
         return sampled == choice.pool_size;
     }

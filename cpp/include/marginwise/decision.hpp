@@ -40,15 +40,17 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     const Index at_once = members.sparse() ? kLanes : 256;
     const Index n = sample.n, problems = count(weight);
     Crew crew(threads);
-    crew.run((n + at_once - 1) / at_once, [&](Index task, Index) {
+    crew.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
-        // Not for a kernel that is a function, which may ask another model in the middle.
+        // Not by helpers, which end with the call, and not for a kernel that is a function, which
+        // may ask another model in the middle.
         static thread_local Rows<T> kept_block;
         static thread_local Scratch<T> kept_scratch;
+        const bool keeps = worker == 0 && !kernel.is_callable();
         Rows<T> own_block;
         Scratch<T> own_scratch;
-        Rows<T>& block = kernel.is_callable() ? own_block : kept_block;
-        Scratch<T>& scratch = kernel.is_callable() ? own_scratch : kept_scratch;
+        Rows<T>& block = keeps ? kept_block : own_block;
+        Scratch<T>& scratch = keeps ? kept_scratch : own_scratch;
         const Index first = task * at_once, rows = std::min(at_once, n - first);
         const std::vector<std::int64_t> order = sample.numbers(first, rows);
         Array<V> k(usize(rows * kLanes));
