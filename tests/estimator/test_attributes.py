@@ -88,7 +88,9 @@ def test_coef_cannot_be_changed(seed: int) -> None:
         model.coef_[0, 0] = 1.0
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "poly", lambda A, B: A @ B.T], ids=str)
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "poly", lambda A, B: A @ B.T], ids=["rbf", "poly", "function"]
+)
 def test_coef_is_of_the_linear_kernel_only(kernel: Any, seed: int) -> None:
     X, y = blobs(60, seed, classes=2)
     model = OnlineSVC(kernel=kernel, gamma=0.5).fit(X, y)

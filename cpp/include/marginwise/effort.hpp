@@ -26,9 +26,7 @@ class Effort {
     // ... after one example.
     static Effort online(const Problem& P) { return Effort(20000 + 20 * P.members()); }
     // ... to solve a problem, about as many as LIBSVM.
-    static Effort finishing(const Problem& P) {
-        return Effort(5'000'000 + 100 * P.members());
-    }
+    static Effort finishing(const Problem& P) { return Effort(5'000'000 + 100 * P.members()); }
 
     // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
     // at now and then whether the violation is but rounding.
