@@ -73,12 +73,9 @@ def compare(model: ExactSVC, X: Rows, y: Labels, gone: Labels) -> ExactSVC:
 
 def rows_in(path: Path, X: Rows) -> int:
     """Count the rows of X that a file of an rbf model holds, exactly or nearly."""
-    with zipfile.ZipFile(path) as archive:
-        with archive.open("_machine.X.npy") as file:
-            stored = np.load(file)
-        with archive.open("_machine.plan.center.npy") as file:
-            centre = np.load(file)
-    looked_for = np.sqrt(SAME["gamma"]) * (X - centre)  # as features are kept for rbf
+    with zipfile.ZipFile(path) as archive, archive.open("_machine.X.npy") as file:
+        stored = np.load(file)
+    looked_for = np.sqrt(SAME["gamma"]) * X  # as features are kept for rbf
     distance, _ = NearestNeighbors(n_neighbors=1).fit(stored).kneighbors(looked_for)
     return int(np.sum(distance < 1e-6))
 

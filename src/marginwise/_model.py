@@ -208,6 +208,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)
         if machine is not None:
+            # joblib may give memory maps.
+            machine = {
+                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in machine.items()
+            }
             check_machine(upgraded(machine), 2 if self._problems == 1 else self._problems)
             self._machine = Machine.from_state(machine, self._function(), self._threads())
             self._machine.reserve_ids(seen)

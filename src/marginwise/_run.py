@@ -231,6 +231,8 @@ class Checkpoint:
         course = Course(**state["course"])
         if not self._within(course):
             raise ValueError("it stands beyond the source")
+        if not np.array_equal(state["model"]["classes_"], self._estimator.classes_):
+            raise ValueError("it is of a run over other classes")
         self._take_over(state["model"])
         if sieve is not None:
             sieve.restore(state["sieve"])

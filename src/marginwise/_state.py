@@ -277,8 +277,9 @@ def _check_classes(state: State) -> None:
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
         hard = name == "_costs" and state["C"] == np.inf
-        fits = bool((state[name] == np.inf).all()) if hard else _within(state[name], 0.0, np.inf)
-        _require(fits, f"{name} must be finite and not negative")
+        least = np.finfo(np.float64).tiny
+        fits = bool((state[name] == np.inf).all()) if hard else _within(state[name], least, np.inf)
+        _require(fits, f"{name} must be finite and above 0")
 
 
 def _check_attributes(state: State, problems: int) -> None:

@@ -292,7 +292,7 @@ BAD_PARAMETERS = [
     ("epochs", 1.5, "integer"),
     ("selection", "best", "'random'"),
     ("pool_size", 0, "at least 1"),
-    ("reprocess", -1, "at least 0"),
+    ("reprocess", -1, "from 0"),
     ("reprocess", "delta", "'gap'"),
     ("reprocess_when", "always", "'each'"),
     ("finish", "yes", "True or False"),

@@ -105,8 +105,8 @@ OWN: dict[Kind, list[tuple[str, Any, str]]] = {
         *CHOOSING,
     ],
     TrackingSVC: [
-        ("steps", 0, "at least 1"),
-        ("steps", -1, "at least 1"),
+        ("steps", 0, "from 1"),
+        ("steps", -1, "from 1"),
         ("steps", 2.5, "integer"),
         ("process", "yes", "True or False"),
         ("average", 1, "True or False"),

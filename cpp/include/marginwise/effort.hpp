@@ -25,8 +25,11 @@ class Effort {
 
     // ... after one example.
     static Effort online(const Problem& P) { return Effort(20000 + 20 * P.members()); }
-    // ... to solve a problem, about as many as LIBSVM.
-    static Effort finishing(const Problem& P) { return Effort(5'000'000 + 100 * P.members()); }
+    // ... to solve a problem: as many as LIBSVM takes at most, and more where they cost little.
+    static Effort finishing(const Problem& P) {
+        constexpr Index kSteps = 10'000'000, kUpdates = 3'000'000'000;  // of one value each
+        return Effort(std::max({kSteps, 100 * P.members(), kUpdates / padded(P.size + 1)}));
+    }
 
     // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
     // at now and then whether the violation is but rounding.

@@ -11,8 +11,8 @@
 //          iteration would change nothing.
 // DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
 //          that each round lowers the objective as the procedure promises; should it not settle
-//          even so (with a kernel that is not positive), examples only leave V any more. The same
-//          holds where an example takes more steps than effort.hpp allows.
+//          even so (with a kernel that is not positive), examples only leave V any more.
+// DEPARTS: an example takes a limited number of steps, see effort.hpp; then examples only leave V.
 #pragma once
 
 #include "marginwise/direction.hpp"
