@@ -490,6 +490,6 @@ def test_files_of_older_versions_load(expected: Path) -> None:
 def test_there_are_old_files() -> None:
     """A file of each format that an estimator ever had."""
     estimators = ["online", "gap", "tracking", "exact_ramp", "perceptron", "exact", "one_class"]
-    expected = {"online-v1"} | {f"{name}-v2" for name in estimators}
+    expected = {"online-v1"} | {f"{name}-v{k}" for name in estimators for k in (2, 3)}
     for suffix in (".mwz", ".json"):
         assert expected <= {path.stem for path in GOLDEN.glob(f"*{suffix}")}
