@@ -25,10 +25,12 @@ class Effort {
 
     // ... after one example.
     static Effort online(const Problem& P) { return Effort(20000 + 20 * P.members()); }
-    // ... to solve a problem: as many as LIBSVM takes at most, and more where they cost little.
+    // ... to solve a problem: as many as LIBSVM takes at most, and more where they cost little; few
+    // if it could not be solved the last time.
     static Effort finishing(const Problem& P) {
-        constexpr Index kSteps = 10'000'000, kUpdates = 3'000'000'000;  // of one value each
-        return Effort(std::max({kSteps, 100 * P.members(), kUpdates / padded(P.size + 1)}));
+        constexpr Index kSteps = 10'000'000, kUpdates = 1'000'000'000;  // of one value each
+        const Index most = std::max({kSteps, 100 * P.members(), kUpdates / padded(P.size + 1)});
+        return Effort(P.unsolved > 0 ? most / 16 : most);
     }
 
     // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
