@@ -28,7 +28,7 @@ from tests.support import kernel_values
 
 TOTAL = 300
 BATCH = 25
-LIMIT = 20.0
+LIMIT = 60.0
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
 BIASED = ("OnlineSVC", "ExactSVC")
 
