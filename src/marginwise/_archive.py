@@ -25,13 +25,24 @@ _LOCAL = struct.Struct("<4s22x2H")
 
 def write_members(handle: BinaryIO, members: Mapping[str, list[Part]]) -> None:
     """Write members, each given in parts; the same content gives the same bytes."""
-    with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
-        for name, parts in members.items():
-            info = zipfile.ZipInfo(name)
-            info.file_size = sum(memoryview(part).nbytes for part in parts)
-            with archive.open(info, "w") as member:
-                for part in parts:
-                    member.write(part)
+    try:
+        with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
+            for name, parts in members.items():
+                info = zipfile.ZipInfo(name)
+                info.file_size = sum(memoryview(part).nbytes for part in parts)
+                with archive.open(info, "w") as member:
+                    for part in parts:
+                        member.write(part)
+    except ValueError as error:
+        raise _interrupt_behind(error) or error from None
+
+
+def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the Ctrl-C that an archive turned into an error when it was closed half-written."""
+    cause = error.__context__
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__context__
+    return cause
 
 
 def read_members(data: bytes) -> dict[str, memoryview]:

@@ -102,6 +102,7 @@ class KernelClassifier(
         draft = self._draft()
         draft._fit(X, y, sample_weight)
         draft._report()
+        draft._warn_if_unresolved()
         if len(draft.support_) == 0:
             warnings.warn(
                 f"{type(self).__name__} ended without a support vector: f(x) is the same for all "
@@ -111,6 +112,21 @@ class KernelClassifier(
             )
         self._take(draft)
         return self
+
+    def _warn_if_unresolved(self) -> None:
+        """Warn of a dual objective that no positive semi-definite kernel allows."""
+        dual, most = self._machine.objective, self._machine.most_objective
+        if not (dual > 1.01 * most).any():
+            return
+        worst = int(np.argmax(dual / most))
+        warnings.warn(
+            f"{type(self).__name__} reached a dual objective of {dual[worst]:.3g}, above the sum "
+            f"of C over its examples, {most[worst]:.3g}: as stored in single precision, the kernel "
+            "is not positive semi-definite, and the model is not the solution. Centre or scale "
+            "the features, or use ExactSVC.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         given = X, y, sample_weight
@@ -441,6 +457,7 @@ class KernelClassifier(
             raise ValueError(self._unknown(error.args)) from None
         check_finite(rows)
         names = check_ids(None, len(labels), machine.next_id)
+        self._check_columns(rows, names)
         batch = machine.batch(self._augmented(rows, names))
         self._check_names(names)
         self._check_batch(batch)
@@ -454,7 +471,11 @@ class KernelClassifier(
             self._objects.keep(handles, lambda: self._machine.state()["X"])
             return handles
         rows = np.asarray(X, order="C")
-        return rows if rows.dtype.char in "fd" else rows.astype(np.float64)
+        if rows.dtype.char in "fd":
+            return rows
+        if rows.dtype.kind not in "biufO":
+            raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
+        return rows.astype(np.float64)
 
     @alone_once
     def _finish_now(self) -> Self:

@@ -508,7 +508,12 @@ class Machine:
         """Return what `read` makes of several parts of one state, whatever other threads learn."""
         for _ in range(TRIES):
             changes = self._core.changes
-            result = read(self)
+            try:
+                result = read(self)
+            except (ValueError, IndexError, KeyError):  # parts of two states do not fit together
+                if self._core.changes == changes:
+                    raise
+                continue
             if self._core.changes == changes:
                 return result
         return read(self.clone())
@@ -723,6 +728,13 @@ class Machine:
     @property
     def objective(self) -> Float:
         return self._core.objective() / self.plan.unit
+
+    @property
+    def most_objective(self) -> Float:
+        """What bounds the objective of each problem: its primal value at w = 0."""
+        state = self._core.state()
+        total: Float = ((state["rank"] >= 0) * state["costs"]).sum(axis=1)
+        return total / self.plan.unit
 
     @property
     def counters(self) -> dict[str, int]:

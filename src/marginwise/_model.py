@@ -154,13 +154,14 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
         If rows are objects, for a kernel that is a function, these are the objects.
         """
-        if self.kernel == "precomputed":
-            self._fitted()
+        model = self._now()
+        if model.kernel == "precomputed":
+            model._fitted()
             return np.empty((0, 0))
-        vectors = self._fitted().at_once(
+        vectors = model._fitted().at_once(
             lambda machine: machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
         )
-        objects = self.__dict__.get("_objects")
+        objects = model.__dict__.get("_objects")
         return vectors if objects is None else objects.block(vectors)
 
     @property

@@ -57,7 +57,7 @@ def positive_or_infinite() -> Rule:
 
 
 def _is_infinite(value: Any) -> bool:
-    return isinstance(value, Real) and float(value) == math.inf
+    return isinstance(value, Real) and bool(value == math.inf)
 
 
 def non_negative() -> Rule:

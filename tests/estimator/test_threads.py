@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import marginwise
 from marginwise import (
@@ -456,3 +458,81 @@ def test_reading_is_quick_beside_a_long_fit() -> None:
         longest[0] = max(longest[0], time.perf_counter() - began)
     waiting.join()
     assert longest[0] < 5.0, "a reader waited for the learner"
+
+
+def test_attributes_of_one_state_beside_learn_one() -> None:
+    """Parts that were read before and after a row do not fit together, and are read again."""
+    model = OnlineSVC(C=10.0, gamma=1.0).fit(X[:50], Y[:50])
+    rows = itertools.cycle(range(50, 600))
+
+    def train() -> None:
+        row = next(rows)
+        model.learn_one(X[row], Y[row])
+
+    def look() -> None:
+        assert len(model.support_vectors_) > 0
+        assert np.isfinite(model.duality_gap(X[:20], Y[:20])).all()
+
+    Together(train, look).run(0.5)
+
+
+def test_two_threads_may_run_one_learner() -> None:
+    learner = ActiveLearner(OnlineSVC(gamma=0.5), X, classes=[0, 1, 2], random_state=0)
+
+    def run() -> None:
+        learner.run(lambda row: Y[row], max_labels=40)
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    taught = [step["row"] for step in learner.history_]
+    assert len(taught) >= 40
+    assert len(set(taught)) == len(taught)
+
+
+def test_learn_one_checks_columns_of_a_precomputed_kernel() -> None:
+    K = X[:60] @ X[:60].T
+    model = ExactSVC(kernel="precomputed").fit(K, Y[:60])
+    before = model.__getstate__()
+    with pytest.raises(ValueError, match="ids must be columns"):
+        model.learn_one(K[5], 0)
+    assert_untouched(before, model, "an id that is no column")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_while_a_file_is_written_stays_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = OnlineSVC(gamma=0.5).fit(X[:50], Y[:50])
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zipfile._ZipWriteFile.close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        marginwise.save(model, tmp_path / "model.mwz")
+    assert list(tmp_path.iterdir()) == []
+    gc.collect()  # what is left of the archive complains here
+
+
+def test_a_kernel_that_single_precision_does_not_resolve_warns() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 3))
+    labels = (rows[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match="not the solution|stopped at a violation"):
+        OnlineSVC(kernel="poly", epochs=50, random_state=0).fit(rows + 30, labels)
+
+
+@pytest.mark.parametrize(("offset", "seed"), [(1000, 5), (2000, 7)])
+def test_coefficients_of_an_exact_model_add_up_or_it_warns(offset: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(60, 3))
+    labels = (rows[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = ExactSVC(C=100, kernel="poly", coef0=1, degree=2).fit(rows + offset, labels)
+    sizes = np.abs(model.dual_coef_).sum()
+    balanced = abs(model.dual_coef_.sum()) <= 1e-9 * sizes
+    assert balanced or any("not the solution" in str(w.message) for w in said)

@@ -400,7 +400,7 @@ UNSAVABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "strange scalar": (lambda: OnlineSVC(C=np.complex128(1)), "C is a complex128"),
     "deep array": (lambda: OnlineSVC(C=np.zeros((1, 1, 1))), "C is an array of 3 dimensions"),
     "objects": (lambda: OnlineSVC(C=np.array([None])), "C holds a NoneType"),
-    "infinite": (lambda: OnlineSVC(tol=float("inf")), "tol is inf"),
+    "infinite": (lambda: OnlineSVC(tol=float("inf")), "tol must be a number above 0, got inf"),
     "large": (lambda: OnlineSVC(random_state=2**70), "random_state must be"),
     "other generator": (
         lambda: OnlineSVC(random_state=np.random.RandomState(np.random.PCG64(0))),

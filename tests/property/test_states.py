@@ -29,6 +29,11 @@ from marginwise import (
 )
 from marginwise._state import check_machine
 
+# A poly kernel with coef0 below 0 is not positive semi-definite.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* reached a dual objective:sklearn.exceptions.ConvergenceWarning"
+)
+
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 3))
 Y = np.digitize(X[:, 0] + 0.5 * RANDOM.standard_normal(120), [-0.5, 0.5])

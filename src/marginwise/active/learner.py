@@ -370,13 +370,19 @@ class ActiveLearner(Exclusive):
                     break
                 rows = np.atleast_1d(self.ask(min(batch, left - given) if batch > 1 else None))
                 for row in rows.tolist():
-                    label = oracle(row)
-                    self.skip(row) if label is None else self.teach(row, label)
+                    self._answer(row, oracle(row))
                 progress.learned(len(self.history_) - before - given, self._size(), 0.0)
         if len(self.history_) > before:
             self.finish()
         self._verdict = (len(self._log), self.stop, verdict) if verdict else None
         return self
+
+    @alone
+    def _answer(self, row: int, label: Any) -> None:
+        """Take the answer of an oracle, unless another thread was quicker."""
+        if self._pool.status[row] != UNSEEN:
+            return
+        self.skip(row) if label is None else self.teach(row, label)
 
     @alone
     def finish(self) -> ActiveLearner:

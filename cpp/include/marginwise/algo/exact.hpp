@@ -252,6 +252,7 @@ class Exact : public Model<double> {
     void measure(Index c);
     double largest(Index c) const;
     bool drifted(Index c) const;
+    bool unbalanced(Index c) const;
     void snap(Index c, double tolerance);
     void finish(Index c, bool good);
     void resolve(Index c);

@@ -83,11 +83,24 @@ inline double Exact::violation(Index c) const {
     return most;
 }
 
+// Whether the coefficients do not add up to what they have to.
+inline bool Exact::unbalanced(Index c) const {
+    constexpr double kBalance = 1e-9;
+    const Problem& P = problem(c);
+    double sum = 0, sizes = 0;
+    for (Index k = 0; k < P.size; ++k) {
+        sum += P.alpha[usize(k)];
+        sizes += std::abs(P.alpha[usize(k)]);
+    }
+    return std::abs(sum - margin(c).total) > kBalance * sizes;
+}
+
 inline double Exact::shortfall(Index c) const {
     constexpr double kAccurate = 1e-6, kGap = 1e-7;
     const Problem& P = problem(c);
     const double bias = P.bias();
-    double most = 0, gap = 0, objective = 0;
+    double most = unbalanced(c) ? 1.0 : 0.0, gap = 0, objective = 0;
+    if (most > 0.0) return most;
     for (Index k = 0; k < P.size; ++k) {
         if (!P.open[usize(k)]) continue;
         const std::size_t p = usize(k);
@@ -219,6 +232,7 @@ inline void Exact::snap(Index c, double tolerance) {
 
 // Ends an arrival or a removal.
 inline void Exact::finish(Index c, bool good) {
+    good = good && !unbalanced(c);
     if (good && drifted(c)) {
         regrade(c);
         good = settle(c);
