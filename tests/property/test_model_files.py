@@ -30,6 +30,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import ModelFileError, OnlineSVC, load, save
 
+# The poly kernel of features far from 0 is not positive semi-definite in single precision.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* reached a dual objective:sklearn.exceptions.ConvergenceWarning"
+)
+
 SPARE = 1 << 20  # bytes that loading may take beside a few times the size of the file
 TIMES = 4
 
