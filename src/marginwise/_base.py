@@ -115,6 +115,8 @@ class KernelClassifier(
 
     def _warn_if_unresolved(self) -> None:
         """Warn of a dual objective that no positive semi-definite kernel allows."""
+        if not self._machine.plan.semi_definite:
+            return
         dual, most = self._machine.objective, self._machine.most_objective
         if not (dual > 1.01 * most).any():
             return

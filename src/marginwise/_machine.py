@@ -89,6 +89,12 @@ class Blueprint:
         return self.algorithm in ("lasvm", "exact")
 
     @property
+    def semi_definite(self) -> bool:
+        """Whether the kernel is positive semi-definite, and LASVM's bounds on the dual apply."""
+        known = self.kernel in ("linear", "rbf", "cosine", "tanimoto")
+        return self.algorithm == "lasvm" and (known or (self.kernel == "poly" and self.coef0 >= 0))
+
+    @property
     def scale(self) -> float:
         """What features are multiplied with, so that gamma becomes 1.
 

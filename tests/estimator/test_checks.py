@@ -73,7 +73,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 @pytest.mark.filterwarnings("ignore:gamma='scale' is computed from the first batch:UserWarning")
 # Some checks have features around 100, whose poly kernel double precision does not resolve.
 @pytest.mark.filterwarnings(
-    "ignore:.* stopped at a violation:sklearn.exceptions.ConvergenceWarning"
+    "ignore:.* (stopped at|reached a dual):sklearn.exceptions.ConvergenceWarning"
 )
 @parametrize_with_checks(CATALOGUE, expected_failed_checks=expected_failures)
 def test_sklearn_compatible(estimator: Any, check: Any) -> None:
