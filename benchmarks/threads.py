@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 RESULT = Path(__file__).parent / "results" / "threads.json"
-ROUNDS = 9
+ROUNDS = 5
 ROWS = 6000
 
 
