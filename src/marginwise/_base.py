@@ -463,7 +463,7 @@ class KernelClassifier(
         batch = machine.batch(self._augmented(rows, names))
         self._check_names(names)
         self._check_batch(batch)
-        batch.label(labels, machine.costs(self._costs[labels]), names)
+        batch.label(labels, machine.class_costs(self._costs)[labels], names)
         return batch, names
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:

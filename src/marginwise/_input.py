@@ -25,6 +25,8 @@ _ABSENT = object()
 
 
 MOST_FEATURES = 2**31 - 1
+MOST_ID = 2**63 - 1
+FEW_VALUES = 4096  # are quicker looked at one by one than summed
 
 
 def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> tuple[Any, Any]:
@@ -116,6 +118,8 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
         What to call them; by default, by their places.
     """
     values = X.data if sp.issparse(X) else X
+    if values.size <= FEW_VALUES and np.isfinite(values).all():
+        return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):  # one pass; a sum that overflows is looked into below
             return
@@ -185,7 +189,7 @@ def check_weight_values(weights: Float) -> None:
 def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
     """Return one integer id a row; the running count from `first` where none are given."""
     if ids is None:
-        if first + n > np.iinfo(np.int64).max:
+        if first + n > MOST_ID:
             raise ValueError(f"the running count of ids has reached {first}; give ids.")
         return np.arange(first, first + n, dtype=np.int64)
     array = np.asarray(ids)

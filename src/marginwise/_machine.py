@@ -277,6 +277,7 @@ class Machine:
         self.function = function
         self.threads = threads
         self._core = self._build()
+        self._class_costs: tuple[Float, Float] | None = None
         self._reported = 0  # of the paths that could not be followed
         self._pass: tuple[str, int, NDArray[np.uint8]] | None = None
 
@@ -328,6 +329,12 @@ class Machine:
         plan.unit = unit_near(typical(sizes))
         if plan.unit != 1:
             self._core = self._build()
+
+    def class_costs(self, costs: Float) -> Float:
+        """Return what `costs` makes of the costs of the classes, which seldom change."""
+        if self._class_costs is None or self._class_costs[0] is not costs:
+            self._class_costs = costs, self.costs(costs)
+        return self._class_costs[1]
 
     def costs(self, costs: Float) -> Float:
         """Return costs in the unit of the kernel; infinite ones become very large."""

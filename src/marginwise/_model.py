@@ -334,8 +334,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
 
     def _check_columns(self, X: Any, names: Ints) -> None:
+        if self.kernel != "precomputed":
+            return
         inside = (names >= 0) & (names < X.shape[1])
-        if self.kernel == "precomputed" and not inside.all():
+        if not inside.all():
             raise ValueError("with kernel='precomputed', ids must be columns of X.")
 
     def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
