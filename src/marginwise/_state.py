@@ -468,8 +468,13 @@ def _within(array: NDArray[Any], low: float, high: float) -> bool:
 def _check_counts(machine: State, plan: State) -> None:
     counts, _ = _NOTES[plan["algorithm"]]
     _require(_within(machine["counters"], 0, MOST), "counters must be counts")
-    _require(_within(machine["notes"][:, :counts], 0, MOST), "notes must begin with counts")
-    _require(not np.isnan(machine["notes"]).any(), "notes must be numbers")
+    notes = machine["notes"]
+    whole = notes[:, :counts] == np.floor(notes[:, :counts])
+    _require(_within(notes[:, :counts], 0, MOST) and whole.all(), "notes must begin with counts")
+    _require(not np.isnan(notes).any(), "notes must be numbers")
+    if plan["algorithm"] == "perceptron":  # whose averages are divided by the number of examples
+        held = (machine["rank"] >= 0).sum(axis=1)
+        _require((notes[:, 0] >= held).all(), "notes must count the examples that are held")
 
 
 def _check_members(machine: State, classes: int) -> None:

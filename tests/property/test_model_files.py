@@ -393,6 +393,7 @@ LIES: list[Lie] = [
     ("lists", "ids of members that are held", id_of_a_dropped_member),
     ("dense", "notes must begin with counts", put("notes", (0, 0), -1.0)),
     ("dense", "notes must begin with counts", put("notes", (0, 0), np.nan)),
+    ("dense", "notes must begin with counts", put("notes", (0, 0), 0.5)),
     ("dense", "notes must be an array", change("_machine.notes", lambda a: a[:, :0])),
     ("dense", "box must be known", put("box", (0, 0), 2)),
     ("dense", "box must be known", put("box", (0, 0), 9)),

@@ -77,6 +77,17 @@ def test_a_gradient_that_is_not_that_of_the_coefficients(name: str) -> None:
     type(model).__new__(type(model)).__setstate__(state)
 
 
+@pytest.mark.parametrize("count", [0.0, 0.5, 5.0, 39.5])
+def test_a_perceptron_has_seen_all_examples_that_it_holds(count: float) -> None:
+    """Its averages are divided by the number of examples seen."""
+    model = MODELS["perceptron"]()
+    state = model.__getstate__()
+    assert (state["_machine"]["rank"][1] >= 0).sum() > 5
+    state["_machine"]["notes"][1, 0] = count
+    with pytest.raises(ValueError, match="notes must"):
+        KernelPerceptron.__new__(KernelPerceptron).__setstate__(state)
+
+
 Doctor = Callable[[dict[str, Any]], Any]
 
 DOCTORED: dict[str, tuple[str, Doctor]] = {
