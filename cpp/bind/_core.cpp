@@ -748,6 +748,14 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
              [](const L& self) {
                  return by_problem<double>(self, [&](Index c) { return self.objective(c); });
              })
+        .def("penalty",
+             [](const L& self) {
+                 return by_problem<double>(self, [&](Index c) { return self.D.penalty(c); });
+             })
+        .def("duality_gap",
+             [](const L& self) {
+                 return by_problem<double>(self, [&](Index c) { return self.D.duality_gap(c); });
+             })
         .def("counters",
              [](const L& self) {
                  const auto hold = reader(self);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -49,6 +47,7 @@ from marginwise._params import (
 from marginwise._run import Callback, Checkpoint, Course, Moment, Run, stage_ends
 from marginwise._scores import Scores
 from marginwise._sift import Sieve, Tally
+from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
 SAMPLE = 2000  # rows of a source that settle gamma and precision
@@ -102,32 +101,31 @@ class KernelClassifier(
         draft = self._draft()
         draft._fit(X, y, sample_weight)
         draft._report()
-        draft._warn_if_unresolved()
+        draft._warn_if_far()
         if len(draft.support_) == 0:
-            warnings.warn(
+            warn_unconverged(
                 f"{type(self).__name__} ended without a support vector: f(x) is the same for all "
-                "rows. Scale the features, or change C.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "rows. Scale the features, or change C."
             )
         self._take(draft)
         return self
 
-    def _warn_if_unresolved(self) -> None:
-        """Warn of a dual objective that no positive semi-definite kernel allows."""
+    def _warn_if_far(self) -> None:
+        """Warn of a model that is far from the solution, where this can be known.
+
+        No positive semi-definite kernel allows a dual objective above the sum of C.
+        """
         if not self._machine.plan.semi_definite:
             return
-        dual, most = self._machine.objective, self._machine.most_objective
+        dual, most = self._machine.objective, self._machine.penalty
         if not (dual > 1.01 * most).any():
             return
         worst = int(np.argmax(dual / most))
-        warnings.warn(
+        warn_unconverged(
             f"{type(self).__name__} reached a dual objective of {dual[worst]:.3g}, above the sum "
             f"of C over its examples, {most[worst]:.3g}: as stored in single precision, the kernel "
             "is not positive semi-definite, and the model is not the solution. Centre or scale "
-            "the features, or use ExactSVC.",
-            ConvergenceWarning,
-            stacklevel=4,
+            "the features, or use ExactSVC."
         )
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
@@ -207,6 +205,7 @@ class KernelClassifier(
         else:
             draft._learn_source(source)
         draft._report()
+        draft._warn_if_far()
         self._take(draft)
         if error is not None:  # of the last checkpoint, without which the model is still good
             raise error

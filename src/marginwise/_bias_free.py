@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from marginwise._base import KernelClassifier
 from marginwise._machine import Machine, centre_for
 from marginwise._params import Rule, boolean
 from marginwise._state import HISTORY
+from marginwise._warn import warn
 
 SAME_EVERYWHERE = ("rbf", "tanimoto")  # K(x, x) is 1
 OF_PRODUCTS = ("linear", "poly", "sigmoid")
@@ -79,12 +79,10 @@ class BiasFreeClassifier(KernelClassifier):
             return
         mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
         if mean @ mean > OFF_CENTRE * variance.sum():
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} has no bias, and these features lie off their centre: with "
                 f"kernel={kernel!r} all boundaries pass through the origin. Use center=True, or "
-                "scale the features.",
-                UserWarning,
-                stacklevel=5,
+                "scale the features."
             )
 
     def _check_batch(self, batch: Any) -> None:

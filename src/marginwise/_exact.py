@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._exclusive import alone_once
@@ -18,6 +16,7 @@ from marginwise._kernel import resolve_gamma
 from marginwise._machine import Machine, is_offset
 from marginwise._model import KernelModel
 from marginwise._params import Rule, boolean, either, integer, none, one_of
+from marginwise._warn import warn, warn_unconverged
 
 LARGE_EXPONENT = 1e4  # gamma |x|^2 beyond which a stream's first row becomes the centre
 SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
@@ -184,11 +183,9 @@ class ExactModel(KernelModel):
             share = float(np.max(np.abs(balance / self._balance - 1)))
             changes.append(f"class weights stay as they were (up to {share:.2g} of them)")
         if changes:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: the model is not the one that never saw the rows, "
-                f"because {' and '.join(changes)}. Use forget(..., gamma='recompute').",
-                UserWarning,
-                stacklevel=5,
+                f"because {' and '.join(changes)}. Use forget(..., gamma='recompute')."
             )
 
     @property
@@ -234,7 +231,7 @@ class ExactModel(KernelModel):
                 "the path from one solution to the next could not be followed; the problem was "
                 "solved by pairs of coordinates instead, and the conditions of the solution hold."
             )
-        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)
+        warn_unconverged(f"{type(self).__name__}: {message}")
 
     def _check_names(self, names: Ints) -> None:
         self._check_new(names)

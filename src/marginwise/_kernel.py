@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from marginwise._input import Float
+from marginwise._warn import warn
 
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
 KERNELS = (*NATIVE, "precomputed")
@@ -36,12 +36,10 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Float) -> float:
 def warn_if_few(gamma: str | float, kernel: Any, rows: int) -> None:
     """Warn if the first rows of a stream are too few to choose gamma from."""
     if isinstance(gamma, str) and gamma == "scale" and _uses_gamma(kernel) and rows < FEW:
-        warnings.warn(
+        warn(
             f"gamma='scale' is computed from the first batch only, which has {rows} row"
             f"{'' if rows == 1 else 's'}: their variance may be far from that of the stream. Pass "
-            f"gamma as a number, or start with a batch of at least {FEW} rows.",
-            UserWarning,
-            stacklevel=4,
+            f"gamma as a number, or start with a batch of at least {FEW} rows."
         )
 
 

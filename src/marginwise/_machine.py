@@ -743,11 +743,14 @@ class Machine:
         return self._core.objective() / self.plan.unit
 
     @property
-    def most_objective(self) -> Float:
-        """What bounds the objective of each problem: its primal value at w = 0."""
-        state = self._core.state()
-        total: Float = ((state["rank"] >= 0) * state["costs"]).sum(axis=1)
-        return total / self.plan.unit
+    def penalty(self) -> Float:
+        """The sum of C over the examples of each problem: its primal objective at w = 0."""
+        return self._core.penalty() / self.plan.unit
+
+    @property
+    def duality_gap(self) -> Float:
+        """Primal minus dual objective of each problem over its examples, without a bias."""
+        return self._core.duality_gap() / self.plan.unit
 
     @property
     def counters(self) -> dict[str, int]:

@@ -8,14 +8,12 @@ that model; other threads, and the estimator if the call fails, then have a clon
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,6 +55,7 @@ from marginwise._params import (
     threads,
 )
 from marginwise._state import check_machine
+from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
 Labels = NDArray[np.int32]
@@ -261,11 +260,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             if violation <= resolution
             else "the limit of steps was reached"
         )
-        warnings.warn(
+        warn_unconverged(
             f"{type(self).__name__} stopped at a violation of {violation:.3g}, above "
-            f"tol={self.tol:g}: {why}. Scale the features, lower C or raise tol.",
-            ConvergenceWarning,
-            stacklevel=4,
+            f"tol={self.tol:g}: {why}. Scale the features, lower C or raise tol."
         )
 
     def _check_together(self) -> None:

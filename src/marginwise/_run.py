@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from marginwise._feed import Source
 from marginwise._input import Ints, spread_rows
 from marginwise._params import Rule, integer, is_integer, non_negative
 from marginwise._sift import CHUNK, Sieve, Tally
+from marginwise._warn import warn
 from marginwise.model_io import (
     ESTIMATORS,
     ModelFileError,
@@ -187,11 +187,10 @@ class Checkpoint:
                 return self._lost(error)
             if not self._warned:
                 self._warned = True
-                warnings.warn(
+                warn(
                     f"the checkpoint {self.path} could not be written: {_reason(error)}. Learning "
                     "continues, and the next attempt follows when a checkpoint is due again.",
                     RuntimeWarning,
-                    stacklevel=5,
                 )
         self._written = time.monotonic()
         return None

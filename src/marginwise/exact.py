@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -16,7 +15,7 @@ from marginwise._exact import ExactModel
 from marginwise._exclusive import alone_once
 from marginwise._input import Float, Ints
 from marginwise._machine import HARD_COST
-from marginwise._params import Rule, is_real
+from marginwise._params import Rule, check_params
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,6 @@ class LeaveOneOut:
     error: float
     decision: Float
     ids: Ints
-
-
-def _is_penalty(value: Any) -> bool:
-    hard = isinstance(value, float) and value == math.inf
-    return hard or (is_real(value) and value > 0)
 
 
 class ExactSVC(ExactModel, KernelClassifier):
@@ -118,7 +112,6 @@ class ExactSVC(ExactModel, KernelClassifier):
             for name, rule in KernelClassifier._rules.items()
             if name not in ("epochs", "shuffle")
         },
-        "C": (_is_penalty, "a number above 0, or infinity"),
     }
     epochs = 1  # more would change nothing
     shuffle = False
@@ -200,15 +193,12 @@ class ExactSVC(ExactModel, KernelClassifier):
             The new C, which may be infinity. Weights of rows and classes stay.
         """
         check_is_fitted(self)
-        if not _is_penalty(value):
-            raise ValueError(
-                f"{type(self).__name__}: C must be a number above 0, or infinity, got {value!r}."
-            )
-        before = min(float((self._costs / self._balance)[0]), HARD_COST)
         draft = self._draft()
+        draft.C = value
+        check_params(draft, {"C": self._rules["C"]})
+        before = min(float((self._costs / self._balance)[0]), HARD_COST)
         self._step_aside()
         draft._machine.scale_costs(min(float(value), HARD_COST) / before)
-        draft.C = value
         draft._costs = value * self._balance
         draft._report()
         self._take(draft)

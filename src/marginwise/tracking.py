@@ -14,6 +14,9 @@ from marginwise._input import Float
 from marginwise._machine import Machine
 from marginwise._model import scalar_or_array
 from marginwise._params import MOST_STEPS, Rule, boolean, integer, one_of
+from marginwise._warn import warn_unconverged
+
+FAR = 0.4  # a normalised gap: w = 0 has 1
 
 
 class TrackingSVC(BiasFreeClassifier):
@@ -157,8 +160,7 @@ class TrackingSVC(BiasFreeClassifier):
 
         It is that of the coefficients that learning goes on with, before they are averaged.
         """
-        gap, _, total = self._fitted().at_once(self._standing)
-        return scalar_or_array(gap / total)
+        return scalar_or_array(self._fitted().at_once(self._normalised_gap))
 
     @property
     def bound_(self) -> float | Float:
@@ -174,12 +176,12 @@ class TrackingSVC(BiasFreeClassifier):
         return scalar_or_array(machine.at_once(self._bound))
 
     def _bound(self, machine: Machine) -> Float:
-        gap, dual, total = self._standing(machine)
+        primal, total = machine.duality_gap + machine.objective, machine.penalty
         state = machine.state()
         _, known, gained = state["notes"].T
         largest = machine.diagonal(machine.batch(machine.features_of(state))).max(initial=0.0)
         gained = gained / machine.plan.unit
-        x = np.maximum(gap + dual - gained, 0.0) / (self.steps * np.maximum(known, 1))
+        x = np.maximum(primal - gained, 0.0) / (self.steps * np.maximum(known, 1))
         mean_C = total / np.maximum((state["rank"] >= 0).sum(axis=1), 1)
         return np.asarray(np.sqrt(2 * largest * x) + x / mean_C)
 
@@ -199,14 +201,17 @@ class TrackingSVC(BiasFreeClassifier):
             )
 
     @staticmethod
-    def _standing(machine: Machine) -> tuple[Float, Float, Float]:
-        """Return duality gap, dual objective and sum of C over the examples of each problem."""
-        state = machine.state()
-        held = state["rank"] >= 0
-        costs, alpha = state["costs"] / machine.plan.unit, state["alpha"] / machine.plan.unit
-        losses = np.maximum(0.0, machine.signs(state["labels"]).T * state["g"]) * costs
-        gap = ((losses - alpha * state["g"]) * held).sum(axis=1)
-        return gap, machine.objective, (held * costs).sum(axis=1)
+    def _normalised_gap(machine: Machine) -> Float:
+        return machine.duality_gap / machine.penalty
+
+    def _warn_if_far(self) -> None:
+        worst = float(np.max(self._normalised_gap(self._machine)))
+        if worst > FAR:
+            warn_unconverged(
+                f"TrackingSVC has a normalised gap of {worst:.3g}: the mean hinge loss may be that "
+                "much above the loss of the solution. Raise steps or epochs, lower C, or scale the "
+                "features."
+            )
 
     @property
     def _selection(self) -> str:

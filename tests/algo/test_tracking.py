@@ -6,10 +6,13 @@ example every pick is that one; after that the tests are of what holds whichever
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import TrackingSVC
 from tests.algo.test_gap import coefficients, feed
@@ -118,6 +121,18 @@ def test_normalised_gap_of_two_examples() -> None:
     picked = pick(seed_of(model), 1, 0, 2) == 0
     assert coefficients(model) == {0: 1.5 if picked else 1.0, 1: -1.5}
     assert model.normalised_gap_ == pytest.approx(0.0 if picked else 0.25, abs=1e-12)
+
+
+def test_a_fit_far_from_the_solution_warns_at_the_line_of_the_caller() -> None:
+    # One step per row, and rows that contradict each other: C is too large to get anywhere.
+    X, y = np.ones((40, 1)) + np.arange(40)[:, None] / 1000, np.arange(40) % 2
+    with pytest.warns(ConvergenceWarning, match="normalised gap of .* Raise steps") as told:
+        model = learner(kernel="rbf", gamma=0.1, C=1e6, steps=1).fit(X, y)
+    assert model.normalised_gap_ > 0.4
+    assert [Path(w.filename).name for w in told] == [Path(__file__).name] * len(told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert learner(kernel="rbf", gamma=0.1, C=0.01).fit(X, y).normalised_gap_ < 0.4
 
 
 def test_three_classes_are_three_problems() -> None:

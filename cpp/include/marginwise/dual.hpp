@@ -421,6 +421,23 @@ class Dual {
         return sum / 2;
     }
 
+    // The sum of C over the examples held, which is the primal objective at w = 0.
+    double penalty(Index c) const {
+        const Problem& P = shares[usize(c)].P;
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k) sum += std::abs(P.side[usize(k)]);
+        return sum;
+    }
+
+    // Primal minus dual objective over the examples held, for an algorithm without a bias.
+    double duality_gap(Index c) const {
+        const Problem& P = shares[usize(c)].P;
+        double sum = 0;
+        for (std::size_t k = 0; k < usize(P.size); ++k)
+            sum += std::max(0.0, P.side[k] * P.g[k]) - P.alpha[k] * P.g[k];
+        return sum;
+    }
+
     // Throws std::logic_error, naming it, if an INVARIANT does not hold; `tolerance` bounds the
     // error of g, and `extremes` tells whether they are kept. Cost: size()^2 kernel values.
     void check(double tolerance, bool extremes = true);

@@ -1,0 +1,36 @@
+"""Warnings that point to the user's line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+# Modules whose lines tell a user nothing: scikit-learn calls us, and joblib calls scikit-learn.
+_SKIPPED = ("marginwise", "sklearn", "joblib")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning at the line of the user's code that led to it.
+
+    Parameters
+    ----------
+    message
+        What is wrong, and what to do.
+    category
+        The class of the warning.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_skipped(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_unconverged(message: str) -> None:
+    """Issue a ConvergenceWarning at the line of the user's code that led to it."""
+    warn(message, ConvergenceWarning)
+
+
+def _is_skipped(module: str) -> bool:
+    return module.partition(".")[0] in _SKIPPED
