@@ -43,8 +43,10 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
     target = Path(os.path.realpath(path))
     mode = _mode_of(target)
     _remove_abandoned(target.parent)
-    handle, temporary = _create_temporary(target.parent, 0o666 if mode is None else 0o600)
+    temporary = _temporary_beside(target)
     try:
+        while (handle := _create_locked(temporary, 0o666 if mode is None else 0o600)) is None:
+            temporary = _temporary_beside(target)
         with handle:
             write(handle)
             handle.flush()
@@ -110,22 +112,25 @@ def _require_regular(path: StrPath, mode: int) -> None:
 # Unlike the number of a process, a lock is also right across containers and network file systems.
 
 
-def _create_temporary(folder: Path, mode: int) -> tuple[BinaryIO, Path]:
-    """Create and lock a file of a name of its own."""
-    while True:
-        path = folder / f".mwz-{os.getpid()}-{secrets.token_hex(8)}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        handle = open(os.open(path, flags, mode), "wb")  # noqa: SIM115  the caller closes it
-        try:
-            _lock(handle.fileno())
-        except BlockingIOError:  # another process is removing it: it came before the lock
-            handle.close()
-            continue
-        except OSError:  # no locks on this file system, where no one removes temporaries
-            return handle, path
-        if sys.platform == "win32" or os.fstat(handle.fileno()).st_nlink > 0:
-            return handle, path
+def _temporary_beside(target: Path) -> Path:
+    return target.parent / f".mwz-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+
+
+def _create_locked(path: Path, mode: int) -> BinaryIO | None:
+    """Create and lock a file; None if another process removes it before it is locked."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = open(os.open(path, flags, mode), "wb")  # noqa: SIM115  the caller closes it
+    try:
+        _lock(handle.fileno())
+    except BlockingIOError:
         handle.close()
+        return None
+    except OSError:  # no locks on this file system, where no one removes temporaries
+        return handle
+    if sys.platform == "win32" or os.fstat(handle.fileno()).st_nlink > 0:
+        return handle
+    handle.close()
+    return None
 
 
 def _lock(descriptor: int) -> None:
