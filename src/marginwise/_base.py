@@ -433,16 +433,19 @@ class KernelClassifier(
     @alone_once
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
         """Learn dense rows with a model that exists; only their shape and type are checked."""
-        batch, names = self._read_many(X, y)
-        if self._finish_every is None and self._machine.learns_at_once(batch, len(names)):
+        batch, names, at_once = self._read_many(X, y)
+        if at_once and self._finish_every is None:
             self._machine.learn_now(batch, len(names))
             self._report()
         else:
             self._learn_rows(self._draft(), batch, names)
         return self
 
-    def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints]:
-        """Check the rows of `learn_many`; return them, labelled, and their ids."""
+    def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints, bool]:
+        """Check the rows of `learn_many`.
+
+        Returns them, labelled, their ids, and whether one native call may learn them.
+        """
         machine: Any = self.__dict__.get("_machine")
         if machine is None:
             check_is_fitted(self)
@@ -456,14 +459,16 @@ class KernelClassifier(
             labels = self._numbers(y)
         except KeyError as error:
             raise ValueError(self._unknown(error.args)) from None
-        check_finite(rows)
         names = check_ids(None, len(labels), machine.next_id)
         self._check_columns(rows, names)
         batch = machine.batch(self._augmented(rows, names))
+        at_once = machine.learns_at_once(batch, len(names))
+        if not at_once:  # rows that can be learned at once are within a limit, and finite
+            check_finite(rows)
         self._check_names(names)
         self._check_batch(batch)
         batch.label(labels, machine.class_costs(self._costs)[labels], names)
-        return batch, names
+        return batch, names, at_once
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:
         """Return rows of numbers without further checks, or the handles of objects."""

@@ -362,10 +362,10 @@ class Machine:
 
     def batch(self, X: Any) -> Batch:
         """Bring features to the form in which this machine keeps its members."""
-        if sp.issparse(X) and (self.plan.center or self.plan.kernel == "callable"):
-            X = X.toarray()
-        elif not sp.issparse(X) and self.plan.sparse:
-            X = sp.csr_array(X)
+        if isinstance(X, np.ndarray):
+            return batch_of(sp.csr_array(X)) if self.plan.sparse else Batch(X)
+        if self.plan.center or self.plan.kernel == "callable":
+            return Batch(X.toarray())
         return batch_of(X)
 
     def learn(self, batch: Batch, order: Ints) -> Iterator[int]:
