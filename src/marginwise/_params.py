@@ -83,6 +83,10 @@ def integer(at_least: int, at_most: int | None = None) -> Rule:
     return is_count_from(at_least, at_most), f"an integer from {at_least} to {at_most}"
 
 
+def count(least: int = 0, most: int = MOST) -> Rule:
+    return is_count_from(least, most), f"an integer from {least} to {most}"
+
+
 def is_count_from(least: int, most: int) -> Callable[[Any], bool]:
     return lambda v: is_integer(v) and least <= v <= most
 

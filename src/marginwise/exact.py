@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._base import KernelClassifier
-from marginwise._exact import ExactModel
-from marginwise._exclusive import alone_once
-from marginwise._input import Float, Ints
-from marginwise._machine import HARD_COST
+from marginwise._arrays import Float, Ints
+from marginwise._engine.engine import HARD_COST
+from marginwise._estimator.classifier import KernelClassifier
+from marginwise._estimator.exact import ExactModel
+from marginwise._estimator.exclusive import alone_once
 from marginwise._params import Rule, check_params
 
 
@@ -199,7 +199,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         before = min(float((self._costs / self._balance)[0]), HARD_COST)
         self._step_aside()
         draft._machine.scale_costs(min(float(value), HARD_COST) / before)
-        draft._costs = value * self._balance
+        draft._costs = float(value) * self._balance
         draft._report()
         self._take(draft)
         return self

@@ -8,11 +8,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._bias_free import BiasFreeClassifier
-from marginwise._input import Float
-from marginwise._machine import Machine
-from marginwise._model import scalar_or_array
-from marginwise._params import Rule, either, integer, none, positive
+from marginwise._algorithm import SHUT, USUAL, Algorithm
+from marginwise._arrays import Float
+from marginwise._engine.engine import Machine
+from marginwise._estimator.base import scalar_or_array
+from marginwise._estimator.bias_free import BiasFreeClassifier
+from marginwise._params import Rule, count, either, integer, none, positive
+
+ALGORITHM = Algorithm(
+    name="exact_ramp",
+    settings={"tol": positive(), "max_idle": count(-1)},
+    boxes=frozenset({USUAL, SHUT}),
+)
 
 
 class ExactRampSVC(BiasFreeClassifier):
@@ -91,7 +98,7 @@ class ExactRampSVC(BiasFreeClassifier):
     0.96
     """
 
-    _algorithm = "exact_ramp"
+    _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {
         **BiasFreeClassifier._rules,
         "tol": positive(),

@@ -7,12 +7,27 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from marginwise._base import SELECTION_RULES
-from marginwise._bias_free import BiasFreeClassifier
+from marginwise._algorithm import SHIFTED, USUAL, Algorithm
+from marginwise._estimator.bias_free import BiasFreeClassifier
+from marginwise._estimator.classifier import SELECTION_RULES
 from marginwise._finish import FinishSwitch
-from marginwise._params import Rule, below, boolean, either, integer, none, one_of, positive
+from marginwise._params import Rule, below, boolean, count, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")
+
+ALGORITHM = Algorithm(
+    name="gap",
+    settings={
+        "tol": positive(),
+        "loss": count(0, 2),
+        "ramp": below(1),
+        "clean_every": count(),
+        "max_idle": count(),
+    },
+    counts=3,
+    numbers=3,
+    boxes=frozenset({USUAL, SHIFTED}),
+)
 
 
 class GapSVC(BiasFreeClassifier):
@@ -105,7 +120,7 @@ class GapSVC(BiasFreeClassifier):
     0.96
     """
 
-    _algorithm = "gap"
+    _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {
         **BiasFreeClassifier._rules,
         **SELECTION_RULES,

@@ -15,7 +15,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._input import Float, check_weight_values
+from marginwise._arrays import Float
+from marginwise._estimator.input import check_weight_values
 from marginwise._params import plain
 
 

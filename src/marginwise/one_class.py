@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._exact import ExactModel
-from marginwise._exclusive import alone_once
-from marginwise._input import Float, Ints, check_features, check_ids, check_weights, take_rows
-from marginwise._machine import Machine
+from marginwise._arrays import Float, Ints, take_rows
+from marginwise._engine.engine import Machine
+from marginwise._estimator.exact import ExactModel
+from marginwise._estimator.exclusive import alone_once
+from marginwise._estimator.input import check_features, check_ids, check_weights
+from marginwise._files.state import check_one_class
 from marginwise._params import Rule, either, none, positive, share
 
 ON_SPHERE = 1e-12  # relative to the terms that add up: what rounding cannot tell from 0
@@ -190,7 +192,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, weights, names = take_rows(X, kept), weights[kept], names[kept]
-        costs = weights * (1.0 if self.C is None else self.C)
+        costs = weights * (1.0 if self.C is None else float(self.C))
         labels = np.ones(len(names), dtype=np.int32)
         self._learn_rows(draft, draft._labelled(X, labels, costs, names), names)
 
@@ -258,6 +260,10 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     def n_support_(self) -> NDArray[np.int32]:
         """The number of support vectors."""
         return np.array([len(self.support_)], dtype=np.int32)
+
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        check_one_class(cls, state)
 
     def _settings(self) -> dict[str, Any]:
         nu = float(self.nu) if self.C is None else 0.0

@@ -7,18 +7,36 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from marginwise._base import SELECTION_RULES, KernelClassifier
+from marginwise._algorithm import Algorithm
+from marginwise._estimator.classifier import SELECTION_RULES, KernelClassifier
 from marginwise._finish import FinishSwitch
 from marginwise._params import (
     MOST_REPROCESS,
     Rule,
     boolean,
+    count,
     either,
     integer,
+    is_real,
     non_negative,
     none,
     one_of,
     positive,
+)
+from marginwise._warn import warn_unconverged
+
+SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels, for all features
+
+ALGORITHM = Algorithm(
+    name="lasvm",
+    settings={
+        "tol": positive(),
+        "reprocess": count(-1, MOST_REPROCESS),
+        "reprocess_each": boolean(),
+        "delta_max": (lambda v: is_real(v) and (v >= 0 or v == -1), "not negative, or -1"),
+    },
+    counts=1,
+    biased=True,
 )
 
 
@@ -107,7 +125,7 @@ class OnlineSVC(KernelClassifier):
     array([0, 1])
     """
 
-    _algorithm = "lasvm"
+    _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelClassifier._rules,
         **SELECTION_RULES,
@@ -182,6 +200,23 @@ class OnlineSVC(KernelClassifier):
     @property
     def _finish_every(self) -> int | None:
         return None if self.finish_every is None else int(self.finish_every)
+
+    def _warn_if_far(self) -> None:
+        plan = self._machine.plan
+        known = plan.kernel in SEMI_DEFINITE or (plan.kernel == "poly" and plan.coef0 >= 0)
+        if not known:
+            return
+        # No positive semi-definite kernel allows a dual objective above the sum of C.
+        dual, most = self._machine.objective, self._machine.penalty
+        if not (dual > 1.01 * most).any():
+            return
+        worst = int(np.argmax(dual / most))
+        warn_unconverged(
+            f"{type(self).__name__} reached a dual objective of {dual[worst]:.3g}, above the sum "
+            f"of C over its examples, {most[worst]:.3g}: as stored in single precision, the kernel "
+            "is not positive semi-definite, and the model is not the solution. Centre or scale "
+            "the features, or use ExactSVC."
+        )
 
     def _settings(self) -> dict[str, Any]:
         return {

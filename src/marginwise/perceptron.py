@@ -8,8 +8,30 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from marginwise._bias_free import BiasFreeClassifier
-from marginwise._params import Rule, boolean, either, integer, non_negative, none, one_of
+from marginwise._algorithm import ENDLESS, USUAL, Algorithm
+from marginwise._estimator.bias_free import BiasFreeClassifier
+from marginwise._params import Rule, boolean, count, either, integer, non_negative, none, one_of
+
+
+def _check_examples(state: Mapping[str, Any]) -> None:
+    """Raise if a perceptron, whose averages are divided by their number, saw too few examples."""
+    held = (state["rank"] >= 0).sum(axis=1)
+    if (state["notes"][:, 0] < held).any():
+        raise ValueError("notes must count the examples that are held")
+
+
+ALGORITHM = Algorithm(
+    name="perceptron",
+    settings={
+        "margin": non_negative(),
+        "budget": count(),
+        "average": boolean(),
+        "aggressive": boolean(),
+    },
+    counts=1,
+    boxes=frozenset({USUAL, ENDLESS}),  # usual where there is none
+    check=_check_examples,
+)
 
 
 class KernelPerceptron(BiasFreeClassifier):
@@ -85,7 +107,7 @@ class KernelPerceptron(BiasFreeClassifier):
     1.0
     """
 
-    _algorithm = "perceptron"
+    _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {
         **BiasFreeClassifier._rules,
         "budget": either(none(), integer(1)),

@@ -8,15 +8,29 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from marginwise._base import SELECTION_RULES
-from marginwise._bias_free import BiasFreeClassifier
-from marginwise._input import Float
-from marginwise._machine import Machine
-from marginwise._model import scalar_or_array
-from marginwise._params import MOST_STEPS, Rule, boolean, integer, one_of
+from marginwise._algorithm import Algorithm
+from marginwise._arrays import Float
+from marginwise._engine.engine import Machine
+from marginwise._estimator.base import scalar_or_array
+from marginwise._estimator.bias_free import BiasFreeClassifier
+from marginwise._estimator.classifier import SELECTION_RULES
+from marginwise._params import MOST_STEPS, Rule, boolean, count, integer, one_of
 from marginwise._warn import warn_unconverged
 
 FAR = 0.4  # a normalised gap: w = 0 has 1
+
+ALGORITHM = Algorithm(
+    name="tracking",
+    settings={
+        "steps": count(1, MOST_STEPS),
+        "process": boolean(),
+        "average": boolean(),
+        "support_only": boolean(),
+        "seed": count(0, 2**32 - 1),
+    },
+    counts=2,
+    numbers=1,
+)
 
 
 class TrackingSVC(BiasFreeClassifier):
@@ -98,7 +112,7 @@ class TrackingSVC(BiasFreeClassifier):
     True
     """
 
-    _algorithm = "tracking"
+    _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {
         **BiasFreeClassifier._rules,
         **SELECTION_RULES,

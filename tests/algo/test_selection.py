@@ -14,8 +14,8 @@ import pytest
 from sklearn.base import clone
 
 from marginwise import OnlineSVC
-from marginwise._feed import Passes
-from marginwise._machine import Machine
+from marginwise._engine.engine import Machine
+from marginwise._training.selection import Passes
 from tests.support import assert_same_model, blobs, essence, held, rings
 
 Flags = list[np.ndarray]

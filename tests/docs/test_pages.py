@@ -24,8 +24,8 @@ from marginwise import (
     OnlineSVC,
     TrackingSVC,
 )
-from marginwise._run import Moment
-from marginwise._sift import Tally
+from marginwise._training.checkpoint import Moment
+from marginwise._training.sift import Tally
 from marginwise.active import STRATEGIES, ActiveLearner, StoppingRule
 from marginwise.active.stopping import RULES
 from marginwise.cli import virtual

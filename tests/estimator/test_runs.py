@@ -21,16 +21,16 @@ from marginwise import (
     ModelFileError,
     OnlineSVC,
     TrackingSVC,
-    _run,
-    _sift,
     load,
     save,
 )
-from marginwise._base import SAMPLE
-from marginwise._model import KernelModel
-from marginwise._run import Moment
+from marginwise._estimator.base import KernelModel
+from marginwise._estimator.classifier import SAMPLE
+from marginwise._files.format import pack, unpack, write_file
+from marginwise._training import checkpoint as _run
+from marginwise._training import sift as _sift
+from marginwise._training.checkpoint import Moment
 from marginwise.invariance import ImageDeformer, VirtualSet
-from marginwise.model_io import pack, unpack, write_file
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, differences
 
 CHUNK = 96

@@ -20,7 +20,7 @@ from marginwise import (
     TrackingSVC,
     save,
 )
-from marginwise.model_io import FORMAT
+from marginwise._files.format import FORMAT
 
 MODELS = Path(__file__).parent / "models"
 

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC
-from marginwise._machine import Machine
-from marginwise._scores import Scores
+from marginwise._engine.engine import Machine
+from marginwise._engine.scores import Scores
 from tests.oracle.test_lasvm_oracle import Lasvm, data, error_of
 from tests.oracle.test_svc_oracle import dual_of
 from tests.support import blobs, kernel_values, rings

@@ -17,8 +17,8 @@ from sklearn.linear_model import SGDClassifier
 
 import marginwise
 from marginwise import ModelFileError, OnlineSVC
+from marginwise._files.format import pack, unpack, write_file
 from marginwise.active import ActiveLearner, MarginExhausted, MaxLabels, StoppingRule
-from marginwise.model_io import pack, unpack, write_file
 from tests.active_support import assert_same_learner, begun, pool
 
 X, Y = pool(40)

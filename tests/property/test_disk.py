@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marginwise import ModelFileError, OnlineSVC, _disk, load, save
+from marginwise import ModelFileError, OnlineSVC, load, save
+from marginwise._files import disk as _disk
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, FIFOs and permissions of POSIX")
 
@@ -104,7 +105,7 @@ def test_a_temporary_is_not_more_readable_than_the_file(mode: int | None, tmp_pa
 
 SLOW = """
 import sys, time
-from marginwise import _disk
+from marginwise._files import disk as _disk
 def write(handle):
     handle.write(b"half a file")
     handle.flush()

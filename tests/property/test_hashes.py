@@ -22,10 +22,10 @@ from marginwise import (
     KernelPerceptron,
     OnlineSVC,
     TrackingSVC,
-    _machine,
     load,
     save,
 )
+from marginwise._engine import engine as _machine
 
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.RandomState(0)

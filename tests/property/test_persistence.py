@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
 
-from marginwise import OnlineSVC, load, model_io, save
-from marginwise._codec import decode, encode, read_npy, write_npy
-from marginwise.model_io import FORMAT
+from marginwise import OnlineSVC, load, save
+from marginwise._files import format as file_format
+from marginwise._files.format import FORMAT
+from marginwise._files.values import decode, encode, read_npy, write_npy
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "models"
 
@@ -337,7 +338,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> 
         handle.write(b"half a file")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(model_io, "write_members", full)
+    monkeypatch.setattr(file_format, "write_members", full)
     with pytest.raises(OSError, match="no space left"):
         save(blobs().begun(), path)
     assert path.read_bytes() == before

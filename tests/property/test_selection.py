@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginwise import OnlineSVC, _feed, load, save
+from marginwise import OnlineSVC, load, save
+from marginwise._training import feeds as _feed
 from tests.estimator.test_errors import Failing, refused
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, essence, rings
 

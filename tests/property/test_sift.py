@@ -17,14 +17,14 @@ from marginwise import (
     KernelPerceptron,
     OnlineSVC,
     TrackingSVC,
-    _machine,
-    _run,
-    _sift,
 )
-from marginwise._base import SAMPLE
-from marginwise._input import spread_rows
-from marginwise._machine import Machine
-from marginwise._sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally
+from marginwise._arrays import spread_rows
+from marginwise._engine import engine as _machine
+from marginwise._engine.engine import Machine
+from marginwise._estimator.classifier import SAMPLE
+from marginwise._training import checkpoint as _run
+from marginwise._training import sift as _sift
+from marginwise._training.sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally
 from tests.support import assert_same_model, blobs, core_state, differences, kernel_values
 
 RULES = ["random", "gradient", "active", "autoactive"]

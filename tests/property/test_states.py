@@ -27,7 +27,7 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._state import check_machine
+from marginwise._files.state import check_machine
 
 # A poly kernel with coef0 below 0 is not positive semi-definite.
 pytestmark = pytest.mark.filterwarnings(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from marginwise._input import Ints
+from marginwise._arrays import Ints
 from marginwise._params import plain
 
 

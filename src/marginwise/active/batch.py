@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._input import Float, Ints, spread_rows
+from marginwise._arrays import Float, Ints, spread_rows
 
 NEAR = 0.1  # of the median distance between candidates; two rows nearer than that are as one
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from marginwise._params import check_params
-from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
-from marginwise.active.models import OwnModel, is_fitted, model_for
-from marginwise.active.pool import Pool
-from marginwise.active.stopping import RULES, StoppingRule
-from marginwise.model_io import (
-    ESTIMATORS,
+from marginwise._files.format import (
     estimator_class,
+    estimators,
     guarded,
     pack,
     unpack,
     write_file,
 )
+from marginwise._params import check_params
+from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
+from marginwise.active.models import OwnModel, is_fitted, model_for
+from marginwise.active.pool import Pool
+from marginwise.active.stopping import RULES, StoppingRule
 
 NAME = "ActiveLearner"
 KINDS = ("teach", "skip", "finish")
@@ -51,7 +51,7 @@ def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
     """Write a learner to a file."""
     given = learner._model.given
     name = type(given).__name__
-    ours = name in ESTIMATORS and type(given) is estimator_class(name)
+    ours = name in estimators() and type(given) is estimator_class(name)
     named = ours and not is_fitted(given) and not callable(given.kernel)
     model = learner._model
     state = {

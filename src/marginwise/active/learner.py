@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from marginwise._exclusive import Exclusive, alone
-from marginwise._feed import CHUNK
-from marginwise._input import Float, Ints
+from marginwise._arrays import Float, Ints
+from marginwise._estimator.exclusive import Exclusive, alone
+from marginwise._training.feeds import CHUNK
 from marginwise.active.answers import (
     check_inside,
     check_labels,

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._base import SAMPLE, KernelClassifier
-from marginwise._feed import CHUNK, Bench
-from marginwise._input import Float, Ints
-from marginwise._machine import check_range
-from marginwise._scores import Scores
+from marginwise._arrays import Float, Ints
+from marginwise._engine.plan import check_range
+from marginwise._engine.scores import Scores
+from marginwise._estimator.classifier import SAMPLE, KernelClassifier
+from marginwise._training.feeds import CHUNK, Bench
 from marginwise.active.pool import Pool
 
 

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from marginwise._arrays import Ints
 from marginwise._core import deform
-from marginwise._input import Ints, check_finite
+from marginwise._estimator.input import check_finite
 from marginwise._params import (
     Rule,
     check_params,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from marginwise._input import Ints, spread_rows
+from marginwise._arrays import Ints, spread_rows
 from marginwise._params import is_integer, is_real
 from marginwise.invariance.deformer import ImageDeformer
 from marginwise.invariance.fields import Single

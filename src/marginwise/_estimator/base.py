@@ -17,11 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._attributes import SolverAttributes
-from marginwise._exclusive import Exclusive, alone_once, refuse_reentry
-from marginwise._feed import ArrayFeed, SourceFeed
-from marginwise._input import Float, Ints
-from marginwise._kernel import (
+from marginwise._algorithm import Algorithm
+from marginwise._arrays import Float, Ints
+from marginwise._engine.engine import Machine
+from marginwise._engine.kernel import (
     KERNELS,
     BlockFunction,
     checked,
@@ -29,9 +28,8 @@ from marginwise._kernel import (
     resolve_gamma,
     warn_if_few,
 )
-from marginwise._machine import (
+from marginwise._engine.plan import (
     Blueprint,
-    Machine,
     centre_for,
     check_range,
     keeps_lists,
@@ -39,6 +37,10 @@ from marginwise._machine import (
     unit_for,
     upgraded,
 )
+from marginwise._estimator.attributes import SolverAttributes
+from marginwise._estimator.callbacks import NOTES
+from marginwise._estimator.exclusive import Exclusive, alone_once, refuse_reentry
+from marginwise._files.state import check_machine
 from marginwise._params import (
     MOST_DEGREE,
     MOST_MEGABYTES,
@@ -54,7 +56,7 @@ from marginwise._params import (
     thread_count,
     threads,
 )
-from marginwise._state import check_machine
+from marginwise._training.feeds import ArrayFeed, SourceFeed
 from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
@@ -75,7 +77,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     calls that train it wait for each other.
     """
 
-    _algorithm: str  # as the core calls it
+    _algorithm: ClassVar[Algorithm]
     _trusting = True  # learn_many checks shape and type only
     _machine: Machine
     tol: float  # of those that finish
@@ -193,6 +195,15 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
                 state["_objects"] = state["_objects"].only(state["_machine"]["X"])
         return state
 
+    def _stored_state(self) -> dict[str, Any]:
+        """Return the state for a file: without scikit-learn's notes for callbacks."""
+        return {name: v for name, v in self.__getstate__().items() if name not in NOTES}
+
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        """Raise ValueError unless a state from outside can be one of this class."""
+        raise NotImplementedError
+
     @staticmethod
     def _machine_state(machine: Machine) -> dict[str, Any]:
         """Return what an estimator's state has of its machine."""
@@ -298,14 +309,14 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             problems=self._problems,
             features=int(X.shape[1]) + (self.kernel == "precomputed"),
             sparse=keeps_lists(X) and function is None,
-            double=self._algorithm == "exact" or needs_double(X, name),
+            double=self._algorithm.exact or needs_double(X, name),
             cache_bytes=int(self.cache_size * 2**20),
-            algorithm=self._algorithm,
+            algorithm=self._algorithm.name,
             settings=self._settings(),
             center=self._centre(X, name, streaming=streaming),
             record=bool(getattr(self, "record", False)),
         )
-        if self._algorithm != "exact":
+        if not self._algorithm.exact:
             plan.unit = unit_for(plan, X)
         machine = Machine(plan, function, self._threads())
         machine.measure(X)

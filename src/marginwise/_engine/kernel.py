@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._input import Float
+from marginwise._arrays import Float
 from marginwise._warn import warn
 
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")

@@ -10,18 +10,35 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._exclusive import alone_once
-from marginwise._input import Float, Ints
-from marginwise._kernel import resolve_gamma
-from marginwise._machine import Machine, is_offset
-from marginwise._model import KernelModel
-from marginwise._params import Rule, boolean, either, integer, none, one_of
+from marginwise._algorithm import Algorithm
+from marginwise._arrays import Float, Ints
+from marginwise._engine.engine import Machine
+from marginwise._engine.kernel import resolve_gamma
+from marginwise._engine.plan import is_offset
+from marginwise._estimator.base import KernelModel
+from marginwise._estimator.exclusive import alone_once
+from marginwise._params import Rule, boolean, count, either, integer, is_real, none, one_of
 from marginwise._warn import warn, warn_unconverged
 
 LARGE_EXPONENT = 1e4  # gamma |x|^2 beyond which a stream's first row becomes the centre
 SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
 MIGRATION = np.dtype(
     [("cause", "i8"), ("id", "i8"), ("problem", "i4"), ("source", "U7"), ("target", "U7")]
+)
+
+ALGORITHM = Algorithm(
+    name="exact",
+    settings={
+        "sphere": boolean(),
+        "nu": (lambda v: is_real(v) and 0 <= v <= 1, "from 0 to 1"),
+        "window": count(),
+        "oldest": boolean(),
+        "screen": boolean(),
+    },
+    counts=2,
+    numbers=4,
+    biased=True,
+    exact=True,
 )
 
 
@@ -35,7 +52,7 @@ class ExactModel(KernelModel):
     _balance: Float
     _costs: Float
 
-    _algorithm = "exact"
+    _algorithm = ALGORITHM
     _trusting = False
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,

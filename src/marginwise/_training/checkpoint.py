@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from marginwise._callbacks import without_notes
-from marginwise._feed import Source
-from marginwise._input import Ints, spread_rows
-from marginwise._params import Rule, integer, is_integer, non_negative
-from marginwise._sift import CHUNK, Sieve, Tally
-from marginwise._warn import warn
-from marginwise.model_io import (
-    ESTIMATORS,
+from marginwise._arrays import Ints, spread_rows
+from marginwise._files.format import (
     ModelFileError,
     estimator_class,
+    estimators,
     guarded,
     pack,
     unpack,
     write_file,
 )
+from marginwise._params import Rule, integer, is_integer, non_negative
+from marginwise._training.feeds import Source
+from marginwise._training.sift import CHUNK, Sieve, Tally
+from marginwise._warn import warn
 
 FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
 KIND = "Checkpoint"
@@ -153,7 +152,7 @@ class Checkpoint:
         self, path: str | os.PathLike[str], minutes: float, estimator: Any, source: Source
     ) -> None:
         name = type(estimator).__name__
-        if name not in ESTIMATORS or callable(estimator.kernel):
+        if name not in estimators() or callable(estimator.kernel):
             raise ValueError(
                 f"this {name} cannot have a checkpoint: only estimators of marginwise with a "
                 "kernel of its own have files."
@@ -211,7 +210,7 @@ class Checkpoint:
             "source": self._source,
             "course": asdict(course),
             "sieve": None if sieve is None else sieve.state(),
-            "model": without_notes(self._estimator.__getstate__()),
+            "model": self._estimator._stored_state(),
         }
         write_file(self.path, pack(KIND, state))
 
@@ -318,8 +317,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
     for name, (holds, what) in _COURSE.items():
         if not holds(course[name]):
             raise ValueError(f"its {name} must be {what}, not {course[name]!r:.40}")
-    kind = estimator_class(state["estimator"])
-    ESTIMATORS[state["estimator"]][1](kind, state["model"])
+    estimator_class(state["estimator"])._check_state(state["model"])
     parameters, model = state["parameters"], state["model"]
     if not isinstance(parameters, dict) or "_machine" not in model:
         raise ValueError("it does not hold a model that was learning, with its parameters")

@@ -15,23 +15,16 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._attributes import ClassifierAttributes
-from marginwise._callbacks import CallbackSupportMixin, as_task, epochs
-from marginwise._exclusive import alone_once
-from marginwise._feed import ArrayFeed, Bench, FullSearch, Passes, Source, SourceFeed, check_source
-from marginwise._input import (
-    Float,
-    Ints,
-    check_features,
-    check_finite,
-    check_ids,
-    check_weights,
-    spread_rows,
-    take_rows,
-)
-from marginwise._machine import Machine
-from marginwise._model import KernelModel, Labels, scalar_or_array
-from marginwise._objects import are_objects
+from marginwise._arrays import Float, Ints, spread_rows, take_rows
+from marginwise._engine.engine import Machine
+from marginwise._engine.scores import Scores
+from marginwise._estimator.attributes import ClassifierAttributes
+from marginwise._estimator.base import KernelModel, Labels, scalar_or_array
+from marginwise._estimator.callbacks import CallbackSupportMixin, as_task, epochs
+from marginwise._estimator.exclusive import alone_once
+from marginwise._estimator.input import check_features, check_finite, check_ids, check_weights
+from marginwise._estimator.objects import are_objects
+from marginwise._files.state import check_classifier
 from marginwise._params import (
     Rule,
     boolean,
@@ -44,9 +37,10 @@ from marginwise._params import (
     positive_or_infinite,
     weights,
 )
-from marginwise._run import Callback, Checkpoint, Course, Moment, Run, stage_ends
-from marginwise._scores import Scores
-from marginwise._sift import Sieve, Tally
+from marginwise._training.checkpoint import Callback, Checkpoint, Course, Moment, Run, stage_ends
+from marginwise._training.feeds import ArrayFeed, Bench, Source, SourceFeed, check_source
+from marginwise._training.selection import FullSearch, Passes
+from marginwise._training.sift import Sieve, Tally
 from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
@@ -111,22 +105,7 @@ class KernelClassifier(
         return self
 
     def _warn_if_far(self) -> None:
-        """Warn of a model that is far from the solution, where this can be known.
-
-        No positive semi-definite kernel allows a dual objective above the sum of C.
-        """
-        if not self._machine.plan.semi_definite:
-            return
-        dual, most = self._machine.objective, self._machine.penalty
-        if not (dual > 1.01 * most).any():
-            return
-        worst = int(np.argmax(dual / most))
-        warn_unconverged(
-            f"{type(self).__name__} reached a dual objective of {dual[worst]:.3g}, above the sum "
-            f"of C over its examples, {most[worst]:.3g}: as stored in single precision, the kernel "
-            "is not positive semi-definite, and the model is not the solution. Centre or scale "
-            "the features, or use ExactSVC."
-        )
+        """Warn of a model that is far from the solution, where this can be known."""
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         given = X, y, sample_weight
@@ -583,6 +562,10 @@ class KernelClassifier(
         copy._step_aside()
         return copy
 
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        check_classifier(cls, state)
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         state.pop("_index", None)
@@ -616,7 +599,7 @@ class KernelClassifier(
             self.class_weight, classes=classes, y=classes if y is None else y
         )
         self._balance = np.asarray(balance, dtype=np.float64)
-        self._costs = self.C * self._balance
+        self._costs = float(self.C) * self._balance
 
     def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
         given = None if classes is None else np.unique(np.asarray(classes))
@@ -631,7 +614,7 @@ class KernelClassifier(
                 f"classes={plain(given)} is not what the model was started with: "
                 f"{plain(self.classes_)}."
             )
-        self._costs = self.C * self._balance
+        self._costs = float(self.C) * self._balance
 
     def _encode(self, y: NDArray[Any]) -> Labels:
         check_classification_targets(y)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import (
     assert_all_finite,
     check_array,
@@ -15,15 +15,10 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import validate_data
 
-from marginwise._core import Batch
-from marginwise._objects import are_objects, lend
-
-Float = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from marginwise._arrays import Float, Ints, canonical
+from marginwise._estimator.objects import are_objects, lend
 
 _ABSENT = object()
-
-
 MOST_FEATURES = 2**31 - 1
 MOST_ID = 2**63 - 1
 FEW_VALUES = 4096  # are quicker looked at one by one than summed
@@ -139,26 +134,6 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
     )
 
 
-def canonical(X: Any) -> Any:
-    """Give the core's form: C-contiguous floats, or CSR with sorted, unique, native indices."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def batch_of(X: Any) -> Batch:
-    """Wrap checked features for the core; nothing is copied but sparse indices of another width."""
-    if not sp.issparse(X):
-        return Batch(X)
-    indices = np.ascontiguousarray(X.indices, dtype=np.int32)
-    return Batch(
-        np.ascontiguousarray(X.data), indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
-    )
-
-
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
     """Return one non-negative weight a row, not all of them zero."""
     if sample_weight is None:
@@ -200,13 +175,3 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids must be 64-bit integers with a sign (int64), got {array.max()}.")
     return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def spread_rows(n: int, most: int) -> Ints:
-    """Return up to `most` of the rows 0 to n - 1, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
-
-
-def take_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Select rows of a dense or CSR matrix."""
-    return canonical(X[rows])

@@ -14,29 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._kernel import NATIVE
-from marginwise._machine import (
-    COUNTERS,
-    EARLY_COUNTERS,
-    SINGLE_LIMIT,
-    Blueprint,
-    check_squares,
-    upgraded,
-)
+from marginwise._algorithm import ALGORITHMS, ENDLESS, SHIFTED, SHUT, Algorithm
+from marginwise._engine.engine import COUNTERS, EARLY_COUNTERS
+from marginwise._engine.kernel import NATIVE
+from marginwise._engine.plan import SINGLE_LIMIT, Blueprint, check_squares, upgraded
 from marginwise._params import (
     MOST,
     MOST_DEGREE,
-    MOST_REPROCESS,
-    MOST_STEPS,
     Rule,
-    below,
     boolean,
     check_params,
+    count,
     either,
-    is_count_from,
     is_integer,
     is_real,
-    non_negative,
     none,
     one_of,
     positive,
@@ -62,10 +53,6 @@ SLACK = 1.01  # for a limit that was held in the arithmetic of the core
 AT_ONCE = 2**18  # values of all problems that are looked at together
 
 
-def _count(least: int = 0, most: int = MOST) -> Rule:
-    return is_count_from(least, most), f"an integer from {least} to {most}"
-
-
 def _is_weights(value: Any) -> bool:
     return isinstance(value, dict) and all(is_real(v) and v >= 0 for v in value.values())
 
@@ -81,7 +68,7 @@ _MORE_RULES: dict[str, Rule] = {
     "class_weight": either(none(), one_of("balanced"), (_is_weights, "a dict of weights")),
     "random_state": either(
         none(),
-        _count(0, 2**32 - 1),
+        count(0, 2**32 - 1),
         (lambda v: isinstance(v, np.random.RandomState), "a RandomState"),
     ),
     "verbose": either(boolean(), (is_integer, "an integer")),
@@ -91,13 +78,13 @@ _PLAN: dict[str, Rule] = {
     "kernel": one_of(*NATIVE, "callable"),
     "gamma": positive(),
     "coef0": real(),
-    "degree": _count(1, MOST_DEGREE),
-    "problems": _count(1),
-    "features": _count(1, MOST_FEATURES),
+    "degree": count(1, MOST_DEGREE),
+    "problems": count(1),
+    "features": count(1, MOST_FEATURES),
     "sparse": boolean(),
     "double": boolean(),
-    "cache_bytes": _count(),
-    "algorithm": one_of("lasvm", "gap", "tracking", "exact", "exact_ramp", "perceptron"),
+    "cache_bytes": count(),
+    "algorithm": (lambda v: isinstance(v, str) and v in ALGORITHMS, "the name of an algorithm"),
     "settings": (lambda v: isinstance(v, dict), "a dict"),
     "center": (_is_floats, "a list of finite numbers"),
     "record": boolean(),
@@ -105,62 +92,6 @@ _PLAN: dict[str, Rule] = {
         lambda v: is_real(v) and v > 0 and math.frexp(v)[0] == 0.5,
         "a power of 2",
     ),
-}
-
-# Of each algorithm: its settings, the counts and the other numbers that it notes of a problem, and
-# the boxes that places may have.
-_SETTINGS: dict[str, dict[str, Rule]] = {
-    "lasvm": {
-        "tol": positive(),
-        "reprocess": _count(-1, MOST_REPROCESS),
-        "reprocess_each": boolean(),
-        "delta_max": (lambda v: is_real(v) and (v >= 0 or v == -1), "not negative, or -1"),
-    },
-    "gap": {
-        "tol": positive(),
-        "loss": _count(0, 2),
-        "ramp": below(1),
-        "clean_every": _count(),
-        "max_idle": _count(),
-    },
-    "tracking": {
-        "steps": _count(1, MOST_STEPS),
-        "process": boolean(),
-        "average": boolean(),
-        "support_only": boolean(),
-        "seed": _count(0, 2**32 - 1),
-    },
-    "exact": {
-        "sphere": boolean(),
-        "nu": (lambda v: is_real(v) and 0 <= v <= 1, "from 0 to 1"),
-        "window": _count(),
-        "oldest": boolean(),
-        "screen": boolean(),
-    },
-    "exact_ramp": {"tol": positive(), "max_idle": _count(-1)},
-    "perceptron": {
-        "margin": non_negative(),
-        "budget": _count(),
-        "average": boolean(),
-        "aggressive": boolean(),
-    },
-}
-_NOTES = {
-    "lasvm": (1, 0),
-    "gap": (3, 3),
-    "tracking": (2, 1),
-    "exact": (2, 4),
-    "exact_ramp": (0, 0),
-    "perceptron": (1, 0),
-}
-USUAL, SHIFTED, SHUT, ENDLESS = range(4)
-_BOXES = {
-    "lasvm": {USUAL},
-    "gap": {USUAL, SHIFTED},
-    "tracking": {USUAL},
-    "exact": {USUAL},
-    "exact_ramp": {USUAL, SHUT},
-    "perceptron": {USUAL, ENDLESS},  # usual where there is none
 }
 
 # Types of the arrays of a machine, and what their sides count.
@@ -283,8 +214,8 @@ def _check_classes(state: State) -> None:
 
 
 def _check_attributes(state: State, problems: int) -> None:
-    _obey({"_seen": _count(0, MOST_IDS), "_since_finish": _count()}, state, "")
-    _obey({"n_features_in_": _count(1, MOST_FEATURES)}, state, "")
+    _obey({"_seen": count(0, MOST_IDS), "_since_finish": count()}, state, "")
+    _obey({"n_features_in_": count(1, MOST_FEATURES)}, state, "")
     if "_history" in state:
         _check_history(state["_history"], problems)
     if "_steps" in state:
@@ -327,7 +258,7 @@ def _check_machine(kind: Any, state: State, classes: int) -> None:
     _check_plan_values(plan)
     _check_plan_fits(kind, plan, state)
     check_machine(machine, classes)
-    if plan["algorithm"] == "exact":
+    if kind._algorithm.exact:
         one_class = kind.__name__ == "ExactOneClassSVM"
         _require(plan["settings"]["sphere"] == one_class, "sphere must fit the class")
     if plan["kernel"] == "callable":
@@ -348,7 +279,8 @@ def check_machine(machine: State, classes: int) -> None:
     _check_plan_values(plan)
     _check_plan(plan, classes)
     features = _SPARSE if plan["sparse"] else _DENSE
-    margins = _MARGINS if plan["algorithm"] == "exact" else {}
+    algorithm = ALGORITHMS[plan["algorithm"]]
+    margins = _MARGINS if algorithm.exact else {}
     expected = {**_ARRAYS, **features, **margins}
     _require_names({"plan", *expected}, machine, "parts of _machine")
     sizes = _sizes(machine, plan)
@@ -361,7 +293,7 @@ def check_machine(machine: State, classes: int) -> None:
         f"{plan['problems']} classes are too many for a model of {stored} bytes",
     )
     with np.errstate(all="ignore"):
-        _check_counts(machine, plan)
+        _check_counts(machine, algorithm)
         _check_members(machine, classes)
         at_once = max(AT_ONCE // max(sizes["members"], 1), 1)
         for first in range(0, plan["problems"], at_once):
@@ -380,7 +312,8 @@ def _check_plan_values(plan: Any) -> None:
 
 
 def _check_plan(plan: State, classes: int) -> None:
-    rules = _SETTINGS[plan["algorithm"]]
+    algorithm = ALGORITHMS[plan["algorithm"]]
+    rules = algorithm.settings
     _require_names(rules, plan["settings"], "settings of the algorithm")
     _obey(rules, plan["settings"], "")
     width = plan["features"]
@@ -388,7 +321,7 @@ def _check_plan(plan: State, classes: int) -> None:
     _require(len(plan["center"]) in (0, width), "center must have a value a feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
-    centred = plan["kernel"] in ("rbf", "linear") or plan["algorithm"] != "lasvm"
+    centred = plan["kernel"] in ("rbf", "linear") or not algorithm.biased or algorithm.exact
     fits = centred and not plan["sparse"] and plan["kernel"] != "callable"
     _require(fits or not plan["center"], "center belongs to dense features and other kernels")
     if plan["kernel"] == "callable":
@@ -398,7 +331,7 @@ def _check_plan(plan: State, classes: int) -> None:
 
 def _check_plan_fits(kind: Any, plan: State, state: State) -> None:
     """Check the blueprint of a machine against the estimator that it belongs to."""
-    own = plan["algorithm"] == kind._algorithm
+    own = plan["algorithm"] == kind._algorithm.name
     _require(own, f"its algorithm is not that of {kind.__name__}")
     precomputed = state["kernel"] == "precomputed"
     width = state["n_features_in_"] + precomputed
@@ -408,6 +341,7 @@ def _check_plan_fits(kind: Any, plan: State, state: State) -> None:
 
 def _sizes(machine: State, plan: State) -> dict[str, Any]:
     """Return how many there are of everything that arrays may have along a side."""
+    algorithm = ALGORITHMS[plan["algorithm"]]
     members = machine["ids"].shape[0]
     counters = machine["counters"]
     early = isinstance(counters, np.ndarray) and counters.shape == (EARLY_COUNTERS,)
@@ -418,7 +352,7 @@ def _sizes(machine: State, plan: State) -> dict[str, Any]:
         "features": plan["features"],
         "entries": machine["data"].shape[0] if plan["sparse"] else 0,
         "counters": EARLY_COUNTERS if early else len(COUNTERS),
-        "notes": sum(_NOTES[plan["algorithm"]]),
+        "notes": algorithm.counts + algorithm.numbers,
         **_margin_sizes(machine),
         "real": "float64" if plan["double"] else "float32",
     }
@@ -465,16 +399,15 @@ def _within(array: NDArray[Any], low: float, high: float) -> bool:
     return bool((np.isfinite(array) & (array >= low) & (array <= high)).all())
 
 
-def _check_counts(machine: State, plan: State) -> None:
-    counts, _ = _NOTES[plan["algorithm"]]
+def _check_counts(machine: State, algorithm: Algorithm) -> None:
     _require(_within(machine["counters"], 0, MOST), "counters must be counts")
     notes = machine["notes"]
-    whole = notes[:, :counts] == np.floor(notes[:, :counts])
-    _require(_within(notes[:, :counts], 0, MOST) and whole.all(), "notes must begin with counts")
+    counts = notes[:, : algorithm.counts]
+    whole = (counts == np.floor(counts)).all()
+    _require(_within(counts, 0, MOST) and whole, "notes must begin with counts")
     _require(not np.isnan(notes).any(), "notes must be numbers")
-    if plan["algorithm"] == "perceptron":  # whose averages are divided by the number of examples
-        held = (machine["rank"] >= 0).sum(axis=1)
-        _require((notes[:, 0] >= held).all(), "notes must count the examples that are held")
+    if algorithm.check is not None:
+        algorithm.check(machine)
 
 
 def _check_members(machine: State, classes: int) -> None:
@@ -501,7 +434,8 @@ def _check_problems(machine: State, some: slice, plan: State) -> None:
     _require(not repeated.any(), "ranks must be different")
     _require(np.isfinite(g).all(), "g must be finite")
     _require(np.isfinite(trail).all(), "trail must be finite")
-    _require(set(np.unique(box).tolist()) <= _BOXES[plan["algorithm"]], "box must be known")
+    known = ALGORITHMS[plan["algorithm"]].boxes
+    _require(set(np.unique(box).tolist()) <= known, "box must be known")
     _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
     numbers = np.arange(plan["problems"])[some, None]
     positive_label = 1 if plan["problems"] == 1 else numbers
@@ -562,7 +496,7 @@ def _check_reach(machine: State, plan: State, sizes: NDArray[np.float64]) -> Non
     Descent from gradients beyond that would not end. `Machine.verify` then compares some of them
     with what they should be. Here ``abs(K(k, l)) <= sizes[k] * sizes[l]``.
     """
-    total = np.abs(machine["notes"][:, -1]).max() if plan["algorithm"] == "exact" else 0.0
+    total = np.abs(machine["notes"][:, -1]).max() if ALGORITHMS[plan["algorithm"]].exact else 0.0
     most = 1.0 + total * sizes * sizes
     rounding = 1e-6 * sizes * (machine["costs"] @ sizes)
     at_once = max(AT_ONCE // len(sizes), 1)

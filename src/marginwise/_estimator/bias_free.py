@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._base import KernelClassifier
-from marginwise._machine import Machine, centre_for
+from marginwise._engine.engine import Machine
+from marginwise._engine.plan import centre_for
+from marginwise._estimator.classifier import KernelClassifier
+from marginwise._files.state import HISTORY
 from marginwise._params import Rule, boolean
-from marginwise._state import HISTORY
 from marginwise._warn import warn
 
 SAME_EVERYWHERE = ("rbf", "tanimoto")  # K(x, x) is 1

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from marginwise._input import Float
-from marginwise._kernel import WITH_GAMMA
-from marginwise._machine import Machine
+from marginwise._arrays import Float
+from marginwise._engine.engine import Machine
+from marginwise._engine.kernel import WITH_GAMMA
 
 
 class SolverAttributes:

@@ -71,11 +71,6 @@ def epochs(
             return
 
 
-def without_notes(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator without its callbacks, for a file."""
-    return {name: value for name, value in state.items() if name not in NOTES}
-
-
 def _count_epochs(estimator: Any) -> int | None:
     """Return the number of epochs, or None if it is not known beforehand."""
     known = estimator._selection == "random" and is_integer(estimator.epochs)

@@ -21,9 +21,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from marginwise._arrays import Float
 from marginwise._core import Batch
-from marginwise._input import Float
-from marginwise._machine import Machine
+from marginwise._engine.engine import Machine
 from marginwise._params import integer, is_real
 
 Single = NDArray[np.float32]

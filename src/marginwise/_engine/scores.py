@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from marginwise._arrays import Float, Ints
 from marginwise._core import Batch
-from marginwise._input import Float, Ints
-from marginwise._machine import Machine
+from marginwise._engine.engine import Machine
 
 MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored anew each time
 

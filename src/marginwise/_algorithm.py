@@ -1,0 +1,52 @@
+"""What is known of an algorithm outside its header in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marginwise._params import Rule
+
+# The boxes that a coefficient may have, as the core numbers them.
+USUAL, SHIFTED, SHUT, ENDLESS = range(4)
+
+ALGORITHMS: dict[str, Algorithm] = {}  # by name, those of the estimators that were imported
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What an estimator says of its algorithm: all that engines and model files need to know.
+
+    Parameters
+    ----------
+    name : str
+        The name in the core.
+    settings : mapping of str to Rule
+        The settings that the core is given, and what they must satisfy in a file.
+    counts : int, default=0
+        How many counts the core stores of each binary problem, first among its notes.
+    numbers : int, default=0
+        How many other numbers follow them.
+    boxes : set of int, default={USUAL}
+        The boxes that coefficients may have.
+    biased : bool, default=False
+        Whether the decision function has a bias.
+    exact : bool, default=False
+        Whether the model is the exact solution: computed in double precision throughout, with a
+        factor of its free set in its state.
+    check : callable, default=None
+        Called with the arrays of a state; raises ValueError if they cannot be of this algorithm.
+    """
+
+    name: str
+    settings: Mapping[str, Rule]
+    counts: int = 0
+    numbers: int = 0
+    boxes: frozenset[int] = frozenset({USUAL})
+    biased: bool = False
+    exact: bool = False
+    check: Callable[[Mapping[str, Any]], None] | None = None
+
+    def __post_init__(self) -> None:
+        ALGORITHMS[self.name] = self

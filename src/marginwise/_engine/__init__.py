@@ -1,0 +1,1 @@
+"""The native model, what shapes it, and its state."""

@@ -1,0 +1,206 @@
+"""What shapes a native model: kernel, precision, the unit of the kernel, centring."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginwise._arrays import Float
+
+# Single precision is used while gamma |x|^2 stays below this: the exponent of the RBF kernel is
+# then good to 1e-4 or better.
+SINGLE_LIMIT = 1000.0
+# ... and, for kernels of x.y, while the features are not a small variation on a large offset.
+OFFSET_LIMIT = 1600.0
+LARGEST_SQUARE = 1e299  # |x|^2
+ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
+MOST_ROOT = 80  # exponents of units, so that they do not overflow
+EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
+
+
+@dataclass
+class Blueprint:
+    """All that shapes a learner but its data; plain values, so that it can be kept in files."""
+
+    kernel: str
+    gamma: float
+    coef0: float
+    degree: int
+    problems: int
+    features: int
+    sparse: bool
+    double: bool
+    cache_bytes: int
+    algorithm: str
+    settings: dict[str, Any]  # those of the algorithm
+    center: list[float] = field(default_factory=list)
+    record: bool = False
+    unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
+
+    @property
+    def scale(self) -> float:
+        """What features are multiplied with, so that gamma becomes 1.
+
+        It is done in double precision before features are rounded to single: the units that
+        features come in then leave no trace in the model.
+        """
+        gamma = self.gamma if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
+        return math.sqrt(gamma) / math.sqrt(self.root)
+
+    @property
+    def root(self) -> float:
+        """What x.y is divided by, so that the kernel is divided by its unit; a power of 4."""
+        if self.kernel not in ("linear", "poly"):
+            return 1.0
+        degree = self.degree if self.kernel == "poly" else 1
+        return math.ldexp(1.0, round(math.log2(self.unit) / degree))
+
+
+def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a machine, of an earlier format or not, as it is written now."""
+    state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
+    plan = state.get("plan")
+    if isinstance(plan, dict) and "unit" not in plan:
+        plan = {**plan, "unit": 1.0}
+        state = {**state, "plan": plan}
+    if isinstance(plan, dict) and plan.get("algorithm") == "exact":
+        return _with_peaks(state)
+    early = ("tol", "reprocess", "reprocess_each", "delta_max")
+    if not isinstance(plan, dict) or not set(early) <= set(plan) or "waiting" not in state:
+        return state
+    rest = {name: value for name, value in plan.items() if name not in early}
+    settings = {name: plan[name] for name in early}
+    shape = np.shape(state.get("alpha", ()))
+    return {
+        **{name: value for name, value in state.items() if name != "waiting"},
+        "plan": {**rest, "algorithm": "lasvm", "settings": settings, "record": False},
+        "box": np.zeros(shape, dtype=np.uint8),
+        "trail": np.zeros(shape),
+        "notes": np.asarray(state["waiting"], dtype=np.float64).reshape(-1, 1),
+    }
+
+
+def _with_peaks(state: dict[str, Any]) -> dict[str, Any]:
+    """Add to the notes of an earlier exact model the peak of the weights, which is then unknown."""
+    notes = state.get("notes")
+    if not isinstance(notes, np.ndarray) or notes.ndim != 2 or notes.shape[1] != EARLY_EXACT_NOTES:
+        return state
+    return {**state, "notes": np.column_stack([notes, np.zeros(len(notes))])}
+
+
+def unit_near(size: float, degree: int = 1) -> float:
+    """Return a unit for kernel values of this size: a power of 4 to the `degree`, often 1.
+
+    What the core holds to be small is small beside kernel values of about 1. Powers of 2 change no
+    digit of a model.
+    """
+    if not 1 / ORDINARY < size < ORDINARY:
+        exponent = round(math.log2(size) / (2 * degree)) if 0 < size < math.inf else 0
+        return math.ldexp(1.0, 2 * degree * min(max(exponent, -MOST_ROOT), MOST_ROOT))
+    return 1.0
+
+
+def unit_for(plan: Blueprint, X: Any) -> float:
+    """Choose the unit of a kernel that is a function of x.y by the sizes of some rows."""
+    if plan.kernel not in ("linear", "poly") or X.shape[0] == 0:
+        return 1.0
+    sample = X[:: max(1, X.shape[0] // 1000)]
+    with np.errstate(over="ignore", under="ignore"):
+        if sp.issparse(sample):
+            squares = np.asarray(sample.astype(np.float64).power(2).sum(axis=1)).ravel()
+        else:
+            rows = sample.astype(np.float64) - (np.asarray(plan.center) if plan.center else 0.0)
+            squares = np.einsum("ij,ij->i", rows, rows)
+        if plan.kernel == "linear":
+            return unit_near(typical(squares))
+        values = (plan.gamma * squares + abs(plan.coef0)) ** float(plan.degree)
+    return unit_near(typical(values), plan.degree)
+
+
+def typical(sizes: Float) -> float:
+    """Return the median of the sizes that are not 0; 1 if there are none."""
+    sizes = sizes[sizes > 0]
+    return float(np.median(sizes)) if len(sizes) else 1.0
+
+
+def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
+    """Choose the point that features are measured from; empty for none.
+
+    The RBF kernel does not change when all features move together, and centred features lose
+    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped. The linear
+    kernel leads to the same model from any centre, for there is a bias; it takes one only where
+    the features are a small variation on a large offset.
+    """
+    if sp.issparse(X) or kernel not in ("rbf", "linear"):
+        return []
+    if kernel == "linear" and not is_offset(X):
+        return []
+    sample = X[:1] if first_row_only else X[:: max(1, X.shape[0] // 1000)]
+    if np.count_nonzero(sample) <= 0.5 * sample.size:
+        return []
+    centre: list[float] = sample.mean(axis=0, dtype=np.float64).tolist()
+    return centre
+
+
+def is_offset(X: Any) -> bool:
+    """Tell whether dense features are a small variation on a large offset."""
+    sample = X[:1000].astype(np.float64)
+    squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
+    mean = sample.mean(axis=0)
+    spread = max(squares - float(mean @ mean), 0.0)
+    return len(sample) > 1 and squares > OFFSET_LIMIT * spread and squares > 0
+
+
+def needs_double(X: Any, kernel: str) -> bool:
+    """Tell whether kernels of x.y would lose the data's variation in single precision."""
+    if kernel == "callable":
+        return True
+    return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
+
+
+def check_range(plan: Blueprint, X: Any) -> None:
+    """Raise if kernel values of these rows would be too large to hold."""
+    with np.errstate(over="ignore"):
+        squares = _squares(X)
+        if X.dtype != np.float64 and not np.isfinite(squares).all():
+            squares = _squares(X.astype(np.float64))  # which hold more
+        check_squares(plan, squares * plan.scale**2)
+
+
+def _squares(X: Any) -> Float:
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares, dtype=np.float64).ravel()
+
+
+def check_squares(plan: Blueprint, squares: Float) -> None:
+    """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
+    if squares.size == 0:
+        return
+    row = int(np.argmax(squares))  # a NaN, if there is one
+    size = float(squares[row])
+    if not size < LARGEST_SQUARE:
+        raise ValueError(f"row {row}: features are too large, |x|^2 overflows; scale them down.")
+    if plan.kernel not in ("linear", "poly"):
+        return
+    try:
+        linear = plan.kernel == "linear"
+        value = size if linear else (size + abs(plan.coef0) / plan.root) ** plan.degree
+    except OverflowError:
+        value = math.inf
+    if not value < 1e37:
+        raise ValueError(
+            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g} times that of "
+            "typical rows, beyond single precision; scale the features down, or gamma."
+            if plan.unit != 1
+            else f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
+            "precision; scale the features down, or gamma."
+        )
+
+
+def keeps_lists(X: Any) -> bool:
+    """Tell whether members are better kept as lists of nonzeros than as dense rows."""
+    return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))

@@ -1,0 +1,1 @@
+"""Model files: how they are written, read and checked."""

@@ -1,0 +1,1 @@
+"""How examples reach a model: feeds, selection, sifting, the loop and its checkpoints."""
