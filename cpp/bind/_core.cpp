@@ -20,6 +20,10 @@
 #include "marginwise/floor.hpp"
 #include "marginwise/verify.hpp"
 
+template <class T>
+struct nanobind::detail::type_caster<marginwise::Vector<T>>
+    : nanobind::detail::list_caster<marginwise::Vector<T>, T> {};
+
 namespace nb = nanobind;
 using namespace marginwise;
 
@@ -31,22 +35,25 @@ template <class V>
 using Array2 = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// NumPy counts with size_t, we count with Index.
+Index length(std::size_t n) { return static_cast<Index>(n); }
+std::size_t size_of(Index n) { return static_cast<std::size_t>(n); }
+
 // A new NumPy array that owns a copy of `data`.
 template <class V>
-nb::ndarray<nb::numpy, V> numpy(const V* data, std::vector<std::size_t> shape) {
-    std::size_t n = 1;
-    for (const std::size_t k : shape) n *= k;
-    V* copy = new V[n > 0 ? n : 1];
+nb::ndarray<nb::numpy, V> numpy(const V* data, std::initializer_list<Index> shape) {
+    Index n = 1;
+    for (const Index k : shape) n *= k;
+    V* copy = new V[size_of(std::max<Index>(n, 1))];
     std::copy(data, data + n, copy);
     nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<V*>(p); });
-    return nb::ndarray<nb::numpy, V>(copy, shape.size(), shape.data(), owner);
+    const std::vector<std::size_t> sizes(shape.begin(), shape.end());
+    return nb::ndarray<nb::numpy, V>(copy, sizes.size(), sizes.data(), owner);
 }
 template <class V, class A>
-nb::ndarray<nb::numpy, V> numpy(const std::vector<V, A>& v) {
+nb::ndarray<nb::numpy, V> numpy(const Vector<V, A>& v) {
     return numpy(v.data(), {v.size()});
 }
-
-Index length(std::size_t n) { return static_cast<Index>(n); }
 
 void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
@@ -91,7 +98,7 @@ struct BoundBatch {
                           cols};
     }
     void label(Array1<std::int32_t> label, Array1<double> cost, Array1<std::int64_t> ids) {
-        const std::size_t n = usize(rows_of(batch.X));
+        const std::size_t n = size_of(rows_of(batch.X));
         require(label.shape(0) == n && cost.shape(0) == n && ids.shape(0) == n,
                 "labels, costs and ids must have one value a row");
         batch.label = label.data();
@@ -109,9 +116,7 @@ struct FunctionKernel {
     void operator()(const double* a, Index m, const double* b, Index n, Index d,
                     double* out) const {
         nb::gil_scoped_acquire held;
-        const auto copy = [d](const double* x, Index rows) {
-            return numpy(x, {usize(rows), usize(d)});
-        };
+        const auto copy = [d](const double* x, Index rows) { return numpy(x, {rows, d}); };
         const nb::object values = callable(copy(a, m), copy(b, n));
         const auto array = nb::cast<Array2<double>>(values);
         require(length(array.shape(0)) == m && length(array.shape(1)) == n, "kernel block shape");
@@ -198,23 +203,22 @@ State export_features(const Members<T>& members) {
     State out;
     Rows<T> row;
     if (!members.sparse()) {
-        Array<T> X(usize(n * d), T(0));
+        Array<T> X(n * d, T(0));
         for (Index s = 0; s < n; ++s) {
             members.extract(s, row);
-            for (std::size_t p = 0; p < row.value.size(); ++p)
-                X[usize(s * d) + row.index[p]] = row.value[p];
+            for (Index p = 0; p < row.value.size(); ++p) X[s * d + row.index[p]] = row.value[p];
         }
-        out["X"] = numpy(X.data(), {usize(n), usize(d)});
+        out["X"] = numpy(X.data(), {n, d});
         return out;
     }
-    std::vector<T> data;
-    std::vector<std::int32_t> indices;
-    std::vector<std::int64_t> indptr{0};
+    Vector<T> data;
+    Vector<std::int32_t> indices;
+    Vector<std::int64_t> indptr{0};
     for (Index s = 0; s < n; ++s) {
         members.extract(s, row);
         data.insert(data.end(), row.value.begin(), row.value.end());
         indices.insert(indices.end(), row.index.begin(), row.index.end());
-        indptr.push_back(static_cast<std::int64_t>(data.size()));
+        indptr.push_back(data.size());
     }
     out["data"] = numpy(data);
     out["indices"] = numpy(indices);
@@ -227,40 +231,40 @@ template <class T>
 nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_coefficients(const Model<T>& L) {
     const auto hold = reader(L);
     const Dual<T>& D = L.D;
-    std::vector<Array<double>> weight;
+    Vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(L.output(c));
-    std::vector<std::int64_t> ids;
-    std::vector<std::int32_t> labels;
-    std::vector<std::vector<double>> alpha(D.shares.size());
-    for (std::size_t s = 0; s < usize(D.size()); ++s) {
+    Vector<std::int64_t> ids;
+    Vector<std::int32_t> labels;
+    Vector<Vector<double>> alpha(D.problems());
+    for (Index s = 0; s < D.size(); ++s) {
         const auto weighs = [s](const Array<double>& w) { return w[s] != 0.0; };
         if (std::none_of(weight.begin(), weight.end(), weighs)) continue;
         ids.push_back(D.members.ids[s]);
         labels.push_back(D.label[s]);
-        for (std::size_t c = 0; c < alpha.size(); ++c) alpha[c].push_back(weight[c][s]);
+        for (Index c = 0; c < alpha.size(); ++c) alpha[c].push_back(weight[c][s]);
     }
-    std::vector<double> rows;
-    for (const std::vector<double>& row : alpha) rows.insert(rows.end(), row.begin(), row.end());
+    Vector<double> rows;
+    for (const Vector<double>& row : alpha) rows.insert(rows.end(), row.begin(), row.end());
     return nb::make_tuple(numpy(ids), numpy(labels),
                           numpy(rows.data(), {alpha.size(), ids.size()}));
 }
 
 nb::ndarray<nb::numpy, std::int64_t> counters_of(const Stats& s) {
-    return numpy(std::vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess, s.inserted,
-                                           s.removed, s.cache_hits, s.cache_misses, s.sampled,
-                                           s.chosen});
+    return numpy(Vector<std::int64_t>{s.kernel_evaluations, s.process, s.reprocess, s.inserted,
+                                      s.removed, s.cache_hits, s.cache_misses, s.sampled,
+                                      s.chosen});
 }
 nb::ndarray<nb::numpy, double> seconds_of(const Stats& s) {
-    return numpy(std::vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
+    return numpy(Vector<double>{s.product_seconds, s.learn_seconds, s.finish_seconds});
 }
 
 // Values of the members' places, at [c * members + s] for problem c and member s.
 template <class V, class T, class F>
 nb::ndarray<nb::numpy, V> by_place(const Dual<T>& D, V absent, F value) {
-    const std::size_t n = usize(D.size()), problems = D.shares.size();
-    std::vector<V> out(problems * n, absent);
-    for (std::size_t c = 0; c < problems; ++c)
-        for (std::size_t s = 0; s < n; ++s)
+    const Index n = D.size(), problems = D.problems();
+    Vector<V> out(problems * n, absent);
+    for (Index c = 0; c < problems; ++c)
+        for (Index s = 0; s < n; ++s)
             if (const Index k = D.shares[c].place[s]; k != kNone)
                 out[c * n + s] = static_cast<V>(value(D.shares[c].P, k));
     return numpy(out.data(), {problems, n});
@@ -273,18 +277,15 @@ State export_state(const Model<T>& L) {
     out["ids"] = numpy(D.members.ids);
     out["labels"] = numpy(D.label);
     out["costs"] = numpy(D.cost);
-    out["alpha"] =
-        by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.alpha[usize(k)]; });
-    out["g"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.g[usize(k)]; });
+    out["alpha"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.alpha[k]; });
+    out["g"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.g[k]; });
     out["rank"] = by_place<std::int64_t>(D, -1, [](const Problem&, Index k) { return k; });
-    out["box"] =
-        by_place<std::uint8_t>(D, 0, [](const Problem& P, Index k) { return P.box[usize(k)]; });
-    out["trail"] =
-        by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.trail[usize(k)]; });
-    std::vector<double> notes;
+    out["box"] = by_place<std::uint8_t>(D, 0, [](const Problem& P, Index k) { return P.box[k]; });
+    out["trail"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.trail[k]; });
+    Vector<double> notes;
     for (Index c = 0; c < D.problems(); ++c)
         for (const double note : L.notes(c)) notes.push_back(note);
-    out["notes"] = numpy(notes.data(), {D.shares.size(), notes.size() / D.shares.size()});
+    out["notes"] = numpy(notes.data(), {D.problems(), notes.size() / D.problems()});
     out["counters"] = counters_of(D.stats);
     out["seconds"] = seconds_of(D.stats);
     return out;
@@ -300,16 +301,16 @@ void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
     const auto notes = nb::cast<Array2<double>>(state["notes"]);
     const auto counters = nb::cast<Array1<std::int64_t>>(state["counters"]);
     const auto seconds = nb::cast<Array1<double>>(state["seconds"]);
-    const std::size_t n = usize(rows_of(batch.batch.X)), problems = L.D.shares.size();
-    const auto fits = [&](const auto& array, std::size_t columns) {
-        return array.shape(0) == problems && array.shape(1) == columns;
+    const Index n = rows_of(batch.batch.X), problems = L.D.problems();
+    const auto fits = [&](const auto& array, Index columns) {
+        return length(array.shape(0)) == problems && length(array.shape(1)) == columns;
     };
     require(fits(rank, n) && fits(alpha, n) && fits(g, n) && fits(trail, n) && fits(box, n),
             "what is kept by place must be problems x members");
     require(fits(notes, L.notes(0).size()) && counters.shape(0) == 9 && seconds.shape(0) == 3,
             "notes and counters do not fit");
-    std::vector<Example> examples;
-    for (std::size_t s = 0; s < n; ++s)
+    Vector<Example> examples;
+    for (Index s = 0; s < n; ++s)
         examples.push_back({batch.batch.ids[s], batch.batch.label[s], batch.batch.cost[s]});
     L.D.restore(batch.batch.X, examples.data(),
                 {rank.data(), alpha.data(), g.data(), box.data(), trail.data()});
@@ -324,15 +325,15 @@ void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
 template <class V, class T, class F>
 nb::ndarray<nb::numpy, V> by_problem(const Model<T>& L, F value) {
     const auto hold = reader(L);
-    std::vector<V> out;
+    Vector<V> out;
     for (Index c = 0; c < L.D.problems(); ++c) out.push_back(static_cast<V>(value(c)));
     return numpy(out);
 }
 
 template <class T>
 nb::ndarray<nb::numpy, double> decide(const Model<T>& L, const Sample& sample) {
-    const std::size_t n = usize(sample.n), p = L.D.shares.size();
-    std::vector<double> out(n * p);
+    const Index n = sample.n, p = L.D.problems();
+    Vector<double> out(n * p);
     {
         const Reader<T> hold(L);
         L.decision(sample, out.data());
@@ -344,29 +345,29 @@ nb::ndarray<nb::numpy, double> decide(const Model<T>& L, const Sample& sample) {
 template <class T>
 nb::typed<nb::tuple, nb::any, nb::any, nb::any> export_records(const Model<T>& L) {
     const auto hold = reader(L);
-    const std::size_t problems = L.D.shares.size();
-    std::vector<double> gap;
-    std::vector<std::int64_t> members, evaluations;
+    const Index problems = L.D.problems();
+    Vector<double> gap;
+    Vector<std::int64_t> members, evaluations;
     for (const Record& record : L.records) {
         gap.push_back(record.gap);
         members.push_back(record.members);
         evaluations.push_back(record.kernel_evaluations);
     }
-    const std::vector<std::size_t> shape{gap.size() / problems, problems};
-    return nb::make_tuple(numpy(gap.data(), shape), numpy(members.data(), shape),
-                          numpy(evaluations.data(), shape));
+    const Index n = gap.size() / problems;
+    return nb::make_tuple(numpy(gap.data(), {n, problems}), numpy(members.data(), {n, problems}),
+                          numpy(evaluations.data(), {n, problems}));
 }
 
 template <class T>
 void restore_records(Model<T>& L, Array2<double> gap, Array2<std::int64_t> members,
                      Array2<std::int64_t> evaluations) {
     const auto fits = [&](const auto& array) {
-        return array.shape(0) == gap.shape(0) && array.shape(1) == L.D.shares.size();
+        return array.shape(0) == gap.shape(0) && length(array.shape(1)) == L.D.problems();
     };
     require(fits(gap) && fits(members) && fits(evaluations), "records must be rows x problems");
     const auto hold = writer(L);
     L.records.clear();
-    for (std::size_t i = 0; i < gap.size(); ++i)
+    for (Index i = 0; i < length(gap.size()); ++i)
         L.records.push_back({gap.data()[i], members.data()[i], evaluations.data()[i]});
 }
 
@@ -375,7 +376,7 @@ void restore_records(Model<T>& L, Array2<double> gap, Array2<std::int64_t> membe
 template <class T>
 nb::typed<nb::tuple, nb::any, nb::any> take_unsolved(Model<T>& L) {
     const auto hold = writer(L);
-    std::vector<double> violations, resolutions;
+    Vector<double> violations, resolutions;
     for (Share& share : L.D.shares) {
         violations.push_back(std::exchange(share.P.unsolved, 0.0));
         resolutions.push_back(violations.back() > 0 ? resolution(share.P) : 0.0);
@@ -416,14 +417,14 @@ std::unique_ptr<Model<T>> make_learner(const std::string& algorithm, const State
 // The state of an exact model: with S by problem, one slot after the other, and its factors.
 State export_exact(const Exact& L) {
     State out = export_state<double>(L);
-    std::vector<std::int64_t> sizes, members;
-    std::vector<double> factors;
+    Vector<std::int64_t> sizes, members;
+    Vector<double> factors;
     for (Index c = 0; c < L.D.problems(); ++c) {
         const Margin& M = L.margin_of(c);
-        sizes.push_back(count(M.place));
+        sizes.push_back(M.place.size());
         for (const Index k : M.place)
-            members.push_back(k == kNone ? kNone : Index(L.D.shares[usize(c)].member[usize(k)]));
-        const std::vector<double> packed = M.factor.packed();
+            members.push_back(k == kNone ? kNone : Index(L.D.shares[c].member[k]));
+        const Vector<double> packed = M.factor.packed();
         factors.insert(factors.end(), packed.begin(), packed.end());
     }
     out["slots"] = numpy(sizes);
@@ -454,7 +455,7 @@ void restore_exact(Exact& L, const BoundBatch& batch, const State& state) {
 // Cause, example, problem, and from where to where, of each migration.
 nb::ndarray<nb::numpy, std::int64_t> export_path(const Exact& L) {
     const auto hold = reader(L);
-    std::vector<std::int64_t> out;
+    Vector<std::int64_t> out;
     for (const Migration& m : L.path)
         for (const std::int64_t value :
              {m.cause, m.id, std::int64_t(m.problem), static_cast<std::int64_t>(m.from),
@@ -494,13 +495,13 @@ nb::ndarray<nb::numpy, float> roughly(const Model<T>& self, const BoundBatch& ba
                                       const Array1<std::int64_t>& rows, Index columns, F compute) {
     require(!self.D.kernel.is_callable(), "a kernel that is a function has no rough values");
     const Sample sample = sample_of(batch, rows);
-    float* out = new float[usize(sample.n * columns + 1)];
+    float* out = new float[size_of(sample.n * columns + 1)];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<float*>(p); });
     {
         const Reader<T> hold(self);
         compute(sample, out);
     }
-    const std::size_t shape[] = {usize(sample.n), usize(columns)};
+    const std::size_t shape[] = {size_of(sample.n), size_of(columns)};
     return nb::ndarray<nb::numpy, float>(out, 2, shape, owner);
 }
 
@@ -514,7 +515,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
     nb::class_<L>(m, name, nb::type_slots(slots))
         .def(nb::new_([](const std::string& algorithm, const State& settings, const Kernel& kernel,
                          nb::object callable, Index problems, Index features, bool sparse,
-                         bool biased, Index cache_bytes, std::vector<double> center, double scale,
+                         bool biased, Index cache_bytes, Vector<double> center, double scale,
                          double norm_limit, Index threads, bool record) {
                  return make_learner<T>(algorithm, settings,
                                         Dual<T>(Members<T>(features, sparse),
@@ -622,7 +623,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
                 const Index problems = length(coefficients.shape(0)), n = centres.rows.size();
                 require(length(coefficients.shape(1)) == n && length(bias.shape(0)) == problems,
                         "coefficients must be problems x centres, and a bias each");
-                std::vector<Array<double>> weight;
+                Vector<Array<double>> weight;
                 for (Index c = 0; c < problems; ++c)
                     weight.emplace_back(coefficients.data() + c * n,
                                         coefficients.data() + (c + 1) * n);
@@ -654,11 +655,11 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             "expansion",
             [](const L& self, const BoundBatch& centres, Array2<double> coefficients,
                const Laid<T>& laid) {
-                const std::size_t n = usize(laid.rows.size()), p = self.D.shares.size();
-                require(coefficients.shape(0) == p &&
+                const Index n = laid.rows.size(), p = self.D.problems();
+                require(length(coefficients.shape(0)) == p &&
                             length(coefficients.shape(1)) == rows_of(centres.batch.X),
                         "coefficients must be problems x centres");
-                std::vector<double> out(n * p, 0.0);
+                Vector<double> out(n * p, 0.0);
                 {
                     const Reader<T> hold(self);
                     self.add_expansion(centres.batch.X, coefficients.data(), laid.rows, out.data());
@@ -670,13 +671,13 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def("weights",
              [](const L& self) {
                  const auto hold = reader(self);
-                 const std::size_t n = usize(self.D.size());
-                 std::vector<double> out;
+                 const Index n = self.D.size();
+                 Vector<double> out;
                  for (Index c = 0; c < self.D.problems(); ++c) {
                      const Array<double> weight = self.output(c);
                      out.insert(out.end(), weight.begin(), weight.begin() + self.D.size());
                  }
-                 return numpy(out.data(), {self.D.shares.size(), n});
+                 return numpy(out.data(), {self.D.problems(), n});
              })
         .def(
             "check",
@@ -723,7 +724,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def(
             "diagonal",
             [](const L& self, const BoundBatch& batch) {
-                std::vector<double> out(usize(rows_of(batch.batch.X)));
+                Vector<double> out(rows_of(batch.batch.X));
                 {
                     const Reader<T> hold(self);
                     self.diagonal(batch.batch.X, out.data());
@@ -733,8 +734,8 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             nb::arg("batch"))
         .def("bias",
              [](const L& self) {
-                 return by_problem<double>(
-                     self, [&](Index c) { return self.D.shares[usize(c)].P.bias(); });
+                 return by_problem<double>(self,
+                                           [&](Index c) { return self.D.shares[c].P.bias(); });
              })
         .def("delta",
              [](const L& self) {
@@ -793,7 +794,7 @@ void bind_exact(nb::module_& m) {
         .def(
             nb::new_([](const State& settings, const Kernel& kernel, nb::object callable,
                         Index problems, Index features, bool sparse, Index cache_bytes,
-                        std::vector<double> center, double scale, Index threads, bool record) {
+                        Vector<double> center, double scale, Index threads, bool record) {
                 const ExactSettings own{
                     nb::cast<bool>(settings["sphere"]),  nb::cast<double>(settings["nu"]),
                     nb::cast<Index>(settings["window"]), nb::cast<bool>(settings["oldest"]),
@@ -818,8 +819,8 @@ void bind_exact(nb::module_& m) {
             nb::arg("ids"))
         .def("leave_one_out",
              [](Exact& self) {
-                 const std::size_t n = usize(self.D.size()), p = self.D.shares.size();
-                 std::vector<double> out(n * p);
+                 const Index n = self.D.size(), p = self.D.problems();
+                 Vector<double> out(n * p);
                  interruptible<double>(self, [&] {
                      self.leave_one_out(out.data());
                      return true;
@@ -839,8 +840,8 @@ void bind_exact(nb::module_& m) {
             "holds",
             [](const Exact& self, Array1<std::int64_t> ids) {
                 const auto hold = reader<double>(self);
-                std::vector<std::uint8_t> out;
-                for (std::size_t i = 0; i < ids.shape(0); ++i)
+                Vector<std::uint8_t> out;
+                for (Index i = 0; i < length(ids.shape(0)); ++i)
                     out.push_back(self.D.members.find(ids.data()[i]) != kNone);
                 return numpy(out);
             },
@@ -883,7 +884,7 @@ void bind_exact(nb::module_& m) {
                 verify_gradient(self.D, most, tolerance, [&](Index c, Index k) {
                     const Problem& P = self.D.problem(c);
                     const double half = self.margin_of(c).total / 2;
-                    return sphere ? half * P.diagonal[usize(k)] : P.y(k);
+                    return sphere ? half * P.diagonal[k] : P.y(k);
                 });
             },
             nb::arg("most"), nb::arg("tolerance"), nb::arg("sphere"))
@@ -899,14 +900,13 @@ using Array3 = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::c
 using Images = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void deform_images(Array2<float> images, Array3 tangents, Array2<float> ranges,
-                   Array2<float> fields, std::vector<Index> shape, double elastic,
-                   double thickening, Index shift, std::uint64_t seed,
-                   Array1<std::int64_t> examples, Array1<std::int64_t> variants, Index threads,
-                   Images out) {
+                   Array2<float> fields, Vector<Index> shape, double elastic, double thickening,
+                   Index shift, std::uint64_t seed, Array1<std::int64_t> examples,
+                   Array1<std::int64_t> variants, Index threads, Images out) {
     require(shape.size() == 3 && shape[0] > 0 && shape[1] > 0 && shape[2] > 0,
             "a shape has height, width and channels");
     const Shape size{shape[0], shape[1], shape[2]};
-    const std::size_t n = images.shape(0), d = usize(size.size());
+    const std::size_t n = images.shape(0), d = size_of(size.size());
     require(images.shape(1) == d && fields.shape(1) == d && out.shape(1) == d &&
                 tangents.shape(0) == 2 && tangents.shape(1) == n && tangents.shape(2) == d,
             "images, tangents, fields and out must have the size of the shape");
@@ -914,7 +914,7 @@ void deform_images(Array2<float> images, Array3 tangents, Array2<float> ranges,
     require(fields.shape(0) > 0 && shift >= 0, "a field at least, and no negative shift");
     require(examples.shape(0) == out.shape(0) && variants.shape(0) == out.shape(0),
             "an example and a variant for each image to write");
-    for (std::size_t r = 0; r < out.shape(0); ++r)
+    for (Index r = 0; r < length(out.shape(0)); ++r)
         require(
             examples.data()[r] >= 0 && examples.data()[r] < length(n) && variants.data()[r] >= 0,
             "no such image");
@@ -987,7 +987,7 @@ NB_MODULE(_core, m) {
         "sensitivity_seconds",
         [](Array2<double> rows, Array1<std::int64_t> free, Index rounds, bool gather) {
             require(rows.shape(0) == free.shape(0) && rounds > 0, "one row a free example");
-            for (std::size_t i = 0; i < free.shape(0); ++i)
+            for (Index i = 0; i < length(free.shape(0)); ++i)
                 require(free.data()[i] >= 0 && free.data()[i] < length(rows.shape(1)),
                         "a free example has no column");
             nb::gil_scoped_release released;

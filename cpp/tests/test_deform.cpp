@@ -26,11 +26,11 @@ std::uint64_t mixed_once(std::uint64_t state) { return split_mix(state); }
 struct Pictures {
     Shape shape;
     Index n;
-    std::vector<float> images, t_x, t_y, low, high, fields;
+    Vector<float> images, t_x, t_y, low, high, fields;
 
     Pictures(Shape shape_, Index n_) : shape(shape_), n(n_) {
         toy::Random random(3);
-        const auto some = [&](std::vector<float>& to, Index count, double size) {
+        const auto some = [&](Vector<float>& to, Index count, double size) {
             for (Index k = 0; k < count; ++k)
                 to.push_back(static_cast<float>(size * random.around_zero()));
         };
@@ -54,11 +54,11 @@ struct Pictures {
     }
 
     // A variant pixel by pixel, in double precision.
-    std::vector<double> variant(Strengths strengths, std::int64_t variant, Index example) const {
+    Vector<double> variant(Strengths strengths, std::int64_t variant, Index example) const {
         const Draw draw = Draw::of(11, variant, example, strengths, kFields);
-        const double least = static_cast<double>(low[usize(example)]);
-        const double most = static_cast<double>(high[usize(example)]);
-        std::vector<double> out(usize(shape.size()), least);
+        const double least = static_cast<double>(low[example]);
+        const double most = static_cast<double>(high[example]);
+        Vector<double> out(shape.size(), least);
         for (Index row = 0; row < shape.height; ++row)
             for (Index column = 0; column < shape.width; ++column)
                 for (Index channel = 0; channel < shape.channels; ++channel) {
@@ -68,7 +68,7 @@ struct Pictures {
                         continue;
                     const Index at =
                         (from_row * shape.width + from_column) * shape.channels + channel;
-                    out[usize((row * shape.width + column) * shape.channels + channel)] =
+                    out[(row * shape.width + column) * shape.channels + channel] =
                         pixel(draw, example, at, least, most);
                 }
         return out;
@@ -76,10 +76,10 @@ struct Pictures {
 
   private:
     double pixel(const Draw& draw, Index example, Index at, double least, double most) const {
-        const std::size_t k = usize(example * shape.size() + at);
+        const Index k = example * shape.size() + at;
         const double x = static_cast<double>(t_x[k]), y = static_cast<double>(t_y[k]);
-        const std::size_t f_x = usize(draw.field_x * shape.size() + at);
-        const std::size_t f_y = usize(draw.field_y * shape.size() + at);
+        const Index f_x = draw.field_x * shape.size() + at;
+        const Index f_y = draw.field_y * shape.size() + at;
         const double value =
             static_cast<double>(images[k]) +
             static_cast<double>(draw.along_x) * static_cast<double>(fields[f_x]) * x +
@@ -90,14 +90,13 @@ struct Pictures {
     }
 };
 
-const std::vector<Shape> kShapes{{5, 7, 1}, {7, 5, 3}, {1, 9, 1},
-                                 {9, 1, 2}, {1, 1, 1}, {16, 16, 1}};
+const Vector<Shape> kShapes{{5, 7, 1}, {7, 5, 3}, {1, 9, 1}, {9, 1, 2}, {1, 1, 1}, {16, 16, 1}};
 
-std::vector<float> made(const Pictures& pictures, const Deformer& deformer,
-                        const std::vector<std::int64_t>& examples,
-                        const std::vector<std::int64_t>& variants, Index threads) {
-    std::vector<float> out(examples.size() * usize(pictures.shape.size()), 99.0f);
-    deformer.deform(pictures.originals(), examples.data(), variants.data(), count(examples),
+Vector<float> made(const Pictures& pictures, const Deformer& deformer,
+                   const Vector<std::int64_t>& examples, const Vector<std::int64_t>& variants,
+                   Index threads) {
+    Vector<float> out(examples.size() * pictures.shape.size(), 99.0f);
+    deformer.deform(pictures.originals(), examples.data(), variants.data(), examples.size(),
                     threads, out.data());
     return out;
 }
@@ -108,21 +107,21 @@ TEST(variants_are_what_plain_loops_make) {
              {Strengths{1.5, 0.0, 0}, Strengths{1.5, 0.0, 1}, Strengths{0.0, 0.0, 2},
               Strengths{2.0, 0.5, 3}, Strengths{0.7, 0.3, 50}}) {
             const Pictures pictures(shape, 4);
-            std::vector<std::int64_t> examples, variants;
+            Vector<std::int64_t> examples, variants;
             for (Index k = 0; k < 40; ++k) {
                 examples.push_back(k % 4);
                 variants.push_back(1 + k / 4);
             }
-            const std::vector<float> out =
+            const Vector<float> out =
                 made(pictures, pictures.deformer(strengths), examples, variants, 1);
             for (Index k = 0; k < 40; ++k) {
-                const std::vector<double> expected =
-                    pictures.variant(strengths, variants[usize(k)], examples[usize(k)]);
+                const Vector<double> expected =
+                    pictures.variant(strengths, variants[k], examples[k]);
                 double worst = 0;
                 for (Index p = 0; p < shape.size(); ++p)
                     worst = std::max(
-                        worst, std::abs(static_cast<double>(out[usize(k * shape.size() + p)]) -
-                                        expected[usize(p)]));
+                        worst,
+                        std::abs(static_cast<double>(out[k * shape.size() + p]) - expected[p]));
                 CHECK_SAY(worst <= 1e-5, toy::at("variant is off:", k));
             }
         }
@@ -131,9 +130,9 @@ TEST(variants_are_what_plain_loops_make) {
 TEST(variant_zero_is_the_image_itself) {
     for (const Shape& shape : kShapes) {
         const Pictures pictures(shape, 3);
-        const std::vector<float> out =
+        const Vector<float> out =
             made(pictures, pictures.deformer({5.0, 5.0, 5}), {2, 0, 1}, {0, 0, 0}, 1);
-        const std::size_t bytes = usize(shape.size()) * sizeof(float);
+        const Index bytes = shape.size() * sizeof(float);
         for (const Index k : {0, 1, 2})
             CHECK(std::memcmp(out.data() + k * shape.size(),
                               pictures.images.data() + ((k + 2) % 3) * shape.size(), bytes) == 0);
@@ -144,17 +143,16 @@ TEST(batches_orders_and_threads_do_not_matter) {
     const Pictures pictures({6, 5, 1}, 9);
     const Deformer deformer = pictures.deformer({1.0, 0.2, 1});
     toy::Random random(5);
-    std::vector<std::int64_t> examples, variants;
+    Vector<std::int64_t> examples, variants;
     for (Index k = 0; k < 700; ++k) {
         examples.push_back(random.below(9));
         variants.push_back(random.below(5));
     }
-    const std::vector<float> all = made(pictures, deformer, examples, variants, 1);
+    const Vector<float> all = made(pictures, deformer, examples, variants, 1);
     for (const Index threads : {2, 3, 8})
         CHECK(made(pictures, deformer, examples, variants, threads) == all);
     for (Index k = 0; k < 700; k += 13) {
-        const std::vector<float> alone =
-            made(pictures, deformer, {examples[usize(k)]}, {variants[usize(k)]}, 3);
+        const Vector<float> alone = made(pictures, deformer, {examples[k]}, {variants[k]}, 3);
         CHECK(std::equal(alone.begin(), alone.end(), all.begin() + k * 30));
     }
     CHECK(made(pictures, deformer, {}, {}, 2).empty());
@@ -181,16 +179,16 @@ TEST(draws_are_those_of_splitmix64) {
 
 TEST(draws_keep_to_their_bounds_and_are_spread_evenly) {
     const Strengths strengths{2.0, 0.5, 2};
-    std::vector<Index> field_x(5, 0), field_y(5, 0), right(5, 0), down(5, 0);
+    Vector<Index> field_x(5, 0), field_y(5, 0), right(5, 0), down(5, 0);
     double least = 1, most = -1, sum = 0;
     constexpr Index n = 20000;
     for (Index k = 0; k < n; ++k) {
         const Draw draw = Draw::of(1, 1 + k / 100, k % 100, strengths, 5);
         CHECK(draw.along_x == 2.0f && draw.along_y == 2.0f);
-        ++field_x.at(usize(draw.field_x));
-        ++field_y.at(usize(draw.field_y));
-        ++right.at(usize(draw.right + 2));
-        ++down.at(usize(draw.down + 2));
+        ++field_x[draw.field_x];
+        ++field_y[draw.field_y];
+        ++right[draw.right + 2];
+        ++down[draw.down + 2];
         const double beta = static_cast<double>(draw.thicken);
         least = std::min(least, beta);
         most = std::max(most, beta);
@@ -216,12 +214,11 @@ TEST(the_range_is_kept) {
     const Pictures pictures({8, 8, 1}, 50);
     const Deformer deformer = pictures.deformer({20.0, 5.0, 1});
     const auto all = toy::ascending(50);
-    const std::vector<float> out =
-        made(pictures, deformer, all, std::vector<std::int64_t>(50, 1), 1);
+    const Vector<float> out = made(pictures, deformer, all, Vector<std::int64_t>(50, 1), 1);
     Index cut = 0;
     for (Index k = 0; k < 50 * 64; ++k) {
-        const float low = pictures.low[usize(k / 64)], high = pictures.high[usize(k / 64)];
-        const float value = out[usize(k)];
+        const float low = pictures.low[k / 64], high = pictures.high[k / 64];
+        const float value = out[k];
         CHECK(value >= low && value <= high);
         CHECK(value == low || value >= low + 0.999f * Deformer::kFaint * (high - low));
         cut += value == high;

@@ -25,7 +25,7 @@ Pupil<double> learned(Index classes) {
 
 Index place_where(Problem& P, const std::function<bool(std::size_t)>& wanted) {
     for (Index k = 0; k < P.size; ++k)
-        if (wanted(usize(k))) return k;
+        if (wanted(k)) return k;
     throw std::runtime_error("the toy stream has no such place");
 }
 Index an_open_place(Problem& P) {
@@ -56,23 +56,21 @@ TEST(a_whole_state_passes) {
 
 TEST(a_closed_place_with_a_box_is_found) {
     finds("closed places have alpha = lo = hi = 0",
-          [](auto& l) { l.P().lo[usize(a_closed_place(l.P()))] = -1.0; });
+          [](auto& l) { l.P().lo[a_closed_place(l.P())] = -1.0; });
     finds("closed places have alpha = lo = hi = 0",
-          [](auto& l) { l.P().alpha[usize(a_closed_place(l.P()))] = 0.5; });
+          [](auto& l) { l.P().alpha[a_closed_place(l.P())] = 0.5; });
 }
 
 TEST(a_closed_place_that_may_move_is_found) {
-    finds("closed places do not move",
-          [](auto& l) { l.P().up[usize(a_closed_place(l.P()))] = 0.0; });
-    finds("closed places do not move",
-          [](auto& l) { l.P().down[usize(a_closed_place(l.P()))] = 0.0; });
+    finds("closed places do not move", [](auto& l) { l.P().up[a_closed_place(l.P())] = 0.0; });
+    finds("closed places do not move", [](auto& l) { l.P().down[a_closed_place(l.P())] = 0.0; });
 }
 
 TEST(a_place_that_is_not_its_members_is_found) {
     const Break swap = [](auto& l) {
         Share& share = l.D().shares[0];
-        const Index s = Index(share.member[usize(an_open_place(share.P))]);
-        share.place[usize(s)] += 1;
+        const Index s = Index(share.member[an_open_place(share.P)]);
+        share.place[s] += 1;
     };
     finds("place[member[k]] == k", swap);
     finds("place[member[k]] == k", swap, 3);
@@ -81,7 +79,7 @@ TEST(a_place_that_is_not_its_members_is_found) {
 TEST(a_weight_that_is_not_alpha_is_found) {
     finds("weight[member[k]] == alpha[k]", [](auto& l) {
         Share& share = l.D().shares[0];
-        share.weight[usize(Index(share.member[usize(a_free_place(share.P))]))] += 1e-9;
+        share.weight[Index(share.member[a_free_place(share.P)])] += 1e-9;
     });
 }
 
@@ -90,19 +88,19 @@ TEST(alpha_outside_its_box_is_found) {
         finds("lo <= alpha <= hi", [sign](auto& l) {
             Share& share = l.D().shares[0];
             Problem& P = share.P;
-            const std::size_t k = usize(place_where(P, [&](std::size_t p) {
+            const Index k = place_where(P, [&](std::size_t p) {
                 return P.open[p] && P.alpha[p] == (sign > 0 ? P.hi[p] : P.lo[p]) && P.alpha[p] != 0;
-            }));
+            });
             P.alpha[k] += sign * 1e-9;
-            share.weight[usize(Index(share.member[k]))] = P.alpha[k];
+            share.weight[Index(share.member[k])] = P.alpha[k];
         });
 }
 
 TEST(wrong_signs_of_room_are_found) {
     finds("up == 0 iff alpha < hi",
-          [](auto& l) { l.P().up[usize(a_free_place(l.P()))] = -simd::Extremes::kInfinite; });
+          [](auto& l) { l.P().up[a_free_place(l.P())] = -simd::Extremes::kInfinite; });
     finds("down == 0 iff alpha > lo",
-          [](auto& l) { l.P().down[usize(a_free_place(l.P()))] = simd::Extremes::kInfinite; });
+          [](auto& l) { l.P().down[a_free_place(l.P())] = simd::Extremes::kInfinite; });
 }
 
 TEST(an_idle_place_that_is_not_listed_is_found) {
@@ -124,7 +122,7 @@ TEST(a_wrong_kernel_row_is_found) {
 
 TEST(a_wrong_gradient_is_found) {
     finds("g[k] == y[k] - sum_l alpha[l] K(k, l)",
-          [](auto& l) { l.P().g[usize(an_open_place(l.P()))] += 1e-3; });
+          [](auto& l) { l.P().g[an_open_place(l.P())] += 1e-3; });
 }
 
 TEST(a_wrong_count_of_closed_places_is_found) {
@@ -139,7 +137,7 @@ TEST(alphas_that_do_not_sum_to_zero_are_found) {
     learner.learn(0, 150);
     learner.D().check(0.05);
     Problem& P = learner.P();
-    const std::size_t k = usize(an_open_place(P));
+    const Index k = an_open_place(P);
     P.alpha[k] = P.alpha[k] == 0 ? (P.lo[k] + P.hi[k]) / 2 : 0.0;
     P.refresh(Index(k));
     P.find_extremes();
@@ -156,14 +154,13 @@ TEST(extremes_of_another_gradient_are_found) {
 }
 
 TEST(a_wrong_count_of_holders_is_found) {
-    finds("holders[s] counts the problems that hold s", [](auto& l) {
-        ++l.D().holders[usize(Index(l.D().shares[0].member[usize(an_open_place(l.P()))]))];
-    });
+    finds("holders[s] counts the problems that hold s",
+          [](auto& l) { ++l.D().holders[Index(l.D().shares[0].member[an_open_place(l.P())])]; });
 }
 
 TEST(an_id_that_is_not_found_is_found) {
     finds("find(ids[s]) == s", [](auto& l) {
-        l.D().members.forget(Index(l.D().shares[0].member[usize(an_open_place(l.P()))]));
+        l.D().members.forget(Index(l.D().shares[0].member[an_open_place(l.P())]));
     });
 }
 
@@ -178,12 +175,11 @@ TEST(compaction_changes_no_number) {
     for (const Index classes : {2, 3}) {
         Pupil<double> learner = learned(classes);
         const toy::Essence<double> before(learner.D());
-        const std::vector<std::int64_t> ids = learner.D().members.ids;
+        const Vector<std::int64_t> ids = learner.D().members.ids;
         const Keep keep = learner.D().compact();
         CHECK(toy::Essence<double>(learner.D()) == before);
         CHECK(learner.D().dead == 0 && learner.D().size() == keep.size());
-        for (Index s = 0; s < keep.size(); ++s)
-            CHECK(learner.D().members.ids[usize(s)] == ids[usize(keep[s])]);
+        for (Index s = 0; s < keep.size(); ++s) CHECK(learner.D().members.ids[s] == ids[keep[s]]);
         learner.D().check(1e-6);
         for (Share& share : learner.D().shares) share.compact();
         learner.D().check(1e-6);
@@ -198,7 +194,7 @@ TEST(regrading_gives_the_gradient_that_was_kept_up) {
     const toy::Essence<double> after(learner.D());
     CHECK(before.ids == after.ids);
     double worst = 0;
-    for (std::size_t k = 0; k < before.numbers.size(); ++k)
+    for (Index k = 0; k < before.numbers.size(); ++k)
         worst = std::max(worst, std::abs(before.numbers[k] - after.numbers[k]));
     CHECK(worst < 1e-12);
     learner.D().check(1e-12);
@@ -209,12 +205,11 @@ TEST(the_objective_is_the_sum_it_stands_for) {
     Problem& P = learner.P();
     double expected = 0;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        expected += std::abs(P.alpha[usize(k)]);  // alpha y
+        if (!P.open[k]) continue;
+        expected += std::abs(P.alpha[k]);  // alpha y
         const float* row = learner.D().row(0, k);
         for (Index l = 0; l < P.size; ++l)
-            if (P.open[usize(l)])
-                expected -= P.alpha[usize(k)] * P.alpha[usize(l)] * static_cast<double>(row[l]) / 2;
+            if (P.open[l]) expected -= P.alpha[k] * P.alpha[l] * static_cast<double>(row[l]) / 2;
     }
     CHECK(std::abs(learner.D().objective(0) - expected) < 1e-10 * (1 + std::abs(expected)));
 }

@@ -20,13 +20,13 @@ std::unique_ptr<Exact> fresh(const Options& options, ExactSettings settings = {}
 }
 
 void learn(Exact& model, const Stream& stream, const Options& options, Index begin, Index end) {
-    const std::vector<std::int64_t> order = toy::ascending(end);
+    const Vector<std::int64_t> order = toy::ascending(end);
     const Index n = model.learn(stream.batch(options.csr), order.data() + begin, end - begin, 1e9);
     CHECK(n == end - begin);
 }
 
-std::vector<Options> many_options() {
-    std::vector<Options> all(6);
+Vector<Options> many_options() {
+    Vector<Options> all(6);
     all[1].kernel = {KernelKind::linear, 1.0, 0.0, 1};
     all[2].kernel = {KernelKind::poly, 1.0, 1.0, 2};
     all[2].C = 1e3;
@@ -51,11 +51,11 @@ Stream coarse(Index n, const Options& options) {
 
 TEST(a_factor_follows_its_matrix) {
     toy::Random random(3);
-    std::vector<std::vector<double>> points;  // by slot; empty for a hole
+    Vector<Vector<double>> points;  // by slot; empty for a hole
     Factor factor;
     const auto entry = [&](std::size_t i, std::size_t j) {
         double sum = i == j ? 0.1 : 0.0;
-        for (std::size_t k = 0; k < points[i].size() && k < points[j].size(); ++k)
+        for (Index k = 0; k < points[i].size() && k < points[j].size(); ++k)
             sum += points[i][k] * points[j][k];
         return sum;
     };
@@ -65,11 +65,11 @@ TEST(a_factor_follows_its_matrix) {
             Index slot = random.below(factor.slots());
             while (factor.is_hole(slot)) slot = (slot + 1) % factor.slots();
             factor.remove(slot);
-            points[usize(slot)].clear();
+            points[slot].clear();
         } else {
             points.push_back({random.around_zero(), random.around_zero(), random.around_zero()});
-            std::vector<double> column;
-            for (std::size_t i = 0; i + 1 < points.size(); ++i)
+            Vector<double> column;
+            for (Index i = 0; i + 1 < points.size(); ++i)
                 column.push_back(points[i].empty() ? 0.0 : entry(i, points.size() - 1));
             const double diagonal = entry(points.size() - 1, points.size() - 1);
             factor.append(factor.pivot(column.data(), diagonal), 0.0);
@@ -77,20 +77,20 @@ TEST(a_factor_follows_its_matrix) {
         if (factor.wants_compaction()) factor.compact().close_up(points);
 
         // A beta + beta_b = q and sum beta = 2, over the slots that are no holes
-        std::vector<double> q;
+        Vector<double> q;
         for (const auto& point : points) q.push_back(point.empty() ? 0.0 : random.around_zero());
         factor.set_load(q.data());
         Factor::Direction out;
         factor.solve(2.0, out);
         double sum = 0;
-        for (std::size_t i = 0; i < points.size(); ++i) {
+        for (Index i = 0; i < points.size(); ++i) {
             sum += out.beta[i];
             if (points[i].empty()) {
                 CHECK(out.beta[i] == 0.0);
                 continue;
             }
             double left = out.beta_b - q[i];
-            for (std::size_t j = 0; j < points.size(); ++j)
+            for (Index j = 0; j < points.size(); ++j)
                 if (!points[j].empty()) left += entry(i, j) * out.beta[j];
             worst = std::max(worst, std::abs(left));
         }
@@ -101,11 +101,11 @@ TEST(a_factor_follows_its_matrix) {
 
 TEST(a_factor_is_the_same_after_it_was_packed) {
     Factor factor, again;
-    const std::vector<double> columns[] = {{}, {0.5}, {0.25, 0.75}, {0.125, 0.0, 0.5}};
+    const Vector<double> columns[] = {{}, {0.5}, {0.25, 0.75}, {0.125, 0.0, 0.5}};
     for (const auto& column : columns) factor.append(factor.pivot(column.data(), 2.0), 1.0);
     factor.remove(1);
-    const std::vector<double> packed = factor.packed();
-    CHECK(count(packed) == Factor::packed_size(factor.slots()));
+    const Vector<double> packed = factor.packed();
+    CHECK(packed.size() == Factor::packed_size(factor.slots()));
     again.unpack(packed.data(), factor.slots());
     CHECK(again.packed() == packed && again.holes() == 1);
 }
@@ -127,10 +127,10 @@ TEST(they_hold_after_every_removal) {
         const auto model = fresh(options);
         learn(*model, stream, options, 0, 60);
         toy::Random random(5);
-        std::vector<std::int64_t> ids = stream.ids;
+        Vector<std::int64_t> ids = stream.ids;
         while (!ids.empty()) {
-            const Index at = random.below(count(ids));
-            const std::int64_t id = ids[usize(at)];
+            const Index at = random.below(ids.size());
+            const std::int64_t id = ids[at];
             ids.erase(ids.begin() + at);
             model->forget(&id, 1);
             model->check(tolerance(options));
@@ -149,7 +149,7 @@ TEST(they_hold_on_degenerate_data) {
             const auto model = fresh(options);
             for (Index r = 0; r < 200; ++r) {
                 learn(*model, stream, options, r, r + 1);
-                if (r % 3 == 2) model->forget(&stream.ids[usize(r - 2)], 1);
+                if (r % 3 == 2) model->forget(&stream.ids[r - 2], 1);
                 CHECK(model->violation(0) <= tolerance(options));
             }
             model->check(tolerance(options));
@@ -177,18 +177,18 @@ TEST(leaving_one_out_is_forgetting_it_and_changes_nothing) {
         learn(*model, stream, options, 0, 40);
         const Essence<double> before(model->D);
         const Index problems = model->D.problems();
-        std::vector<double> said(usize(40 * problems));
+        Vector<double> said(40 * problems);
         model->leave_one_out(said.data());
         CHECK(Essence<double>(model->D) == before);
         model->check(tolerance(options));
         for (Index r = 0; r < 40; r += 7) {
             const auto other = fresh(options);
             learn(*other, stream, options, 0, 40);
-            other->forget(&stream.ids[usize(r)], 1);
-            std::vector<double> f(usize(40 * problems));
+            other->forget(&stream.ids[r], 1);
+            Vector<double> f(40 * problems);
             other->decision(stream.batch(options.csr).X, f.data());
             for (Index c = 0; c < problems; ++c) {
-                const std::size_t at = usize(r * problems + c);
+                const Index at = r * problems + c;
                 CHECK(std::abs(said[at] - f[at]) <= 10 * tolerance(options));
             }
         }
@@ -275,7 +275,7 @@ TEST(a_kernel_that_is_not_positive_is_told_and_the_end_is_reached) {
     learn(*model, stream, options, 0, 60);
     CHECK(model->margin_of(0).indefinite && model->margin_of(0).resolved > 0);
     model->forget(stream.ids.data(), 20);
-    std::vector<double> f(60);
+    Vector<double> f(60);
     model->decision(stream.batch(false).X, f.data());
     for (const double value : f) CHECK(std::isfinite(value));
 }

@@ -14,7 +14,7 @@ TEST(readers_share_and_writers_do_not) {
     Guard guard;
     std::atomic<int> readers{0}, writers{0};
     std::atomic<bool> mixed{false};
-    std::vector<std::thread> threads;
+    Vector<std::thread> threads;
     for (int t = 0; t < 6; ++t)
         threads.emplace_back([&, t] {
             for (int round = 0; round < 500; ++round) {
@@ -58,7 +58,7 @@ TEST(a_reader_gets_through_between_two_writers) {
 TEST(a_writer_gets_through_between_readers) {
     Guard guard;
     std::atomic<bool> done{false};
-    std::vector<std::thread> readers;
+    Vector<std::thread> readers;
     for (int t = 0; t < 3; ++t)
         readers.emplace_back([&] {
             while (!done) const std::shared_lock<Guard> hold(guard);
@@ -100,7 +100,7 @@ TEST(a_copy_continues_as_the_model_does) {
             pupil.learn(300, 600);
             CHECK(toy::Essence<float>(copy->D) == then);
             copy->check(1e-4);
-            const std::vector<std::int64_t> order = toy::ascending(600);
+            const Vector<std::int64_t> order = toy::ascending(600);
             copy->learn(pupil.stream.batch(options.csr), order.data() + 300, 300, 1e9);
             CHECK(toy::Essence<float>(copy->D) == toy::Essence<float>(pupil.D()));
             CHECK(copy->next_id == 600 && copy->since_finish == 600);

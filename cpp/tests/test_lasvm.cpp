@@ -10,8 +10,8 @@ using toy::Pupil;
 
 namespace {
 
-std::vector<Options> many_options() {
-    std::vector<Options> all;
+Vector<Options> many_options() {
+    Vector<Options> all;
     for (const Index classes : {2, 3})
         for (const bool sparse : {false, true})
             for (const KernelKind kind :
@@ -44,21 +44,21 @@ void whole_after_every_example() {
     for (const Options& options : many_options()) {
         constexpr Index n = 80;
         Pupil<T> learner(n, options);
-        std::vector<double> before(usize(learner.D().problems()), 0.0);
+        Vector<double> before(learner.D().problems(), 0.0);
         for (Index r = 0; r < n; ++r) {
             CHECK(learner.learn(r, r + 1) == 1);
             learner.D().check(1e-5);
             for (Index c = 0; c < learner.D().problems(); ++c) {
                 const double now = learner.D().objective(c);
-                CHECK_SAY(now >= before[usize(c)] - 1e-9, toy::at("the dual fell, options", which));
-                before[usize(c)] = now;
+                CHECK_SAY(now >= before[c] - 1e-9, toy::at("the dual fell, options", which));
+                before[c] = now;
             }
         }
         CHECK(learner.lasvm->finish(1e-4, 1e9));
         learner.D().check(1e-5);
         for (Index c = 0; c < learner.D().problems(); ++c) {
             CHECK(learner.P(c).extremes.delta() <= 1e-4);
-            CHECK(learner.D().objective(c) >= before[usize(c)] - 1e-9);
+            CHECK(learner.D().objective(c) >= before[c] - 1e-9);
         }
         CHECK(learner.D().dead == 0);
         ++which;
@@ -154,24 +154,24 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
             Pupil<float> learner(n, options);
             learner.learn(0, stop);
             Dual<float>& D = learner.D();
-            const std::size_t members = usize(D.size()), problems = usize(D.problems());
+            const Index members = D.size(), problems = D.problems();
 
             toy::Data<float> features(D.size(), 3, 0.0, 1);
-            std::vector<Example> examples;
-            std::vector<double> alpha(problems * members, 0.0), g(problems * members, 0.0);
-            std::vector<std::int64_t> rank(problems * members, -1);
+            Vector<Example> examples;
+            Vector<double> alpha(problems * members, 0.0), g(problems * members, 0.0);
+            Vector<std::int64_t> rank(problems * members, -1);
             Rows<float> row;
-            for (std::size_t s = 0; s < members; ++s) {
+            for (Index s = 0; s < members; ++s) {
                 D.members.extract(Index(s), row);
                 for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
-                    features.dense[s * 3 + row.index[usize(p)]] = row.value[usize(p)];
+                    features.dense[s * 3 + row.index[p]] = row.value[p];
                 examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
-                for (std::size_t c = 0; c < problems; ++c) {
+                for (Index c = 0; c < problems; ++c) {
                     const Share& share = D.shares[c];
                     const Index k = share.place[s];
                     if (k == kNone) continue;
-                    alpha[c * members + s] = share.P.alpha[usize(k)];
-                    g[c * members + s] = share.P.g[usize(k)];
+                    alpha[c * members + s] = share.P.alpha[k];
+                    g[c * members + s] = share.P.g[k];
                     rank[c * members + s] = k;
                 }
             }
@@ -231,24 +231,22 @@ TEST(a_value_does_not_depend_on_the_rows_beside_it) {
         Pupil<float> learner(400, options);
         learner.learn(0, 400);
         const Index problems = learner.D().problems();
-        std::vector<double> together(usize(400 * problems)), alone(usize(problems));
+        Vector<double> together(400 * problems), alone(problems);
         learner.lasvm->decision(learner.stream.data.view(), together.data());
         for (Index r = 0; r < 400; r += 13) {
             const toy::Data<double>& data = learner.stream.data;
             Matrix row = data.view();
             std::get<DenseView<double>>(row) = {data.row(r), 1, data.cols};
             learner.lasvm->decision(row, alone.data());
-            for (Index c = 0; c < problems; ++c)
-                CHECK(alone[usize(c)] == together[usize(r * problems + c)]);
+            for (Index c = 0; c < problems; ++c) CHECK(alone[c] == together[r * problems + c]);
         }
         // f(x) = y - g + b for members
         Share& share = learner.D().shares[0];
         for (Index k = 0; k < share.P.size; ++k) {
-            if (!share.P.open[usize(k)]) continue;
-            const std::int64_t id = learner.D().members.ids[usize(Index(share.member[usize(k)]))];
-            const double y = share.P.hi[usize(k)] > 0 ? 1 : -1;
-            CHECK(std::abs(together[usize(id * problems)] -
-                           (y - share.P.g[usize(k)] + share.P.bias())) < 1e-5);
+            if (!share.P.open[k]) continue;
+            const std::int64_t id = learner.D().members.ids[Index(share.member[k])];
+            const double y = share.P.hi[k] > 0 ? 1 : -1;
+            CHECK(std::abs(together[id * problems] - (y - share.P.g[k] + share.P.bias())) < 1e-5);
         }
     }
 }

@@ -29,7 +29,7 @@ Variant variant(const char* name, Settings settings) {
             }};
 }
 
-std::vector<Variant> variants() {
+Vector<Variant> variants() {
     GapSettings hinge;
     hinge.clean_every = 17;
     hinge.max_idle = 5;
@@ -56,8 +56,8 @@ std::vector<Variant> variants() {
             variant<Perceptron<float>>("aggressive", PerceptronSettings{1.0, 0, false, true})};
 }
 
-std::vector<Options> many_options() {
-    std::vector<Options> all(4);
+Vector<Options> many_options() {
+    Vector<Options> all(4);
     all[1].classes = 3;
     all[2].sparse = all[2].csr = true;
     all[2].classes = 3;
@@ -81,7 +81,7 @@ struct Class {
             ModelSettings{{}, 1e300, threads, true});
     }
     void learn(Learner<float>& who, Index begin, Index end) const {
-        const std::vector<std::int64_t> order = toy::ascending(end);
+        const Vector<std::int64_t> order = toy::ascending(end);
         CHECK(who.learn(stream.batch(options.csr), order.data() + begin, end - begin, 1e9) ==
               end - begin);
     }
@@ -129,26 +129,26 @@ TEST(a_learner_goes_on_from_its_state) {
         Learner<float>& first = *c.learner;
         c.learn(first, 0, stop);
         const Dual<float>& D = first.D;
-        const std::size_t members = usize(D.size()), problems = D.shares.size();
-        std::vector<Example> examples;
-        std::vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0),
-            g = alpha, trail = alpha;
-        std::vector<std::int64_t> rank(problems * members, -1);
-        std::vector<std::uint8_t> box(problems * members, 0);
+        const Index members = D.size(), problems = D.shares.size();
+        Vector<Example> examples;
+        Vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0), g = alpha,
+                                                                                   trail = alpha;
+        Vector<std::int64_t> rank(problems * members, -1);
+        Vector<std::uint8_t> box(problems * members, 0);
         Rows<float> row;
-        for (std::size_t s = 0; s < members; ++s) {
+        for (Index s = 0; s < members; ++s) {
             D.members.extract(Index(s), row);
             for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
-                features[s * 3 + row.index[usize(p)]] = double(row.value[usize(p)]);
+                features[s * 3 + row.index[p]] = double(row.value[p]);
             examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
-            for (std::size_t p = 0; p < problems; ++p) {
+            for (Index p = 0; p < problems; ++p) {
                 const Index k = D.shares[p].place[s];
                 if (k == kNone) continue;
                 const Problem& P = D.shares[p].P;
-                alpha[p * members + s] = P.alpha[usize(k)];
-                g[p * members + s] = P.g[usize(k)];
-                trail[p * members + s] = P.trail[usize(k)];
-                box[p * members + s] = static_cast<std::uint8_t>(P.box[usize(k)]);
+                alpha[p * members + s] = P.alpha[k];
+                g[p * members + s] = P.g[k];
+                trail[p * members + s] = P.trail[k];
+                box[p * members + s] = static_cast<std::uint8_t>(P.box[k]);
                 rank[p * members + s] = k;
             }
         }
@@ -167,8 +167,8 @@ TEST(a_learner_goes_on_from_its_state) {
 TEST(every_example_is_recorded) {
     for_all(50, [](Class& c, const Variant&) {
         c.learn(*c.learner, 0, 50);
-        const std::vector<Record> records = std::exchange(c.learner->records, {});
-        CHECK(count(records) == 50 * c.learner->D.problems());
+        const Vector<Record> records = std::exchange(c.learner->records, {});
+        CHECK(records.size() == 50 * c.learner->D.problems());
         CHECK(records.back().members == c.learner->D.shares.back().P.members());
         CHECK(records.back().kernel_evaluations == c.learner->D.stats.kernel_evaluations);
         CHECK(c.learner->records.empty());
@@ -227,7 +227,7 @@ Problem pair_in_boxes(double width) {
 }
 
 TEST(no_step_is_lost_in_a_wide_box) {
-    Array<float> first(usize(kLanes), 0.0f), second(usize(kLanes), 0.0f);
+    Array<float> first(kLanes, 0.0f), second(kLanes, 0.0f);
     first[0] = second[1] = 1.0f;
     first[1] = second[0] = 0.5f;
     for (const double width : {1.0, 1e6, 1e12, 1e20}) {
@@ -242,7 +242,7 @@ TEST(no_step_is_lost_in_a_wide_box) {
 }
 
 TEST(g_moves_by_what_alpha_really_changed_by) {
-    Array<float> first(usize(kLanes), 0.0f), second(usize(kLanes), 0.0f);
+    Array<float> first(kLanes, 0.0f), second(kLanes, 0.0f);
     first[0] = second[1] = 1.0f;
     const double large = 1e13 + 1;  // rounds its neighbours to multiples of 2^-9
     Problem P;
@@ -272,10 +272,9 @@ TEST(loops_give_up) {
 }
 
 TEST(picks_are_spread_evenly) {
-    std::vector<Index> hits(10, 0);
+    Vector<Index> hits(10, 0);
     for (std::uint64_t round = 0; round < 2000; ++round)
-        for (std::uint64_t step = 0; step < 10; ++step)
-            ++hits[usize(pick_below(10, 42, round, step))];
+        for (std::uint64_t step = 0; step < 10; ++step) ++hits[pick_below(10, 42, round, step)];
     for (const Index h : hits) CHECK(h > 1800 && h < 2200);
 }
 

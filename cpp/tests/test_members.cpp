@@ -12,18 +12,17 @@ using namespace marginwise;
 namespace {
 
 template <class T>
-std::vector<T> features(const Members<T>& members, Index s) {
+Vector<T> features(const Members<T>& members, Index s) {
     Rows<T> row;
     members.extract(s, row);
-    std::vector<T> x(usize(members.features()), T(0));
-    for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
-        x[row.index[usize(p)]] = row.value[usize(p)];
+    Vector<T> x(members.features(), T(0));
+    for (Index p = row.begin_of(0); p < row.end_of(0); ++p) x[row.index[p]] = row.value[p];
     return x;
 }
 
 template <class T>
 bool holds(const Members<T>& members, Index s, const toy::Data<T>& data, Index r) {
-    const std::vector<T> x = features(members, s);
+    const Vector<T> x = features(members, s);
     return std::equal(x.begin(), x.end(), data.row(r));
 }
 
@@ -42,9 +41,9 @@ template <class T>
 bool padding_is_zero(const Members<T>& members) {
     for (Index s = members.size(); s < padded(members.size()); ++s) {
         const Tile<T>& tile = members.tile(s / kLanes);
-        if (tile.norms[usize(s % kLanes)] != T(0)) return false;
+        if (tile.norms[s % kLanes] != T(0)) return false;
         for (Index k = 0; !tile.sparse() && k < members.features(); ++k)
-            if (tile.dense[usize(k * kLanes + s % kLanes)] != T(0)) return false;
+            if (tile.dense[k * kLanes + s % kLanes] != T(0)) return false;
     }
     return true;
 }
@@ -58,7 +57,7 @@ void append_and_extract(Index n, Index d, double density) {
             CHECK(members.size() == n && members.features() == d && members.sparse() == sparse);
             CHECK(padding_is_zero(members));
             for (Index s = 0; s < n; ++s) {
-                CHECK(members.ids[usize(s)] == 1000 + s && members.find(1000 + s) == s);
+                CHECK(members.ids[s] == 1000 + s && members.find(1000 + s) == s);
                 CHECK_SAY(holds(members, s, data, s), toy::at("member is not what came in:", s));
                 T norm = 0;
                 for (const T x : features(members, s)) norm += x * x;
@@ -81,16 +80,16 @@ TEST(several_members_come_out_as_one_block) {
     const toy::Data<float> data(150, 200, 0.3, 6);
     for (const bool sparse : {false, true}) {
         const Members<float> members = filled(data, sparse, true);
-        const std::vector<Index> wanted{149, 0, 64, 64, 3};
+        const Vector<Index> wanted{149, 0, 64, 64, 3};
         Rows<float> rows;
-        members.extract(wanted.data(), count(wanted), rows);
+        members.extract(wanted.data(), wanted.size(), rows);
         CHECK(rows.n == 5 && rows.lists);
         for (Index r = 0; r < 5; ++r) {
-            std::vector<float> x(200, 0.0f);
+            Vector<float> x(200, 0.0f);
             for (Index p = rows.begin_of(r); p < rows.end_of(r); ++p)
-                x[rows.index[usize(p)]] = rows.value[usize(p)];
-            CHECK(std::equal(x.begin(), x.end(), data.row(wanted[usize(r)])));
-            CHECK(rows.norms[usize(r)] == members.norm(wanted[usize(r)]));
+                x[rows.index[p]] = rows.value[p];
+            CHECK(std::equal(x.begin(), x.end(), data.row(wanted[r])));
+            CHECK(rows.norms[r] == members.norm(wanted[r]));
         }
     }
 }
@@ -100,7 +99,7 @@ void compaction(bool sparse) {
     const toy::Data<T> data(300, 9, 0.4, 8);
     Members<T> members = filled(data, sparse, false);
     Keep keep;
-    std::vector<Index> kept;
+    Vector<Index> kept;
     for (Index s = 0; s < 300; ++s) {
         if (s >= 64 && (s % 5 == 2 || (s > 100 && s < 180))) {
             members.forget(s);
@@ -111,13 +110,13 @@ void compaction(bool sparse) {
     }
     const Index bytes = members.bytes();
     members.compact(keep);
-    CHECK(members.size() == count(kept));
+    CHECK(members.size() == kept.size());
     CHECK(members.bytes() < bytes);
     CHECK(padding_is_zero(members));
-    for (Index s = 0; s < count(kept); ++s) {
-        CHECK(members.ids[usize(s)] == 1000 + kept[usize(s)]);
-        CHECK(members.find(1000 + kept[usize(s)]) == s);
-        CHECK(holds(members, s, data, kept[usize(s)]));
+    for (Index s = 0; s < kept.size(); ++s) {
+        CHECK(members.ids[s] == 1000 + kept[s]);
+        CHECK(members.find(1000 + kept[s]) == s);
+        CHECK(holds(members, s, data, kept[s]));
     }
     CHECK(members.find(1000 + 67) == kNone);
     Rows<T> rows;
@@ -143,19 +142,19 @@ template <class T>
 void copies_of_some(bool sparse) {
     const toy::Data<T> data(200, 9, 0.4, 8);
     const Members<T> members = filled(data, sparse, false);
-    std::vector<Index> every_third, all;
+    Vector<Index> every_third, all;
     for (Index s = 0; s < 200; ++s) {
         all.push_back(s);
         if (s % 3 == 1) every_third.push_back(s);
     }
-    for (const std::vector<Index>& at : {std::vector<Index>{}, {5}, {0, 199}, every_third, all}) {
+    for (const Vector<Index>& at : {Vector<Index>{}, {5}, {0, 199}, every_third, all}) {
         const Members<T> some = members.some(at);
-        CHECK(some.size() == count(at) && some.features() == 9 && some.sparse() == sparse);
+        CHECK(some.size() == at.size() && some.features() == 9 && some.sparse() == sparse);
         CHECK(padding_is_zero(some));
-        for (Index s = 0; s < count(at); ++s) {
-            CHECK(some.ids[usize(s)] == 1000 + at[usize(s)] && some.find(1000 + at[usize(s)]) == s);
-            CHECK_SAY(holds(some, s, data, at[usize(s)]), toy::at("another member's copy:", s));
-            CHECK(some.norm(s) == members.norm(at[usize(s)]));
+        for (Index s = 0; s < at.size(); ++s) {
+            CHECK(some.ids[s] == 1000 + at[s] && some.find(1000 + at[s]) == s);
+            CHECK_SAY(holds(some, s, data, at[s]), toy::at("another member's copy:", s));
+            CHECK(some.norm(s) == members.norm(at[s]));
         }
         CHECK(some.find(1000 + 200) == kNone);
     }
@@ -257,39 +256,37 @@ void values(const Kernel& kernel, double density, bool sparse, BlockKernel calla
         Rows<T> block;
         block.read(from_csr ? asked.csr() : asked.view(), order.data(), rows, {});
         Scratch<T> scratch;
-        Array<float> all(usize(rows * padded(n)), 5.0f), one(usize(kLanes));
+        Array<float> all(rows * padded(n), 5.0f), one(kLanes);
         for (Index t = 0; t < tiles_for(n); ++t) {
             blocks.values(block, 0, rows, members.tile(t), scratch, all.data() + t * kLanes,
                           padded(n));
             // The same bits from part of the block: packing is for four rows or more.
             for (const Index part : {1, 3}) {
-                Array<float> few(usize(part * kLanes));
+                Array<float> few(part * kLanes);
                 blocks.values(block, 2, part, members.tile(t), scratch, few.data(), kLanes);
                 for (Index r = 0; r < part; ++r)
                     CHECK(std::memcmp(few.data() + r * kLanes,
                                       all.data() + (2 + r) * padded(n) + t * kLanes,
-                                      usize(std::min(kLanes, n - t * kLanes)) * sizeof(float)) ==
-                          0);
+                                      std::min(kLanes, n - t * kLanes) * sizeof(float)) == 0);
             }
         }
         for (Index r = 0; r < rows; ++r)
             for (Index s = n; s < padded(n); ++s)
-                CHECK_SAY(std::isfinite(all[usize(r * padded(n) + s)]) &&
-                              all[usize(r * padded(n) + s)] != 5.0f,
+                CHECK_SAY(std::isfinite(all[r * padded(n) + s]) && all[r * padded(n) + s] != 5.0f,
                           "lanes that hold nobody must get finite values");
         if (first.empty()) first = all;
         for (Index r = 0; r < rows; ++r)
             CHECK(std::memcmp(first.data() + r * padded(n), all.data() + r * padded(n),
-                              usize(n) * sizeof(float)) == 0);
+                              n * sizeof(float)) == 0);
     }
     // K(x, x) as a member of its own.
     Rows<T> self;
     for (Index s = 0; s < n; s += 17) {
         members.extract(s, self);
         Scratch<T> scratch;
-        Array<float> row(usize(kLanes));
+        Array<float> row(kLanes);
         blocks.values(self, 0, 1, members.tile(s / kLanes), scratch, row.data(), kLanes);
-        CHECK(static_cast<double>(row[usize(s % kLanes)]) == blocks.diagonal(self, 0));
+        CHECK(static_cast<double>(row[s % kLanes]) == blocks.diagonal(self, 0));
     }
 }
 

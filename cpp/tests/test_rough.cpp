@@ -15,8 +15,8 @@ namespace {
 
 constexpr Index kLearned = 200, kRows = 700;  // rows: several blocks of 256
 
-std::vector<Options> many_options() {
-    std::vector<Options> all(7);
+Vector<Options> many_options() {
+    Vector<Options> all(7);
     all[1].classes = 3;
     all[2].classes = 3;
     all[2].sparse = all[2].csr = true;
@@ -31,19 +31,18 @@ std::vector<Options> many_options() {
 
 // Bound of what single precision may be off by: the sizes of all terms.
 template <class T>
-std::vector<double> slack_of(Pupil<T>& pupil, const Matrix& X) {
+Vector<double> slack_of(Pupil<T>& pupil, const Matrix& X) {
     const Index problems = pupil.D().problems(), n = rows_of(X);
-    std::vector<double> off(usize(n * problems), 0.0);
-    Array<float> values(usize(n * pupil.D().size()));
+    Vector<double> off(n * problems, 0.0);
+    Array<float> values(n * pupil.D().size());
     pupil.lasvm->cross_values(pupil.D().members, Sample(X), values.data());
     for (Index r = 0; r < n; ++r)
         for (Index c = 0; c < problems; ++c) {
             double size = 1.0;
             const Array<double> weight = pupil.lasvm->output(c);
             for (Index s = 0; s < pupil.D().size(); ++s)
-                size += std::abs(weight[usize(s)] *
-                                 static_cast<double>(values[usize(r * pupil.D().size() + s)]));
-            off[usize(r * problems + c)] = 1e-5 * size;
+                size += std::abs(weight[s] * static_cast<double>(values[r * pupil.D().size() + s]));
+            off[r * problems + c] = 1e-5 * size;
         }
     return off;
 }
@@ -54,37 +53,37 @@ void rough_is_exact_but_for_rounding(const Options& options) {
     pupil.learn(0, kLearned);
     const Index problems = pupil.D().problems();
     const Matrix X = pupil.stream.batch(options.csr).X;
-    std::vector<double> exact(usize(kRows * problems));
+    Vector<double> exact(kRows * problems);
     pupil.lasvm->decision(Sample(X), exact.data());
-    const std::vector<double> off = slack_of(pupil, X);
+    const Vector<double> off = slack_of(pupil, X);
 
-    std::vector<float> rough(usize(kRows * problems), 99.0f);
+    Vector<float> rough(kRows * problems, 99.0f);
     pupil.lasvm->rough_decision(Sample(X), rough.data());
-    for (std::size_t k = 0; k < rough.size(); ++k)
+    for (Index k = 0; k < rough.size(); ++k)
         CHECK_SAY(std::abs(static_cast<double>(rough[k]) - exact[k]) <= off[k],
                   toy::at("rough_decision is off at", Index(k)));
 
     // Rows in another order, and alone, have the same bits.
-    std::vector<std::int64_t> order;
+    Vector<std::int64_t> order;
     for (Index r = kRows - 1; r >= 0; r -= 3) order.push_back(r);
-    std::vector<float> some(order.size() * usize(problems));
-    pupil.lasvm->rough_decision(Sample(X, order.data(), count(order)), some.data());
-    for (std::size_t k = 0; k < order.size(); ++k)
-        CHECK(std::memcmp(some.data() + k * usize(problems), rough.data() + order[k] * problems,
-                          usize(problems) * sizeof(float)) == 0);
+    Vector<float> some(order.size() * problems);
+    pupil.lasvm->rough_decision(Sample(X, order.data(), order.size()), some.data());
+    for (Index k = 0; k < order.size(); ++k)
+        CHECK(std::memcmp(some.data() + k * problems, rough.data() + order[k] * problems,
+                          problems * sizeof(float)) == 0);
 
     // Where they are asked for, and nowhere else.
     toy::Random random(7);
-    std::vector<std::uint8_t> asked(rough.size());
+    Vector<std::uint8_t> asked(rough.size());
     for (std::uint8_t& flag : asked) flag = random.uniform() < 0.4;
-    std::vector<float> where(rough.size(), 99.0f);
+    Vector<float> where(rough.size(), 99.0f);
     pupil.lasvm->rough_decision_where(X, asked.data(), where.data());
-    for (std::size_t k = 0; k < where.size(); ++k)
+    for (Index k = 0; k < where.size(); ++k)
         CHECK_SAY(asked[k] ? std::abs(static_cast<double>(where[k]) - exact[k]) <= off[k]
                            : where[k] == 99.0f,
                   toy::at("rough_decision_where is off at", Index(k)));
-    const std::vector<std::uint8_t> none(rough.size(), 0);
-    std::vector<float> untouched(rough.size(), 99.0f);
+    const Vector<std::uint8_t> none(rough.size(), 0);
+    Vector<float> untouched(rough.size(), 99.0f);
     pupil.lasvm->rough_decision_where(X, none.data(), untouched.data());
     for (const float value : untouched) CHECK(value == 99.0f);
 }
@@ -100,28 +99,28 @@ TEST(rough_decisions_of_nobody_are_the_bias) {
     for (const Options& options : many_options()) {
         Pupil<float> pupil(kRows, options);
         const Matrix X = pupil.stream.batch(options.csr).X;
-        std::vector<float> rough(usize(kRows * pupil.D().problems()), 99.0f), where = rough;
+        Vector<float> rough(kRows * pupil.D().problems(), 99.0f), where = rough;
         pupil.lasvm->rough_decision(Sample(X), rough.data());
-        const std::vector<std::uint8_t> all(rough.size(), 1);
+        const Vector<std::uint8_t> all(rough.size(), 1);
         pupil.lasvm->rough_decision_where(X, all.data(), where.data());
-        for (std::size_t k = 0; k < rough.size(); ++k) CHECK(rough[k] == 0.0f && where[k] == 0.0f);
+        for (Index k = 0; k < rough.size(); ++k) CHECK(rough[k] == 0.0f && where[k] == 0.0f);
     }
 }
 
 TEST(threads_do_not_change_rough_values) {
     for (const Options& options : many_options()) {
-        std::vector<std::vector<float>> found;
+        Vector<Vector<float>> found;
         for (const Index threads : {1, 3}) {
             Options more = options;
             more.threads = threads;
             Pupil<float> pupil(kRows, more);
             pupil.learn(0, kLearned);
             const Matrix X = pupil.stream.batch(options.csr).X;
-            const std::size_t size = usize(kRows * pupil.D().problems());
-            std::vector<float> rough(size), where(size, 0.0f);
+            const Index size = kRows * pupil.D().problems();
+            Vector<float> rough(size), where(size, 0.0f);
             pupil.lasvm->rough_decision(Sample(X), rough.data());
-            std::vector<std::uint8_t> asked(size);
-            for (std::size_t k = 0; k < size; ++k) asked[k] = k % 3 == 0;
+            Vector<std::uint8_t> asked(size);
+            for (Index k = 0; k < size; ++k) asked[k] = k % 3 == 0;
             pupil.lasvm->rough_decision_where(X, asked.data(), where.data());
             rough.insert(rough.end(), where.begin(), where.end());
             found.push_back(rough);
@@ -139,26 +138,25 @@ TEST(an_expansion_over_centres_is_a_sum_of_cross_values) {
         toy::Stream other(90, options, 5);
         const Members<float> centres = pupil.lasvm->lay_out(other.batch(options.csr).X);
         toy::Random random(3);
-        std::vector<Array<double>> weight(usize(problems));
-        std::vector<double> bias;
+        Vector<Array<double>> weight(problems);
+        Vector<double> bias;
         for (Array<double>& w : weight) {
             for (Index m = 0; m < 90; ++m) w.push_back(random.around_zero());
             bias.push_back(random.around_zero());
         }
-        std::vector<float> out(usize(kRows * problems)), values(usize(kRows * 90));
+        Vector<float> out(kRows * problems), values(kRows * 90);
         pupil.lasvm->rough_expansion(centres, RoughWeights(weight, bias, 90), Sample(X),
                                      out.data());
         pupil.lasvm->cross_values(centres, Sample(X), values.data());
         for (Index r = 0; r < kRows; ++r)
             for (Index c = 0; c < problems; ++c) {
-                double expected = bias[usize(c)], size = 1.0;
+                double expected = bias[c], size = 1.0;
                 for (Index m = 0; m < 90; ++m) {
-                    const double term =
-                        weight[usize(c)][usize(m)] * static_cast<double>(values[usize(r * 90 + m)]);
+                    const double term = weight[c][m] * static_cast<double>(values[r * 90 + m]);
                     expected += term;
                     size += std::abs(term);
                 }
-                CHECK(std::abs(static_cast<double>(out[usize(r * problems + c)]) - expected) <=
+                CHECK(std::abs(static_cast<double>(out[r * problems + c]) - expected) <=
                       1e-5 * size);
             }
     }
@@ -169,7 +167,7 @@ TEST(cross_values_are_those_of_the_kernel) {
     Pupil<double> pupil(100, options);
     const Matrix X = pupil.stream.batch(false).X;
     const Members<double> centres = pupil.lasvm->lay_out(X);
-    std::vector<float> values(100 * 100);
+    Vector<float> values(100 * 100);
     pupil.lasvm->cross_values(centres, Sample(X), values.data());
     for (Index r = 0; r < 100; ++r)
         for (Index m = 0; m < 100; ++m) {
@@ -178,7 +176,7 @@ TEST(cross_values_are_those_of_the_kernel) {
                 const double step = pupil.stream.data.row(r)[k] - pupil.stream.data.row(m)[k];
                 distance += step * step;
             }
-            const double found = static_cast<double>(values[usize(r * 100 + m)]);
+            const double found = static_cast<double>(values[r * 100 + m]);
             CHECK(std::abs(found - std::exp(-distance)) <= 1e-6);
         }
 }
@@ -200,7 +198,7 @@ TEST(what_all_problems_want_is_learned_as_ever) {
         Pupil<float> plain(kRows, options), wanting(kRows, options);
         plain.learn(0, kRows);
         const Index problems = plain.D().problems();
-        const std::vector<std::uint8_t> all(usize(kRows * problems), 1);
+        const Vector<std::uint8_t> all(kRows * problems, 1);
         const auto order = toy::ascending(kRows);
         // In steps that end wherever a deadline is found to have passed.
         Index done = 0;
@@ -216,10 +214,10 @@ TEST(what_all_problems_want_is_learned_as_ever) {
 // alpha and g of what a problem holds, by id.
 std::map<std::int64_t, std::pair<double, double>> held(const Dual<float>& D, Index c) {
     std::map<std::int64_t, std::pair<double, double>> found;
-    const Share& share = D.shares[usize(c)];
-    for (std::size_t k = 0; k < usize(share.P.size); ++k)
+    const Share& share = D.shares[c];
+    for (Index k = 0; k < share.P.size; ++k)
         if (share.P.open[k])
-            found[D.members.ids[usize(Index(share.member[k]))]] = {share.P.alpha[k], share.P.g[k]};
+            found[D.members.ids[Index(share.member[k])]] = {share.P.alpha[k], share.P.g[k]};
     return found;
 }
 
@@ -229,19 +227,18 @@ TEST(a_problem_learns_the_rows_that_it_wants) {
     three.classes = 3;
     Pupil<float> several(kRows, three), binary(kRows, two);
     toy::Random random(9);
-    std::vector<std::uint8_t> wanted(usize(kRows * 3), 0);
-    std::vector<std::int64_t> chosen;
+    Vector<std::uint8_t> wanted(kRows * 3, 0);
+    Vector<std::int64_t> chosen;
     for (Index r = 0; r < kRows; ++r)
         if (random.uniform() < 0.5) {
-            wanted[usize(r * 3 + 1)] = 1;
+            wanted[r * 3 + 1] = 1;
             chosen.push_back(r);
         }
     const auto order = toy::ascending(kRows);
     CHECK(several.lasvm->learn_wanted(several.stream.batch(false), order.data(), wanted.data(),
                                       kRows, 1e9) == kRows);
-    for (Index r = 0; r < kRows; ++r)
-        binary.stream.label[usize(r)] = several.stream.label[usize(r)] == 1;
-    binary.lasvm->learn(binary.stream.batch(false), chosen.data(), count(chosen), 1e9);
+    for (Index r = 0; r < kRows; ++r) binary.stream.label[r] = several.stream.label[r] == 1;
+    binary.lasvm->learn(binary.stream.batch(false), chosen.data(), chosen.size(), 1e9);
     CHECK(held(several.D(), 1) == held(binary.D(), 0) && several.P(1).members() > 20);
     CHECK(several.P(1).bias() == binary.P().bias());
     CHECK(several.P(0).members() == 0 && several.P(2).members() == 0);
@@ -254,7 +251,7 @@ TEST(an_example_that_nobody_wants_leaves_no_trace) {
         pupil.learn(0, kLearned);
         const Essence<float> before(pupil.D());
         const Index members = pupil.D().size();
-        const std::vector<std::uint8_t> none(usize(kRows * pupil.D().problems()), 0);
+        const Vector<std::uint8_t> none(kRows * pupil.D().problems(), 0);
         const auto order = toy::ascending(kRows);
         CHECK(pupil.lasvm->learn_wanted(pupil.stream.batch(options.csr), order.data(), none.data(),
                                         kRows, 1e9) == kRows);

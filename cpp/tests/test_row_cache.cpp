@@ -139,7 +139,7 @@ TEST(compaction_moves_rows_and_columns) {
     for (Index k = 0; k < 100; ++k)
         if (k % 3 != 0) fill(cache, k, k < 50 ? 100 : 40);
     Keep keep;
-    std::vector<Index> kept;
+    Vector<Index> kept;
     for (Index k = 0; k < 100; ++k) {
         if (k % 7 == 1 || k == 99) {
             cache.drop(k);
@@ -151,8 +151,8 @@ TEST(compaction_moves_rows_and_columns) {
     const Index held = cache.held();
     cache.compact(keep);
     CHECK(cache.held() == held);
-    for (Index n = 0; n < count(kept); ++n) {
-        const Index k = kept[usize(n)];
+    for (Index n = 0; n < kept.size(); ++n) {
+        const Index k = kept[n];
         const RowCache::Row* row = cache.peek(n);
         CHECK((row != nullptr) == (k % 3 != 0));
         if (!row) continue;
@@ -161,7 +161,7 @@ TEST(compaction_moves_rows_and_columns) {
         CHECK(row->length == keep.below(length));
         bool moved = true;
         for (Index l = 0; l < row->length; ++l)
-            moved = moved && row->values[l] == value(k, kept[usize(l)]);
+            moved = moved && row->values[l] == value(k, kept[l]);
         CHECK_SAY(moved, toy::at("columns did not close up in row", k));
         for (Index l = row->length; l < length; ++l) CHECK(row->values[l] == 0.0f);
     }
@@ -297,12 +297,12 @@ TEST(what_stays_closes_up) {
     for (const Index k : {0, 1, 2, 5, 6, 9}) keep.add(k);
     CHECK(keep.size() == 6 && keep[3] == 5);
     CHECK(keep.below(0) == 0 && keep.below(3) == 3 && keep.below(5) == 3 && keep.below(100) == 6);
-    std::vector<double> values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    Vector<double> values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     keep.close_up(values);
-    CHECK((values == std::vector<double>{0, 1, 2, 5, 6, 9}));
-    std::vector<float> floats{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    CHECK((values == Vector<double>{0, 1, 2, 5, 6, 9}));
+    Vector<float> floats{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     CHECK(keep.close_up(floats.data(), 7) == 5);
-    CHECK((floats == std::vector<float>{0, 1, 2, 5, 6, 0, 0, 7, 8, 9}));
+    CHECK((floats == Vector<float>{0, 1, 2, 5, 6, 0, 0, 7, 8, 9}));
     Keep none;
     CHECK(none.close_up(floats.data(), 5) == 0 && floats[0] == 0.0f);
 }

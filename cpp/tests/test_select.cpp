@@ -18,10 +18,10 @@ constexpr Choice kGradient{Selection::gradient, 7}, kActive{Selection::active, 7
 template <class T>
 struct Chooser : Pupil<T> {
     Index n;
-    std::vector<std::uint8_t> seen;
+    Vector<std::uint8_t> seen;
 
     Chooser(Index n_, const Options& options, const Choice& choice)
-        : Pupil<T>(n_, options), n(n_), seen(usize(n_ * this->D().problems()), 0) {
+        : Pupil<T>(n_, options), n(n_), seen(n_ * this->D().problems(), 0) {
         begin(choice);
     }
 
@@ -29,12 +29,12 @@ struct Chooser : Pupil<T> {
 
     // Looks at rows [first, end) in one call.
     Index look(Index first, Index end, double seconds = 1e9) {
-        const std::vector<std::int64_t> order = toy::ascending(end);
+        const Vector<std::int64_t> order = toy::ascending(end);
         return this->lasvm->select(this->stream.batch(this->options.csr), order.data() + first,
                                    end - first, seconds);
     }
 
-    bool has_seen(Index c, Index id) const { return seen[usize(c * n + id)] != 0; }
+    bool has_seen(Index c, Index id) const { return seen[c * n + id] != 0; }
 
     Index seen_by(Index c) const {
         return std::count(seen.begin() + c * n, seen.begin() + (c + 1) * n, 1);
@@ -45,8 +45,8 @@ struct Chooser : Pupil<T> {
     }
 
     // Decision values of all rows, problem by problem in each.
-    std::vector<double> decisions() const {
-        std::vector<double> f(seen.size());
+    Vector<double> decisions() const {
+        Vector<double> f(seen.size());
         const Matrix rows = X();
         this->lasvm->decision(Sample(rows), f.data());
         return f;
@@ -54,8 +54,8 @@ struct Chooser : Pupil<T> {
 };
 
 // Two and three classes, lists of nonzeros, and each way to take steps.
-std::vector<Options> many_options() {
-    std::vector<Options> all(6);
+Vector<Options> many_options() {
+    Vector<Options> all(6);
     all[1].classes = 3;
     all[2].classes = 3;
     all[2].sparse = all[2].csr = true;
@@ -92,26 +92,26 @@ std::pair<Index, Index> follow(const Options& options, const Choice& choice, Ind
                                bool separable = false) {
     Chooser<double> chooser(n, options, choice);
     for (Index r = 0; separable && r < n; ++r)
-        chooser.stream.label[usize(r)] = chooser.stream.data.row(r)[0] > 0;
+        chooser.stream.label[r] = chooser.stream.data.row(r)[0] > 0;
     const Index problems = chooser.D().problems();
-    std::vector<Expected> pools(usize(problems));
-    std::vector<std::uint8_t> seen = chooser.seen;
+    Vector<Expected> pools(problems);
+    Vector<std::uint8_t> seen = chooser.seen;
     std::pair<Index, Index> complete{0, 0};
     for (Index r = 0; r < n; ++r) {
-        const std::vector<double> f = chooser.decisions();
+        const Vector<double> f = chooser.decisions();
         for (Index c = 0; c < problems; ++c) {
-            Expected& pool = pools[usize(c)];
+            Expected& pool = pools[c];
             const simd::Extremes& e = chooser.P(c).extremes;
-            const double y = chooser.D().sign(c, chooser.stream.label[usize(r)]);
+            const double y = chooser.D().sign(c, chooser.stream.label[r]);
             Index learned = kNone;
             if (!e.both()) {
                 learned = r;  // as they come, while the problem has no pair
-            } else if (pool.sample(choice, r, y, f[usize(r * problems + c)], e.delta())) {
+            } else if (pool.sample(choice, r, y, f[r * problems + c], e.delta())) {
                 learned = pool.best;
                 ++(pool.inside == 5 ? complete.first : complete.second);
                 pool = Expected();
             }
-            if (learned != kNone) seen[usize(c * n + learned)] = 1;
+            if (learned != kNone) seen[c * n + learned] = 1;
         }
         CHECK(chooser.look(r, r + 1) == 1);
         CHECK_SAY(chooser.seen == seen, toy::at("other rows were chosen at row", r));
@@ -120,7 +120,7 @@ std::pair<Index, Index> follow(const Options& options, const Choice& choice, Ind
     }
     CHECK(chooser.D().stats.sampled == n);
     for (Index c = 0; c < problems; ++c)
-        if (const Index best = pools[usize(c)].best; best != kNone) seen[usize(c * n + best)] = 1;
+        if (const Index best = pools[c].best; best != kNone) seen[c * n + best] = 1;
     chooser.lasvm->end_pass();
     CHECK(chooser.seen == seen);
     CHECK(chooser.D().stats.chosen == std::count(seen.begin(), seen.end(), 1));
@@ -153,7 +153,7 @@ TEST(what_is_not_learned_leaves_no_trace) {
         chooser.look(0, first);
         for (Index c = 0; c < chooser.D().problems(); ++c) CHECK(chooser.P(c).extremes.both());
         const Essence<float> before(chooser.D());
-        const std::vector<std::uint8_t> seen = chooser.seen;
+        const Vector<std::uint8_t> seen = chooser.seen;
         chooser.look(first, 300);
         CHECK(Essence<float>(chooser.D()) == before);
         CHECK(chooser.seen == seen);
@@ -170,7 +170,7 @@ TEST(what_was_seen_is_not_looked_at_again) {
         chooser.lasvm->end_pass();
         const Essence<float> before(chooser.D());
         const std::int64_t chosen = chooser.D().stats.chosen;
-        const std::vector<std::uint8_t> seen = chooser.seen;
+        const Vector<std::uint8_t> seen = chooser.seen;
         std::fill(chooser.seen.begin(), chooser.seen.end(), std::uint8_t{1});
         chooser.begin(kActive);
         CHECK(chooser.look(0, 200) == 200);
@@ -187,14 +187,14 @@ TEST(what_was_seen_is_not_looked_at_again) {
             chooser.lasvm->end_pass();
         }
         CHECK(chooser.D().stats.chosen == all);
-        CHECK(chooser.seen == std::vector<std::uint8_t>(usize(all), 1));
+        CHECK(chooser.seen == Vector<std::uint8_t>(all, 1));
         chooser.D().check(1e-5);
     }
 }
 
 TEST(flags_of_one_problem_do_not_count_in_another) {
     Chooser<float> chooser(300, many_options()[1], kActive);
-    for (Index id = 0; id < 300; ++id) chooser.seen[usize(300 + id)] = 1;  // problem 1 knows all
+    for (Index id = 0; id < 300; ++id) chooser.seen[300 + id] = 1;  // problem 1 knows all
     chooser.look(0, 300);
     chooser.lasvm->end_pass();
     CHECK(chooser.P(1).size == 0);
@@ -325,7 +325,7 @@ TEST(many_insertions_have_room) {
             constexpr Index n = 900;
             Chooser<float> chooser(n, options, {Selection::gradient, pool_size});
             for (Index r = 0; r < n; ++r)
-                chooser.stream.label[usize(r)] = static_cast<std::int32_t>(r % classes);
+                chooser.stream.label[r] = static_cast<std::int32_t>(r % classes);
             chooser.look(0, pool_size == 1 ? n : 50);
             if (pool_size > 1) chooser.learn(50, n);
             chooser.lasvm->end_pass();
@@ -353,7 +353,7 @@ TEST(an_empty_pass_changes_nothing) {
     CHECK(chooser.look(0, 0) == 0);
     chooser.lasvm->end_pass();
     CHECK(chooser.D().size() == 0 && chooser.D().stats.chosen == 0);
-    CHECK(chooser.seen == std::vector<std::uint8_t>(10, 0));
+    CHECK(chooser.seen == Vector<std::uint8_t>(10, 0));
 }
 
 TEST(an_expansion_is_the_difference_of_decisions) {
@@ -364,32 +364,30 @@ TEST(an_expansion_is_the_difference_of_decisions) {
         const Matrix X = chooser.X();
         chooser.look(0, 150);
         const auto alpha = [&] {  // by problem and example
-            std::vector<double> all(usize(400 * problems), 0.0);
+            Vector<double> all(400 * problems, 0.0);
             for (Index c = 0; c < problems; ++c)
                 for (Index s = 0; s < chooser.D().size(); ++s)
-                    all[usize(c * 400 + chooser.D().members.ids[usize(s)])] +=
-                        chooser.D().shares[usize(c)].weight[usize(s)];
+                    all[c * 400 + chooser.D().members.ids[s]] += chooser.D().shares[c].weight[s];
             return all;
         };
         const auto sums = [&] {  // decision values less the bias
-            std::vector<double> f = chooser.decisions();
+            Vector<double> f = chooser.decisions();
             for (Index r = 0; r < 400; ++r)
-                for (Index c = 0; c < problems; ++c)
-                    f[usize(r * problems + c)] -= chooser.P(c).bias();
+                for (Index c = 0; c < problems; ++c) f[r * problems + c] -= chooser.P(c).bias();
             return f;
         };
-        std::vector<double> change = alpha();
-        std::vector<double> expanded = sums();
+        Vector<double> change = alpha();
+        Vector<double> expanded = sums();
         chooser.look(150, 400);
-        const std::vector<double> after = sums(), now = alpha();
-        for (std::size_t k = 0; k < change.size(); ++k) change[k] = now[k] - change[k];
+        const Vector<double> after = sums(), now = alpha();
+        for (Index k = 0; k < change.size(); ++k) change[k] = now[k] - change[k];
         const Members<float> laid = chooser.lasvm->lay_out(X);
         chooser.lasvm->add_expansion(X, change.data(), laid, expanded.data());
         double worst = 0;
-        for (std::size_t k = 0; k < after.size(); ++k)
+        for (Index k = 0; k < after.size(); ++k)
             worst = std::max(worst, std::abs(after[k] - expanded[k]));
         CHECK_SAY(worst < 1e-10, "an expansion is off by " + std::to_string(worst));
-        CHECK(now != std::vector<double>(now.size(), 0.0));
+        CHECK(now != Vector<double>(now.size(), 0.0));
         const toy::Data<double> wide(2, 5, 1.0, 1);
         CHECK_THROWS("wide", chooser.lasvm->lay_out(wide.view()));
         CHECK_THROWS("wide",

@@ -15,8 +15,8 @@ using simd::Table;
 
 namespace {
 
-std::vector<Table> tables() {
-    std::vector<Table> found;
+Vector<Table> tables() {
+    Vector<Table> found;
     for (const std::string& name : cpu_choices()) found.push_back(table_named(name));
     return found;
 }
@@ -39,10 +39,9 @@ bool same_bits(const void* a, const void* b, std::size_t bytes) {
 // A feature-major tile of kLanes members from as many rows.
 template <class T>
 Array<T> tile_of(const toy::Data<T>& members) {
-    Array<T> tile(usize(members.cols * kLanes), T(0));
+    Array<T> tile(members.cols * kLanes, T(0));
     for (Index lane = 0; lane < members.rows; ++lane)
-        for (Index k = 0; k < members.cols; ++k)
-            tile[usize(k * kLanes + lane)] = members.row(lane)[k];
+        for (Index k = 0; k < members.cols; ++k) tile[k * kLanes + lane] = members.row(lane)[k];
     return tile;
 }
 
@@ -66,27 +65,27 @@ void dots(const Table& table, Index rows, Index d, double density) {
     const auto& products = products_of<T>(table);
     const toy::Data<T> x(rows, d, density, 1), members(kLanes, d, density, 2);
     const Array<T> tile = tile_of(members);
-    Array<T> dense(usize(rows * kLanes)), lists(usize(rows * kLanes)), alone(usize(kLanes));
+    Array<T> dense(rows * kLanes), lists(rows * kLanes), alone(kLanes);
     products.dots_dense(x.dense.data(), rows, d, tile.data(), dense.data());
 
     double worst = 0;
     for (Index r = 0; r < rows; ++r)
         for (Index lane = 0; lane < kLanes; ++lane)
-            worst = std::max(worst, std::abs(static_cast<double>(dense[usize(r * kLanes + lane)]) -
+            worst = std::max(worst, std::abs(static_cast<double>(dense[r * kLanes + lane]) -
                                              exact_dot(x.row(r), members.row(lane), d)));
     CHECK_SAY(worst <= kEpsilon<T> * static_cast<double>(d), "dots_dense is off: " + where);
 
     // Whatever the shape: one row at a time gives the same bits.
     for (Index r = 0; r < rows; ++r) {
         products.dots_dense(x.row(r), 1, d, tile.data(), alone.data());
-        CHECK_SAY(same_bits(alone.data(), dense.data() + r * kLanes, usize(kLanes) * sizeof(T)),
+        CHECK_SAY(same_bits(alone.data(), dense.data() + r * kLanes, kLanes * sizeof(T)),
                   "a row alone gives other bits: " + where);
     }
 
     // The zero-skipping product, with features in one chunk and in several.
     for (const Index chunk : {d, Index(5), Index(1)}) {
-        std::vector<std::uint32_t> index, cut;
-        std::vector<T> value;
+        Vector<std::uint32_t> index, cut;
+        Vector<T> value;
         const Index chunks = std::max<Index>(1, (d + chunk - 1) / std::max<Index>(chunk, 1));
         for (Index r = 0; r < rows; ++r) {
             for (Index c = 0; c < chunks; ++c) {
@@ -107,20 +106,20 @@ void dots(const Table& table, Index rows, Index d, double density) {
     }
 
     // A list against a scattered row.
-    std::vector<T> scattered(usize(d));
+    Vector<T> scattered(d);
     for (Index r = 0; r < rows; ++r) {
         std::copy(x.row(r), x.row(r) + d, scattered.begin());
         for (Index lane = 0; lane < kLanes; ++lane) {
-            std::vector<std::uint32_t> index;
-            std::vector<T> value;
+            Vector<std::uint32_t> index;
+            Vector<T> value;
             for (Index k = 0; k < d; ++k)
                 if (members.row(lane)[k] != T(0)) {
                     index.push_back(static_cast<std::uint32_t>(k));
                     value.push_back(members.row(lane)[k]);
                 }
             const T found =
-                products.dot_gather(index.data(), value.data(), count(value), scattered.data());
-            CHECK_SAY(same_bits(&found, &dense[usize(r * kLanes + lane)], sizeof(T)),
+                products.dot_gather(index.data(), value.data(), value.size(), scattered.data());
+            CHECK_SAY(same_bits(&found, &dense[r * kLanes + lane], sizeof(T)),
                       "dot_gather differs: " + where);
         }
     }
@@ -154,7 +153,7 @@ double kernel_of(const Kernel& kernel, double xy, double xx, double yy) {
     }
 }
 
-const std::vector<Kernel> kKernels{
+const Vector<Kernel> kKernels{
     {KernelKind::linear, 1.0, 0.0, 3},   {KernelKind::rbf, 0.7, 0.0, 3},
     {KernelKind::rbf, 300.0, 0.0, 3},    {KernelKind::poly, 0.5, 1.0, 4},
     {KernelKind::poly, 0.5, 0.0, 1},     {KernelKind::sigmoid, 0.4, -0.2, 3},
@@ -167,34 +166,33 @@ void transforms(const Table& table, const Kernel& kernel) {
     constexpr Index rows = 5, stride = 2 * kLanes;
     const auto& products = products_of<T>(table);
     toy::Random random(3);
-    Array<T> dots(usize(rows * kLanes)), row_norms(usize(rows)), lane_norms(usize(kLanes));
+    Array<T> dots(rows * kLanes), row_norms(rows), lane_norms(kLanes);
     for (T& norm : row_norms) norm = static_cast<T>(random.uniform() * 2);
     for (T& norm : lane_norms) norm = static_cast<T>(random.uniform() * 2);
     row_norms[1] = lane_norms[3] = T(0);  // rows of zeros
     for (Index r = 0; r < rows; ++r)
         for (Index lane = 0; lane < kLanes; ++lane) {
-            const double most = std::sqrt(static_cast<double>(row_norms[usize(r)]) *
-                                          static_cast<double>(lane_norms[usize(lane)]));
-            dots[usize(r * kLanes + lane)] = static_cast<T>(most * random.around_zero());
+            const double most = std::sqrt(static_cast<double>(row_norms[r]) *
+                                          static_cast<double>(lane_norms[lane]));
+            dots[r * kLanes + lane] = static_cast<T>(most * random.around_zero());
         }
-    Array<float> out(usize(rows * stride), 7.0f), alone(usize(kLanes));
+    Array<float> out(rows * stride, 7.0f), alone(kLanes);
     products.transform(kernel, dots.data(), row_norms.data(), rows, lane_norms.data(), out.data(),
                        stride);
     double worst = 0;
     for (Index r = 0; r < rows; ++r) {
         for (Index lane = 0; lane < kLanes; ++lane) {
             const double expected =
-                kernel_of(kernel, static_cast<double>(dots[usize(r * kLanes + lane)]),
-                          static_cast<double>(row_norms[usize(r)]),
-                          static_cast<double>(lane_norms[usize(lane)]));
-            worst = std::max(
-                worst, std::abs(static_cast<double>(out[usize(r * stride + lane)]) - expected) /
-                           (1 + std::abs(expected)));
-            CHECK(out[usize(r * stride + kLanes + lane)] == 7.0f);  // nothing between the rows
+                kernel_of(kernel, static_cast<double>(dots[r * kLanes + lane]),
+                          static_cast<double>(row_norms[r]), static_cast<double>(lane_norms[lane]));
+            worst =
+                std::max(worst, std::abs(static_cast<double>(out[r * stride + lane]) - expected) /
+                                    (1 + std::abs(expected)));
+            CHECK(out[r * stride + kLanes + lane] == 7.0f);  // nothing between the rows
         }
         products.transform(kernel, dots.data() + r * kLanes, row_norms.data() + r, 1,
                            lane_norms.data(), alone.data(), kLanes);
-        CHECK_SAY(same_bits(alone.data(), out.data() + r * stride, usize(kLanes) * sizeof(float)),
+        CHECK_SAY(same_bits(alone.data(), out.data() + r * stride, kLanes * sizeof(float)),
                   std::string("a row alone is transformed to other bits: ") + table.name);
     }
     // A large gamma multiplies the rounding of the squared distance.
@@ -216,19 +214,19 @@ TEST(kernels_agree_with_their_definition) {
 template <class T>
 void rbf_ends(const Table& table) {
     const auto& products = products_of<T>(table);
-    Array<T> dots(usize(kLanes), T(0)), lane_norms(usize(kLanes), T(0));
-    Array<float> out(usize(kLanes));
+    Array<T> dots(kLanes, T(0)), lane_norms(kLanes, T(0));
+    Array<float> out(kLanes);
     const T row_norm = T(0);
     for (Index lane = 0; lane < kLanes; ++lane)
-        lane_norms[usize(lane)] = static_cast<T>(lane < 32 ? lane : 80 * (lane - 31));
+        lane_norms[lane] = static_cast<T>(lane < 32 ? lane : 80 * (lane - 31));
     dots[1] = T(3);  // |x - y|^2 < 0 by rounding
     products.transform({KernelKind::rbf, 1.0, 0.0, 3}, dots.data(), &row_norm, 1, lane_norms.data(),
                        out.data(), kLanes);
     CHECK(out[0] == 1.0f);
     CHECK(out[1] == 1.0f);
     for (Index lane = 2; lane < kLanes; ++lane) {
-        const double exact = std::exp(-static_cast<double>(lane_norms[usize(lane)]));
-        const double found = static_cast<double>(out[usize(lane)]);
+        const double exact = std::exp(-static_cast<double>(lane_norms[lane]));
+        const double found = static_cast<double>(out[lane]);
         CHECK_SAY(
             exact > 1e-36 ? std::abs(found - exact) <= 2e-6 * exact : found >= 0 && found <= 1e-36,
             toy::at("exp is off in lane", lane) + " on " + table.name);
@@ -267,10 +265,9 @@ struct Members {
 
 Extremes extremes_by_hand(const Members& m) {
     Extremes e;
-    for (Index s = 0; s < count(m.g); ++s) {
-        const std::size_t k = usize(s);
-        if (m.up[k] == 0 && (e.i == kNone || m.g[k] > e.g_max)) e.i = s, e.g_max = m.g[k];
-        if (m.down[k] == 0 && (e.j == kNone || m.g[k] < e.g_min)) e.j = s, e.g_min = m.g[k];
+    for (Index s = 0; s < m.g.size(); ++s) {
+        if (m.up[s] == 0 && (e.i == kNone || m.g[s] > e.g_max)) e.i = s, e.g_max = m.g[s];
+        if (m.down[s] == 0 && (e.j == kNone || m.g[s] < e.g_min)) e.j = s, e.g_min = m.g[s];
     }
     return e;
 }
@@ -280,7 +277,7 @@ bool same(const Extremes& a, const Extremes& b) {
            (a.j == kNone || a.g_min == b.g_min) && a.both() == b.both() && a.delta() == b.delta();
 }
 
-const std::vector<Index> kSizes{1, 2, 63, 64, 65, 511, 512, 513, 1300};
+const Vector<Index> kSizes{1, 2, 63, 64, 65, 511, 512, 513, 1300};
 
 TEST(extremes_are_found_and_the_first_of_equals_wins) {
     for (const Table& table : tables())
@@ -288,7 +285,7 @@ TEST(extremes_are_found_and_the_first_of_equals_wins) {
             for (const bool ties : {false, true}) {
                 const Members m(n, static_cast<std::uint64_t>(n), ties);
                 const Extremes found =
-                    table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+                    table.extremes(m.g.data(), m.up.data(), m.down.data(), m.g.size());
                 CHECK_SAY(same(found, extremes_by_hand(m)), toy::at(table.name, n));
             }
 }
@@ -297,10 +294,10 @@ TEST(no_extremes_where_nobody_may_move) {
     for (const Table& table : tables()) {
         Members m(100, 1, false);
         std::fill(m.up.begin(), m.up.end(), -Extremes::kInfinite);
-        Extremes e = table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+        Extremes e = table.extremes(m.g.data(), m.up.data(), m.down.data(), m.g.size());
         CHECK(e.i == kNone && e.j != kNone && !e.both() && e.delta() == 0.0);
         std::fill(m.down.begin(), m.down.end(), Extremes::kInfinite);
-        e = table.extremes(m.g.data(), m.up.data(), m.down.data(), count(m.g));
+        e = table.extremes(m.g.data(), m.up.data(), m.down.data(), m.g.size());
         CHECK(e.i == kNone && e.j == kNone && e.delta() == 0.0);
         e = table.extremes(m.g.data(), m.up.data(), m.down.data(), 0);
         CHECK(e.i == kNone && e.j == kNone);
@@ -314,9 +311,9 @@ TEST(a_step_is_an_update_and_a_search) {
                 Members m(n, static_cast<std::uint64_t>(n) + 7, false);
                 const Array<double> before = m.g;
                 const Extremes found = table.step(m.g.data(), m.k_i.data(), m.k_j.data(), lambda,
-                                                  m.up.data(), m.down.data(), count(m.g));
+                                                  m.up.data(), m.down.data(), m.g.size());
                 double worst = 0;
-                for (std::size_t s = 0; s < m.g.size(); ++s) {
+                for (Index s = 0; s < m.g.size(); ++s) {
                     const double difference =
                         static_cast<double>(m.k_i[s]) - static_cast<double>(m.k_j[s]);
                     worst = std::max(worst, std::abs(m.g[s] - (before[s] - lambda * difference)));
@@ -332,15 +329,15 @@ TEST(a_step_of_both_is_an_update_a_search_and_the_gap) {
             Members m(n, static_cast<std::uint64_t>(n) + 5, false);
             toy::Random random(static_cast<std::uint64_t>(n));
             Array<double> rise(m.g.size(), 0.0), fall(m.g.size(), 0.0);
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 if (m.up[s] == 0) rise[s] = 0.1 + random.uniform();
                 if (m.down[s] == 0) fall[s] = 0.1 + random.uniform();
             }
             const Array<double> before = m.g;
             const simd::Tally found = table.step_both(m.g.data(), m.k_i.data(), 0.4, m.k_j.data(),
-                                                      -0.7, {rise.data(), fall.data()}, count(m.g));
+                                                      -0.7, {rise.data(), fall.data()}, m.g.size());
             double worst = 0, gap = 0;
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 const double expected = before[s] - 0.4 * static_cast<double>(m.k_i[s]) +
                                         0.7 * static_cast<double>(m.k_j[s]);
                 worst = std::max(worst, std::abs(m.g[s] - expected));
@@ -350,7 +347,7 @@ TEST(a_step_of_both_is_an_update_a_search_and_the_gap) {
             CHECK_SAY(same(found.extremes, extremes_by_hand(m)), toy::at(table.name, n));
             CHECK(std::abs(found.gap - gap) <= 1e-12 * (1 + gap));
             const simd::Tally again =
-                table.tally(m.g.data(), {rise.data(), fall.data()}, count(m.g));
+                table.tally(m.g.data(), {rise.data(), fall.data()}, m.g.size());
             CHECK(same(again.extremes, found.extremes) && again.gap == found.gap);
         }
 }
@@ -360,11 +357,11 @@ TEST(moments_are_sums_of_products_and_their_squares) {
         for (const Index n : kSizes) {
             const Members m(n, 13, false);
             double h = 0, h_squared = 0;
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 h += m.diagonal[s] * m.g[s];
                 h_squared += m.diagonal[s] * m.g[s] * m.diagonal[s] * m.g[s];
             }
-            const simd::Moments found = table.moments(m.g.data(), m.diagonal.data(), count(m.g));
+            const simd::Moments found = table.moments(m.g.data(), m.diagonal.data(), m.g.size());
             CHECK(std::abs(found.h - h) <= 1e-12 * (1 + h_squared));
             CHECK(std::abs(found.h_squared - h_squared) <= 1e-12 * (1 + h_squared));
         }
@@ -375,12 +372,12 @@ TEST(the_best_single_move_gains_most_within_its_box) {
         for (const Index n : kSizes) {
             const Members m(n, static_cast<std::uint64_t>(n) + 9, false);
             Array<double> alpha(m.g.size(), 0.0), lo = alpha, hi = alpha;
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 if (m.up[s] == 0) hi[s] = 0.3;
                 if (m.down[s] == 0) lo[s] = -0.2;
             }
             Best best;
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 if (std::abs(m.g[s]) <= 0.05) continue;
                 const double k = std::max(m.diagonal[s], 1e-12);
                 const double move = std::clamp(m.g[s] / k, lo[s], hi[s]);
@@ -389,7 +386,7 @@ TEST(the_best_single_move_gains_most_within_its_box) {
             }
             const Best found =
                 table.best_gain(m.g.data(), {alpha.data(), lo.data(), hi.data(), m.diagonal.data()},
-                                0.05, count(m.g));
+                                0.05, m.g.size());
             CHECK_SAY(found.s == best.s, toy::at(table.name, n));
             CHECK(std::abs(found.gain - best.gain) <= 1e-12);
         }
@@ -402,7 +399,7 @@ TEST(second_order_choice_takes_the_largest_gain) {
                 const Members m(n, static_cast<std::uint64_t>(n) + 3, ties);
                 for (const double g_i : {-3.0, 0.4, 3.0}) {
                     Best best;
-                    for (std::size_t s = 0; s < m.g.size(); ++s) {
+                    for (Index s = 0; s < m.g.size(); ++s) {
                         const double slope = g_i - m.g[s];
                         if (m.down[s] != 0 || slope <= 0) continue;
                         const double curvature = std::max(
@@ -412,7 +409,7 @@ TEST(second_order_choice_takes_the_largest_gain) {
                     }
                     const Best found =
                         table.second_order(m.g.data(), m.k_i.data(), m.diagonal.data(),
-                                           m.down.data(), g_i, 1.5, count(m.g));
+                                           m.down.data(), g_i, 1.5, m.g.size());
                     CHECK_SAY(found.s == best.s, toy::at(table.name, n));
                     CHECK(std::abs(found.gain - best.gain) <= 1e-12 * best.gain);
                 }
@@ -428,7 +425,7 @@ TEST(second_order_choice_survives_flat_and_negative_curvature) {
         m.k_i[41] = 9.0f;  // below 0
         m.g[40] = m.g[41] = 0.0;
         const Best best = table.second_order(m.g.data(), m.k_i.data(), m.diagonal.data(),
-                                             m.down.data(), 5.0, 1.0, count(m.g));
+                                             m.down.data(), 5.0, 1.0, m.g.size());
         CHECK(best.s == 40);
         CHECK(std::isfinite(best.gain) && best.gain > 0);
     }
@@ -439,25 +436,24 @@ TEST(sums_and_updates) {
         for (const Index n : kSizes) {
             Members m(n, 11, false);
             double expected = 0, size = 0;
-            for (std::size_t s = 0; s < m.g.size(); ++s) {
+            for (Index s = 0; s < m.g.size(); ++s) {
                 expected += m.g[s] * static_cast<double>(m.k_i[s]);
                 size += std::abs(m.g[s] * static_cast<double>(m.k_i[s]));
             }
-            CHECK(std::abs(table.dot(m.g.data(), m.k_i.data(), count(m.g)) - expected) <=
+            CHECK(std::abs(table.dot(m.g.data(), m.k_i.data(), m.g.size()) - expected) <=
                   1e-14 * (1 + size));
             const Array<double> before = m.g;
-            table.add(m.g.data(), m.k_i.data(), -0.75, count(m.g));
+            table.add(m.g.data(), m.k_i.data(), -0.75, m.g.size());
             double worst = 0;
-            for (std::size_t s = 0; s < m.g.size(); ++s)
+            for (Index s = 0; s < m.g.size(); ++s)
                 worst = std::max(
                     worst, std::abs(m.g[s] - (before[s] - 0.75 * static_cast<double>(m.k_i[s]))));
             CHECK(worst <= 1e-15);
-            std::vector<std::int32_t> at;
+            Vector<std::int32_t> at;
             for (Index k = 0; k < n; k += 2) at.push_back(static_cast<std::int32_t>(n - 1 - k));
-            std::vector<float> collected(at.size());
-            table.collect(collected.data(), m.k_j.data(), at.data(), count(at));
-            for (std::size_t k = 0; k < at.size(); ++k)
-                CHECK(collected[k] == m.k_j[usize(Index(at[k]))]);
+            Vector<float> collected(at.size());
+            table.collect(collected.data(), m.k_j.data(), at.data(), at.size());
+            for (Index k = 0; k < at.size(); ++k) CHECK(collected[k] == m.k_j[Index(at[k])]);
         }
 }
 
@@ -468,15 +464,15 @@ TEST(images_are_bent_along_their_tangents) {
         for (const Index n : {0, 1, 7, 8, 63, 64, 65, 784, 1001})
             for (const float thicken : {0.0f, 0.6f, -0.6f}) {
                 toy::Random random(static_cast<std::uint64_t>(n) + 1);
-                std::vector<std::vector<float>> a(5, std::vector<float>(usize(n)));
+                Vector<Vector<float>> a(5, Vector<float>(n));
                 for (auto& values : a)
                     for (float& x : values) x = static_cast<float>(2 * random.around_zero());
                 const simd::Bending how{1.5f, -0.75f, thicken, -1.0f, 1.25f, 0.125f};
-                std::vector<float> out(usize(n) + 1, 77.0f);
+                Vector<float> out(n + 1, 77.0f);
                 table.bend(a[0].data(), a[1].data(), a[2].data(), a[3].data(), a[4].data(), how,
                            out.data(), n);
                 Index low = 0, high = 0;
-                for (std::size_t k = 0; k < usize(n); ++k) {
+                for (Index k = 0; k < n; ++k) {
                     const double x = static_cast<double>(a[1][k]);
                     const double y = static_cast<double>(a[2][k]);
                     const double value = static_cast<double>(a[0][k]) +
@@ -490,7 +486,7 @@ TEST(images_are_bent_along_their_tangents) {
                     low += out[k] == -1.0f;
                     high += out[k] == 1.25f;
                 }
-                CHECK(out[usize(n)] == 77.0f);
+                CHECK(out[n] == 77.0f);
                 CHECK(n < 784 || (low > 20 && high > 20));
             }
 }
@@ -501,9 +497,9 @@ TEST(bending_does_not_depend_on_the_place) {
         for (const float thicken : {0.0f, 0.3f}) {
             constexpr Index n = 67;
             const float x[5] = {0.3f, 0.7f, -1.1f, 0.9f, 0.45f};
-            std::vector<std::vector<float>> a;
-            for (const float value : x) a.emplace_back(usize(n), value);
-            std::vector<float> out(usize(n), 77.0f);
+            Vector<Vector<float>> a;
+            for (const float value : x) a.emplace_back(n, value);
+            Vector<float> out(n, 77.0f);
             table.bend(a[0].data(), a[1].data(), a[2].data(), a[3].data(), a[4].data(),
                        {1.3f, 0.7f, thicken, -9.0f, 9.0f, 0.0f}, out.data(), n);
             for (const float value : out) CHECK(same_bits(&value, &out[0], sizeof value));
@@ -512,12 +508,12 @@ TEST(bending_does_not_depend_on_the_place) {
 
 TEST(a_faint_value_becomes_the_lowest) {
     for (const Table& table : tables()) {
-        const std::vector<float> image{0.0f, 0.124f, 0.125f, 0.5f, 1.0f, 1.5f, -1.0f};
-        const std::vector<float> nothing(image.size(), 0.0f);
-        std::vector<float> out(image.size());
+        const Vector<float> image{0.0f, 0.124f, 0.125f, 0.5f, 1.0f, 1.5f, -1.0f};
+        const Vector<float> nothing(image.size(), 0.0f);
+        Vector<float> out(image.size());
         table.bend(image.data(), nothing.data(), nothing.data(), nothing.data(), nothing.data(),
-                   {1.0f, 1.0f, 0.0f, 0.0f, 1.0f, 0.125f}, out.data(), count(image));
-        CHECK((out == std::vector<float>{0.0f, 0.0f, 0.125f, 0.5f, 1.0f, 1.0f, 0.0f}));
+                   {1.0f, 1.0f, 0.0f, 0.0f, 1.0f, 0.125f}, out.data(), image.size());
+        CHECK((out == Vector<float>{0.0f, 0.0f, 0.125f, 0.5f, 1.0f, 1.0f, 0.0f}));
     }
 }
 
@@ -526,8 +522,7 @@ TEST(kernel_values_are_weighed_for_all_problems_at_once) {
         for (const Index rows : {0, 1, 2, 3, 4, 5, 7, 64})
             for (const Index width : {16, 32, 48}) {
                 toy::Random random(static_cast<std::uint64_t>(rows + width));
-                Array<float> k(usize(rows * kLanes)), w(usize(kLanes * width)),
-                    sums(usize(rows * width));
+                Array<float> k(rows * kLanes), w(kLanes * width), sums(rows * width);
                 for (float& x : k) x = static_cast<float>(random.uniform());
                 for (float& x : w) x = static_cast<float>(random.around_zero());
                 for (float& x : sums) x = static_cast<float>(random.around_zero());
@@ -536,13 +531,12 @@ TEST(kernel_values_are_weighed_for_all_problems_at_once) {
                 for (Index r = 0; r < rows; ++r) {
                     double worst = 0;
                     for (Index c = 0; c < width; ++c) {
-                        double expected = static_cast<double>(before[usize(r * width + c)]);
+                        double expected = static_cast<double>(before[r * width + c]);
                         for (Index lane = 0; lane < kLanes; ++lane)
-                            expected += static_cast<double>(k[usize(r * kLanes + lane)]) *
-                                        static_cast<double>(w[usize(lane * width + c)]);
+                            expected += static_cast<double>(k[r * kLanes + lane]) *
+                                        static_cast<double>(w[lane * width + c]);
                         worst = std::max(
-                            worst,
-                            std::abs(static_cast<double>(sums[usize(r * width + c)]) - expected));
+                            worst, std::abs(static_cast<double>(sums[r * width + c]) - expected));
                     }
                     CHECK_SAY(worst <= 64 * 64 * 0x1p-24,
                               toy::at("weigh is off in row", r) + " on " + table.name);
@@ -550,9 +544,9 @@ TEST(kernel_values_are_weighed_for_all_problems_at_once) {
                     Array<float> alone(before.begin() + r * width,
                                        before.begin() + (r + 1) * width);
                     table.weigh(k.data() + r * kLanes, 1, w.data(), width, alone.data());
-                    CHECK_SAY(same_bits(alone.data(), sums.data() + r * width,
-                                        usize(width) * sizeof(float)),
-                              toy::at("other bits alone, row", r) + " on " + table.name);
+                    CHECK_SAY(
+                        same_bits(alone.data(), sums.data() + r * width, width * sizeof(float)),
+                        toy::at("other bits alone, row", r) + " on " + table.name);
                 }
             }
 }
@@ -574,34 +568,34 @@ TEST(tables_are_chosen_by_name) {
 template <class T, class V>
 void blocks(Index n, Index d, double density) {
     const toy::Data<V> data(n, d, density, 9);
-    std::vector<std::int64_t> order;
+    Vector<std::int64_t> order;
     for (Index r = n - 1; r >= 0; r -= 2) order.push_back(r);
     Rows<T> dense, csr;
-    dense.read(data.view(), order.data(), count(order), {});
-    csr.read(data.csr(), order.data(), count(order), {});
-    CHECK(dense.n == count(order) && csr.n == count(order) && dense.d == d && csr.d == d);
+    dense.read(data.view(), order.data(), order.size(), {});
+    csr.read(data.csr(), order.data(), order.size(), {});
+    CHECK(dense.n == order.size() && csr.n == order.size() && dense.d == d && csr.d == d);
     CHECK(csr.lists);
     CHECK(same_bits(dense.norms.data(), csr.norms.data(), order.size() * sizeof(T)));
-    for (Index r = 0; r < count(order); ++r) {
-        const V* x = data.row(order[usize(r)]);
-        std::vector<T> from_csr(usize(d), T(0)), from_dense(usize(d), T(0));
+    for (Index r = 0; r < order.size(); ++r) {
+        const V* x = data.row(order[r]);
+        Vector<T> from_csr(d, T(0)), from_dense(d, T(0));
         for (Index p = csr.begin_of(r); p < csr.end_of(r); ++p)
-            from_csr[csr.index[usize(p)]] = csr.value[usize(p)];
+            from_csr[csr.index[p]] = csr.value[p];
         for (Index p = dense.lists ? dense.begin_of(r) : 0; dense.lists && p < dense.end_of(r); ++p)
-            from_dense[dense.index[usize(p)]] = dense.value[usize(p)];
+            from_dense[dense.index[p]] = dense.value[p];
         if (!dense.lists)
             std::copy(dense.dense.begin() + r * d, dense.dense.begin() + (r + 1) * d,
                       from_dense.begin());
         bool equal = true;
         for (Index k = 0; k < d; ++k)
-            equal = equal && from_csr[usize(k)] == static_cast<T>(x[k]) &&
-                    from_dense[usize(k)] == static_cast<T>(x[k]);
+            equal = equal && from_csr[k] == static_cast<T>(x[k]) &&
+                    from_dense[k] == static_cast<T>(x[k]);
         CHECK_SAY(equal, toy::at("row is not what was given:", r));
         // Each row's entries are cut into chunks of ascending features.
         for (Index p = csr.begin_of(r) + 1; p < csr.end_of(r); ++p)
-            CHECK(csr.index[usize(p - 1)] < csr.index[usize(p)]);
+            CHECK(csr.index[p - 1] < csr.index[p]);
         for (Index c = 0; c < csr.chunks(); ++c)
-            CHECK(csr.cut[usize(r * csr.stride + c)] <= csr.cut[usize(r * csr.stride + c + 1)]);
+            CHECK(csr.cut[r * csr.stride + c] <= csr.cut[r * csr.stride + c + 1]);
     }
 }
 
@@ -621,9 +615,9 @@ TEST(features_are_measured_from_the_origin) {
     Rows<float> rows;
     rows.read(data.view(), order.data(), 6, {{0.5, -1.0, 0.0, 1e6}, 2.0});
     for (Index r = 0; r < 6; ++r) {
-        CHECK(rows.dense[usize(r * 4)] == static_cast<float>((data.row(r)[0] - 0.5) * 2));
-        CHECK(rows.dense[usize(r * 4 + 1)] == static_cast<float>((data.row(r)[1] + 1) * 2));
-        CHECK(rows.dense[usize(r * 4 + 3)] == static_cast<float>((data.row(r)[3] - 1e6) * 2));
+        CHECK(rows.dense[r * 4] == static_cast<float>((data.row(r)[0] - 0.5) * 2));
+        CHECK(rows.dense[r * 4 + 1] == static_cast<float>((data.row(r)[1] + 1) * 2));
+        CHECK(rows.dense[r * 4 + 3] == static_cast<float>((data.row(r)[3] - 1e6) * 2));
     }
 }
 

@@ -15,10 +15,10 @@ TEST(every_task_runs_once) {
         Crew crew(threads);
         CHECK(crew.threads() == threads);
         for (const Index tasks : {0, 1, 3, 1000}) {
-            std::vector<std::atomic<int>> runs(usize(tasks));
+            Vector<std::atomic<int>> runs(tasks);
             std::atomic<bool> known_worker{true};
             crew.run(tasks, [&](Index k, Index worker) {
-                ++runs[usize(k)];
+                ++runs[k];
                 if (worker < 0 || worker >= threads) known_worker = false;
             });
             for (const auto& n : runs) CHECK(n == 1);
@@ -41,8 +41,8 @@ TEST(many_rounds_use_the_same_crew) {
 TEST(the_caller_goes_on_between_start_and_finish) {
     Crew crew(2);
     for (Index round = 0; round < 200; ++round) {
-        std::vector<long> squares(100, 0);
-        crew.start(100, [&](Index k, Index) { squares[usize(k)] = k * k; });
+        Vector<long> squares(100, 0);
+        crew.start(100, [&](Index k, Index) { squares[k] = k * k; });
         long own = 0;
         for (long k = 0; k < 100; ++k) own += k;
         crew.finish();
@@ -89,10 +89,10 @@ TEST(a_crew_may_go_while_tasks_are_under_way) {
 
 TEST(an_exception_of_the_caller_leaves_no_task_behind) {
     for (Index round = 0; round < 100; ++round) {
-        std::vector<int> results(64, 0);
+        Vector<int> results(64, 0);
         try {
             Crew crew(2);
-            crew.start(64, [&](Index k, Index) { results[usize(k)] = 1; });
+            crew.start(64, [&](Index k, Index) { results[k] = 1; });
             throw std::runtime_error("the caller's own");
         } catch (const std::runtime_error&) {
         }

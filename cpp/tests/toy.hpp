@@ -4,14 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "marginwise/types.hpp"
 
 namespace toy {
 
 using marginwise::Index;
-using marginwise::usize;
+using marginwise::Vector;
 
 class Random {
   public:
@@ -35,9 +34,9 @@ class Random {
 template <class V>
 struct Data {
     Index rows, cols;
-    std::vector<V> dense, values;
-    std::vector<std::int32_t> indices;
-    std::vector<std::int64_t> indptr{0};
+    Vector<V> dense, values;
+    Vector<std::int32_t> indices;
+    Vector<std::int64_t> indptr{0};
 
     Data(Index n, Index d, double density, std::uint64_t seed) : rows(n), cols(d) {
         Random random(seed);
@@ -61,9 +60,9 @@ struct Data {
     const V* row(Index r) const { return dense.data() + r * cols; }
 };
 
-inline std::vector<std::int64_t> ascending(Index n) {
-    std::vector<std::int64_t> order(usize(n));
-    for (Index k = 0; k < n; ++k) order[usize(k)] = k;
+inline Vector<std::int64_t> ascending(Index n) {
+    Vector<std::int64_t> order(n);
+    for (Index k = 0; k < n; ++k) order[k] = k;
     return order;
 }
 

@@ -27,12 +27,12 @@ struct Options {
 // Labelled rows around the origin: class by the signs of the first two features, one in ten wrong.
 struct Stream {
     Data<double> data;
-    std::vector<std::int32_t> label;
-    std::vector<double> cost;
-    std::vector<std::int64_t> ids;
+    Vector<std::int32_t> label;
+    Vector<double> cost;
+    Vector<std::int64_t> ids;
 
     Stream(Index n, const Options& options, std::uint64_t seed = 1)
-        : data(n, 3, options.csr ? 0.5 : 1.0, seed), cost(usize(n), options.C), ids(ascending(n)) {
+        : data(n, 3, options.csr ? 0.5 : 1.0, seed), cost(n, options.C), ids(ascending(n)) {
         Random random(seed + 1);
         for (double& x : data.dense) x *= options.size;
         for (double& x : data.values) x *= options.size;
@@ -67,7 +67,7 @@ struct Pupil {
 
     // Learns rows [begin, end) in one call.
     Index learn(Index begin, Index end, double seconds = 1e9) {
-        const std::vector<std::int64_t> order = ascending(end);
+        const Vector<std::int64_t> order = ascending(end);
         return lasvm->learn(stream.batch(options.csr), order.data() + begin, end - begin, seconds);
     }
 
@@ -78,14 +78,14 @@ struct Pupil {
 // What a model is: by problem and member, alpha and g, in the order of positions.
 template <class T>
 struct Essence {
-    std::vector<std::int64_t> ids;
-    std::vector<double> numbers;
+    Vector<std::int64_t> ids;
+    Vector<double> numbers;
 
     explicit Essence(const Dual<T>& D) {
         for (const Share& share : D.shares) {
-            for (std::size_t k = 0; k < usize(share.P.size); ++k) {
+            for (Index k = 0; k < share.P.size; ++k) {
                 if (!share.P.open[k]) continue;
-                ids.push_back(D.members.ids[usize(Index(share.member[k]))]);
+                ids.push_back(D.members.ids[Index(share.member[k])]);
                 numbers.push_back(share.P.alpha[k]);
                 numbers.push_back(share.P.g[k]);
             }

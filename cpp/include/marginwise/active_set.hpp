@@ -50,10 +50,10 @@ class ActiveSet {
     // Carries the new alpha and its effect on g to all places.
     void apply() {
         for (Index a = 0; a < P_.size; ++a) settle(a);
-        std::vector<std::pair<Index, double>> changes;
+        Vector<std::pair<Index, double>> changes;
         for (const auto& [k, alpha] : settled_) {
-            changes.emplace_back(k, alpha - whole_.alpha[usize(k)]);
-            whole_.alpha[usize(k)] = alpha;
+            changes.emplace_back(k, alpha - whole_.alpha[k]);
+            whole_.alpha[k] = alpha;
             whole_.refresh(k);
             D_.weigh(c_, k);
         }
@@ -65,8 +65,8 @@ class ActiveSet {
     static Keep movable(const Problem& P) {
         Keep found;
         for (Index k = 0; k < P.size; ++k) {
-            const bool up = P.up[usize(k)] == 0, down = P.down[usize(k)] == 0;
-            const double g = P.g[usize(k)];
+            const bool up = P.up[k] == 0, down = P.down[k] == 0;
+            const double g = P.g[k];
             if ((up && down) || (up && g >= P.extremes.g_min) || (down && g <= P.extremes.g_max))
                 found.add(k);
         }
@@ -78,10 +78,10 @@ class ActiveSet {
     void shrink() {
         const Keep keep = movable(P_);
         if (4 * keep.size() > 3 * P_.size) return;
-        std::vector<std::uint8_t> stays(usize(P_.size), 0);
-        for (const Index a : keep) stays[usize(a)] = 1;
+        Vector<std::uint8_t> stays(P_.size, 0);
+        for (const Index a : keep) stays[a] = 1;
         for (Index a = 0; a < P_.size; ++a)
-            if (!stays[usize(a)]) {
+            if (!stays[a]) {
                 settle(a);
                 rows_.drop(a);
             }
@@ -91,22 +91,21 @@ class ActiveSet {
     }
 
     void settle(Index a) {
-        const Index k = at_[usize(a)];
-        if (P_.alpha[usize(a)] != whole_.alpha[usize(k)])
-            settled_.emplace_back(k, P_.alpha[usize(a)]);
+        const Index k = at_[a];
+        if (P_.alpha[a] != whole_.alpha[k]) settled_.emplace_back(k, P_.alpha[a]);
     }
 
     // Row of the a-th active place over the active places. Where the dual does not have it, others
     // that finishing will ask for are fetched with it.
     const float* row(Index a) {
         if (const RowCache::Row* held = rows_.peek(a)) return rows_.take(a, held->length).values;
-        std::vector<Index> wanted{a};
-        if (!D_.has_row(c_, at_[usize(a)])) {
+        Vector<Index> wanted{a};
+        if (!D_.has_row(c_, at_[a])) {
             wanted = wanted_soon(P_, a, rows_at_once(), [&](Index b) {
-                return !rows_.peek(b) && !D_.has_row(c_, at_[usize(b)]);
+                return !rows_.peek(b) && !D_.has_row(c_, at_[b]);
             });
-            std::vector<Index> places;
-            for (const Index b : wanted) places.push_back(at_[usize(b)]);
+            Vector<Index> places;
+            for (const Index b : wanted) places.push_back(at_[b]);
             D_.fetch(c_, places);
         }
         for (auto b = wanted.rbegin(); b != wanted.rend(); ++b) gather(*b);
@@ -119,9 +118,9 @@ class ActiveSet {
     }
 
     void gather(Index a) {
-        const float* from = D_.row(c_, at_[usize(a)]);
+        const float* from = D_.row(c_, at_[a]);
         RowCache::Row& held = rows_.take(a, P_.size);
-        for (Index b = 0; b < P_.size; ++b) held.values[b] = from[at_[usize(b)]];
+        for (Index b = 0; b < P_.size; ++b) held.values[b] = from[at_[b]];
         std::fill(held.values + P_.size, held.values + padded(P_.size), 0.0f);
         held.length = P_.size;
     }
@@ -129,12 +128,12 @@ class ActiveSet {
     Dual<T>& D_;
     Index c_;
     Problem& whole_;
-    std::vector<Index> at_;  // the place in `whole_` of each active place
+    Vector<Index> at_;  // the place in `whole_` of each active place
     Problem P_;
     RowCache rows_;
     Index steps_ = 0;
     bool gave_up_ = false;
-    std::vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
+    Vector<std::pair<Index, double>> settled_;  // new alphas of places no longer active
 };
 
 // The finishing of one problem, which may be left and taken up again: where it is cut does not

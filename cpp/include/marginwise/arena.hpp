@@ -24,7 +24,7 @@ template <class V>
 class Arena {
   public:
     Arena() = default;
-    explicit Arena(Index n) : bytes_(usize(n) * sizeof(V)) {
+    explicit Arena(Index n) : bytes_(bytes_of(n)) {
 #ifdef MARGINWISE_MMAP
         void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -51,10 +51,10 @@ class Arena {
         if (n <= size()) return;
 #ifdef MREMAP_MAYMOVE
         if (data_) {
-            void* p = mremap(data_, bytes_, usize(n) * sizeof(V), MREMAP_MAYMOVE);
+            void* p = mremap(data_, bytes_, bytes_of(n), MREMAP_MAYMOVE);
             if (p == MAP_FAILED) throw std::bad_alloc();
             data_ = static_cast<V*>(p);
-            bytes_ = usize(n) * sizeof(V);
+            bytes_ = bytes_of(n);
             return;
         }
 #endif
@@ -67,7 +67,7 @@ class Arena {
     void release(Index n) {
 #ifdef MARGINWISE_MMAP
         const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        const std::size_t begin = (usize(n) * sizeof(V) + page - 1) / page * page;
+        const std::size_t begin = (bytes_of(n) + page - 1) / page * page;
         if (data_ && begin < bytes_)
             madvise(reinterpret_cast<char*>(data_) + begin, bytes_ - begin, MADV_DONTNEED);
 #else
@@ -76,6 +76,8 @@ class Arena {
     }
 
   private:
+    static std::size_t bytes_of(Index n) { return static_cast<std::size_t>(n) * sizeof(V); }
+
     void free() {
         if (!data_) return;
 #ifdef MARGINWISE_MMAP

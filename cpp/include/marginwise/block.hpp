@@ -20,10 +20,10 @@ template <class T, class V = float>
 struct Block {
     // INVARIANT  values[r * stride + s] == K(row r, member s) for s < valid[r]
     Rows<T> rows;
-    std::vector<std::int64_t> source;  // row of the batch
+    Vector<std::int64_t> source;  // row of the batch
     Array<V> values;
     Index stride = 0;
-    std::vector<Index> valid;
+    Vector<Index> valid;
 
     Index size() const { return rows.n; }
     V* row(Index r) { return values.data() + r * stride; }
@@ -42,7 +42,7 @@ struct Block {
               Index room) {
         source.assign(order, order + n);
         rows.read(batch.X, order, n, origin);
-        valid.assign(usize(n), 0);
+        valid.assign(n, 0);
         set_room(room);
     }
 
@@ -50,20 +50,19 @@ struct Block {
     void set_room(Index room) {
         // An odd number of cache lines, so that rows do not fall on each other in the cache.
         stride = padded(room + kLanes) + 16;
-        if (count(values) < size() * stride) values.resize(usize(size() * stride), V(0));
+        if (values.size() < size() * stride) values.resize(size() * stride, V(0));
     }
 
     // How many rows come before the first with |x|^2 > limit.
     Index rows_within(double limit) const {
         Index r = 0;
-        while (r < size() && static_cast<double>(rows.norms[usize(r)]) <= limit) ++r;
+        while (r < size() && static_cast<double>(rows.norms[r]) <= limit) ++r;
         return r;
     }
 
     // Rows from `first` on follow the members that stay.
     void compact(const Keep& keep, Index first) {
-        for (Index r = first; r < size(); ++r)
-            valid[usize(r)] = keep.close_up(row(r), valid[usize(r)]);
+        for (Index r = first; r < size(); ++r) valid[r] = keep.close_up(row(r), valid[r]);
     }
 };
 
@@ -71,7 +70,7 @@ struct Block {
 template <class T, class V = float>
 class BlockProduct {
   public:
-    BlockProduct(Dual<T>& D, Crew& crew) : D_(D), crew_(crew), scratch_(usize(crew.threads())) {}
+    BlockProduct(Dual<T>& D, Crew& crew) : D_(D), crew_(crew), scratch_(crew.threads()) {}
 
     // Begins the product of `block` with the full tiles of members; they must not be compacted
     // before finish().
@@ -102,18 +101,17 @@ class BlockProduct {
         promised_ = std::min(tiles * kLanes, D_.size());
         D_.stats.kernel_evaluations += block.size() * (promised_ - block.valid[0]);
         under_way_ = &block;
-        crew_.start(count(members_), [this, &block, first](Index k, Index worker) {
-            const Tile<T>* ahead = k + 1 < count(members_) ? members_[usize(k + 1)] : nullptr;
-            D_.kernel.values(block.rows, 0, block.size(), *members_[usize(k)],
-                             scratch_[usize(worker)], block.row(0) + (first + k) * kLanes,
-                             block.stride, ahead);
+        crew_.start(members_.size(), [this, &block, first](Index k, Index worker) {
+            const Tile<T>* ahead = k + 1 < members_.size() ? members_[k + 1] : nullptr;
+            D_.kernel.values(block.rows, 0, block.size(), *members_[k], scratch_[worker],
+                             block.row(0) + (first + k) * kLanes, block.stride, ahead);
         });
     }
 
     Dual<T>& D_;
     Crew& crew_;
-    std::vector<Scratch<T>> scratch_;
-    std::vector<const Tile<T>*> members_;
+    Vector<Scratch<T>> scratch_;
+    Vector<const Tile<T>*> members_;
     Block<T, V>* under_way_ = nullptr;
     Index promised_ = 0;
 };

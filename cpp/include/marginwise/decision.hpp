@@ -18,8 +18,8 @@ struct Sample {
     Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
 
     // The numbers of rows [first, first + count) of the sample.
-    std::vector<std::int64_t> numbers(Index first, Index count) const {
-        std::vector<std::int64_t> found(usize(count));
+    Vector<std::int64_t> numbers(Index first, Index count) const {
+        Vector<std::int64_t> found(count);
         std::iota(found.begin(), found.end(), first);
         if (order) std::copy_n(order + first, count, found.begin());
         return found;
@@ -34,11 +34,11 @@ inline double dot(const double* a, const double* k, Index n) { return table().do
 // rounded to V.
 template <class V, class T>
 void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
-            const std::vector<const double*>& weight, const Origin& origin, Index threads,
+            const Vector<const double*>& weight, const Origin& origin, Index threads,
             const Sample& sample, double* out) {
     // Rows against sparse tiles are laid out, as many as there are lanes.
     const Index at_once = members.sparse() ? kLanes : 256;
-    const Index n = sample.n, problems = count(weight);
+    const Index n = sample.n, problems = weight.size();
     Crew crew(threads);
     crew.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
@@ -52,8 +52,8 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         Rows<T>& block = keeps ? kept_block : own_block;
         Scratch<T>& scratch = keeps ? kept_scratch : own_scratch;
         const Index first = task * at_once, rows = std::min(at_once, n - first);
-        const std::vector<std::int64_t> order = sample.numbers(first, rows);
-        Array<V> k(usize(rows * kLanes));
+        const Vector<std::int64_t> order = sample.numbers(first, rows);
+        Array<V> k(rows * kLanes);
         block.read(sample.X, order.data(), rows, origin);
         const bool lay = members.sparse() && rows >= 4;  // fewer are quicker scattered
         if (lay) kernel.lay_out(block, rows, scratch);
@@ -66,7 +66,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
                     out[(first + r) * problems + c] +=
-                        dot(weight[usize(c)] + t * kLanes, k.data() + r * kLanes, kLanes);
+                        dot(weight[c] + t * kLanes, k.data() + r * kLanes, kLanes);
         }
         if (lay) kernel.clear_layout(block, scratch);
     });
@@ -85,18 +85,18 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
                  const Origin& origin, Index threads, const Members<T>& laid, double* out) {
     const Index m = rows_of(centres), problems = weight.problems;
     Crew crew(threads);
-    std::vector<std::int64_t> order(usize(m));
+    Vector<std::int64_t> order(m);
     std::iota(order.begin(), order.end(), std::int64_t(0));
     for (Index first = 0; first < m; first += kLanes) {
         const Index n = std::min(kLanes, m - first);
         Rows<T> block;
         block.read(centres, order.data() + first, n, origin);
-        std::vector<Scratch<T>> scratches(usize(crew.threads()));
+        Vector<Scratch<T>> scratches(crew.threads());
         if (laid.sparse())
             for (Scratch<T>& scratch : scratches) kernel.lay_out(block, n, scratch);
         crew.run(tiles_for(laid.size()), [&](Index t, Index worker) {
-            Scratch<T>& scratch = scratches[usize(worker)];
-            Array<V> k(usize(kLanes * kLanes));
+            Scratch<T>& scratch = scratches[worker];
+            Array<V> k(kLanes * kLanes);
             if (laid.sparse())
                 kernel.values_laid(n, laid.tile(t), scratch, k.data());
             else
@@ -107,7 +107,7 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
                     const double a = weight.values[c * m + first + r];
                     for (Index lane = 0; lane < laid.tile(t).used; ++lane)
                         out[(t * kLanes + lane) * problems + c] +=
-                            a * static_cast<double>(k[usize(r * kLanes + lane)]);
+                            a * static_cast<double>(k[r * kLanes + lane]);
                 }
         });
     }
@@ -115,13 +115,12 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
 
 // out[r * problems + c] = f_c(x_r), for the rows of a sample and padded weights of the members.
 template <class T>
-void decide(const Dual<T>& D, const std::vector<Array<double>>& weights, const Origin& origin,
+void decide(const Dual<T>& D, const Vector<Array<double>>& weights, const Origin& origin,
             Index threads, const Sample& sample, double* out) {
-    std::vector<const double*> weight;
+    Vector<const double*> weight;
     for (const Array<double>& w : weights) weight.push_back(w.data());
     for (Index r = 0; r < sample.n; ++r)
-        for (Index c = 0; c < D.problems(); ++c)
-            out[r * D.problems() + c] = D.shares[usize(c)].P.bias();
+        for (Index c = 0; c < D.problems(); ++c) out[r * D.problems() + c] = D.shares[c].P.bias();
     expand<float>(D.kernel, D.members, weight, origin, threads, sample, out);
 }
 

@@ -113,7 +113,7 @@ class Deformer {
         const Index size = shape_.size();
         Crew crew(std::min(threads, 1 + n / kTogether));
         crew.run((n + kTogether - 1) / kTogether, [&](Index task, Index) {
-            Array<float> still(usize(size));
+            Array<float> still(size);
             for (Index r = task * kTogether; r < std::min(n, (task + 1) * kTogether); ++r)
                 make(from, examples[r], variants[r], still.data(), out + r * size);
         });

@@ -57,27 +57,27 @@ class Dual {
 
     Members<T> members;
     KernelBlocks<T> kernel;
-    std::vector<Share> shares;
-    std::vector<std::int32_t> label;  // class of each member
-    std::vector<double> cost;         // its C times its weight
-    std::vector<double> diagonal;     // K(s, s)
-    std::vector<Index> holders;       // how many problems hold it
-    Index dead = 0;                   // members that no problem holds
-    Index most_together = 64;         // rows computed when one is missing
-    bool full = false;                // kernel values are wanted in the precision of T
+    Vector<Share> shares;
+    Vector<std::int32_t> label;  // class of each member
+    Vector<double> cost;         // its C times its weight
+    Vector<double> diagonal;     // K(s, s)
+    Vector<Index> holders;       // how many problems hold it
+    Index dead = 0;              // members that no problem holds
+    Index most_together = 64;    // rows computed when one is missing
+    bool full = false;           // kernel values are wanted in the precision of T
     Stats stats;
 
     // Divides the memory for kernel rows among the problems by what they need: none gets more than
     // all its rows would take, and what is left goes to the others in equal parts.
     void share_out() {
-        std::vector<std::pair<Index, Index>> needs;
+        Vector<std::pair<Index, Index>> needs;
         for (Index c = 0; c < problems(); ++c) {
-            const Index width = padded(shares[usize(c)].P.size);
+            const Index width = padded(shares[c].P.size);
             needs.emplace_back(width * (width + width / 2) * Index(sizeof(float)), c);
         }
         std::sort(needs.begin(), needs.end());
         Index left = shares[0].rows.most(), to_serve = problems();
-        std::vector<std::pair<Index, Index>> parts;
+        Vector<std::pair<Index, Index>> parts;
         for (const auto& [need, c] : needs) {
             const Index part = std::min(std::max(need, kLeastBytes), left / to_serve--);
             parts.emplace_back(part, c);
@@ -87,7 +87,7 @@ class Dual {
         // Those that give come before those that take; small changes are not worth the moving.
         for (const bool giving : {true, false})
             for (const auto& [part, c] : parts) {
-                RowCache& rows = shares[usize(c)].rows;
+                RowCache& rows = shares[c].rows;
                 const Index change = part - rows.limit();
                 if ((change < 0) == giving && 8 * std::abs(change) > rows.limit())
                     rows.set_limit(part);
@@ -112,12 +112,12 @@ class Dual {
     // Lets a copy find its members by their ids.
     void reindex() {
         for (Index s = 0; s < size(); ++s)
-            if (holders[usize(s)] > 0) members.remember(s);
+            if (holders[s] > 0) members.remember(s);
     }
 
     Index size() const { return members.size(); }
-    Index problems() const { return count(shares); }
-    Problem& problem(Index c) { return shares[usize(c)].P; }
+    Index problems() const { return shares.size(); }
+    Problem& problem(Index c) { return shares[c].P; }
 
     // +1 or -1: the label of an example of class `label` in problem c.
     double sign(Index c, std::int32_t class_index) const {
@@ -136,7 +136,7 @@ class Dual {
         ++dead;
         for (Share& share : shares) {
             share.place.push_back(kNone);
-            share.weight.resize(usize(padded(s + 1)), 0.0);
+            share.weight.resize(padded(s + 1), 0.0);
         }
         return s;
     }
@@ -150,10 +150,10 @@ class Dual {
     // gradient g. Returns the place.
     Index open(Index c, Index s, double g, const float* row, Box box = Box::usual) {
         const Index k = open(c, s, 0.0, g, box);
-        Share& share = shares[usize(c)];
+        Share& share = shares[c];
         simd::Extremes& e = share.P.extremes;
-        if (share.P.hi[usize(k)] > 0 && g > e.g_max) e.i = k, e.g_max = g;
-        if (share.P.lo[usize(k)] < 0 && g < e.g_min) e.j = k, e.g_min = g;
+        if (share.P.hi[k] > 0 && g > e.g_max) e.i = k, e.g_max = g;
+        if (share.P.lo[k] < 0 && g < e.g_min) e.j = k, e.g_min = g;
         RowCache::Row& held = share.rows.take(k, share.P.size);
         if (problems() == 1)
             std::copy(row, row + k + 1, held.values);  // places are positions
@@ -167,13 +167,13 @@ class Dual {
     // The same with any alpha, for a state that is being put together: extremes and kernel row are
     // left to be found.
     Index open(Index c, Index s, double alpha, double g, Box box) {
-        Share& share = shares[usize(c)];
-        const double side = sign(c, label[usize(s)]) * cost[usize(s)];
-        const Index k = share.P.add(alpha, g, side, diagonal[usize(s)], box);
+        Share& share = shares[c];
+        const double side = sign(c, label[s]) * cost[s];
+        const Index k = share.P.add(alpha, g, side, diagonal[s], box);
         share.member.push_back(static_cast<std::int32_t>(s));
-        share.place[usize(s)] = k;
-        share.weight[usize(s)] = alpha;
-        if (holders[usize(s)]++ == 0) {
+        share.place[s] = k;
+        share.weight[s] = alpha;
+        if (holders[s]++ == 0) {
             --dead;
             members.remember(s);
         }
@@ -182,13 +182,13 @@ class Dual {
     }
 
     void close(Index c, Index k) {
-        Share& share = shares[usize(c)];
-        const Index s = Index(share.member[usize(k)]);
+        Share& share = shares[c];
+        const Index s = share.member[k];
         share.P.close(k);
-        share.member[usize(k)] = 0;
+        share.member[k] = 0;
         share.rows.drop(k);
-        share.place[usize(s)] = kNone;
-        if (--holders[usize(s)] == 0) {
+        share.place[s] = kNone;
+        if (--holders[s] == 0) {
             ++dead;
             members.forget(s);
         }
@@ -199,28 +199,28 @@ class Dual {
     // is held stands in for all that were wiped; where s was that one, another does from now on.
     void wipe(Index s) {
         Index other = 0;
-        while (other < size() && holders[usize(other)] == 0) ++other;
+        while (other < size() && holders[other] == 0) ++other;
         const Index first = s < other ? 0 : s, last = s < other ? size() - 1 : s;
         if (other == size()) other = kNone;
         for (Index t = first; t <= last; ++t) {
-            if (holders[usize(t)] > 0) continue;
+            if (holders[t] > 0) continue;
             members.wipe(t, other);
-            label[usize(t)] = 1;
-            cost[usize(t)] = 1.0;
-            diagonal[usize(t)] = other == kNone ? 0.0 : diagonal[usize(other)];
+            label[t] = 1;
+            cost[t] = 1.0;
+            diagonal[t] = other == kNone ? 0.0 : diagonal[other];
         }
     }
 
     // Call after alpha of place k changed.
     void weigh(Index c, Index k) {
-        Share& share = shares[usize(c)];
-        share.weight[usize(Index(share.member[usize(k)]))] = share.P.alpha[usize(k)];
+        Share& share = shares[c];
+        share.weight[share.member[k]] = share.P.alpha[k];
     }
 
     // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Good until
     // two more rows of the problem have been asked for.
     const float* row(Index c, Index k) {
-        Share& share = shares[usize(c)];
+        Share& share = shares[c];
         RowCache::Row& held = share.rows.take(k, share.P.size);
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
         if (held.length == share.P.size || share.mirror(held, k)) return held.values;
@@ -230,48 +230,46 @@ class Dual {
     }
 
     // Whether row(c, k) would cost little.
-    bool has_row(Index c, Index k) { return shares[usize(c)].has_row(k); }
+    bool has_row(Index c, Index k) { return shares[c].has_row(k); }
 
     // How many rows may be fetched at a time: several while there is room for them and reading the
     // members is what takes the time; else one.
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
-        const RowCache& rows = shares[usize(c)].rows;
+        const RowCache& rows = shares[c].rows;
         const Index spare = rows.room() - rows.held() - 1;
         return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, most_together);
     }
 
     // Computes the rows of some places, all in one product: the tiles of members, which come from
     // main memory, are read once for all of them.
-    void fetch(Index c, const std::vector<Index>& places) {
-        Share& share = shares[usize(c)];
-        std::vector<RowCache::Row*> rows;
+    void fetch(Index c, const Vector<Index>& places) {
+        Share& share = shares[c];
+        Vector<RowCache::Row*> rows;
         for (const Index k : places) share.rows.take(k, share.P.size);
         for (const Index k : places) rows.push_back(share.rows.peek(k));
-        multiply(share, places,
-                 [&](Index l, Index r, float value) { rows[usize(r)]->values[l] = value; });
+        multiply(share, places, [&](Index l, Index r, float value) { rows[r]->values[l] = value; });
         for (RowCache::Row* row : rows) share.finish_row(*row);
     }
 
     // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
-    void spread(Index c, const std::vector<std::pair<Index, double>>& changes) {
+    void spread(Index c, const Vector<std::pair<Index, double>>& changes) {
         constexpr Index kBlock = 128;
-        Share& share = shares[usize(c)];
+        Share& share = shares[c];
         const Index width = padded(share.P.size);
         Array<float> computed;
-        for (Index first = 0; first < count(changes); first += kBlock) {
-            const Index end = std::min(first + kBlock, count(changes));
-            std::vector<Index> absent;
+        for (Index first = 0; first < changes.size(); first += kBlock) {
+            const Index end = std::min(first + kBlock, changes.size());
+            Vector<Index> absent;
             for (Index n = first; n < end; ++n)
-                if (!has_row(c, changes[usize(n)].first)) absent.push_back(changes[usize(n)].first);
-            computed.resize(usize(count(absent) * width), 0.0f);
-            multiply(share, absent, [&](Index l, Index r, float value) {
-                computed[usize(r * width + l)] = value;
-            });
+                if (!has_row(c, changes[n].first)) absent.push_back(changes[n].first);
+            computed.resize(absent.size() * width, 0.0f);
+            multiply(share, absent,
+                     [&](Index l, Index r, float value) { computed[r * width + l] = value; });
             const float* next = computed.data();
-            std::size_t used = 0;
+            Index used = 0;
             for (Index n = first; n < end; ++n) {
-                const auto& [k, change] = changes[usize(n)];
+                const auto& [k, change] = changes[n];
                 const bool here = used < absent.size() && absent[used] == k;
                 table().add(share.P.g.data(), here ? next : row(c, k), -change, width);
                 if (here) next += width, ++used;
@@ -290,8 +288,8 @@ class Dual {
     // An id stands for one example: where row r came with the id of member s but is another, its
     // kernel values are replaced by those of s.
     void stand_for(Index s, const Rows<T>& rows, Index r, float* row) {
-        const bool same = rows.norms[usize(r)] == members.norm(s) &&
-                          static_cast<double>(row[s]) == diagonal[usize(s)];
+        const bool same =
+            rows.norms[r] == members.norm(s) && static_cast<double>(row[s]) == diagonal[s];
         if (same) return;
         members.extract(s, extracted_);
         fill(extracted_, 0, 0, row);
@@ -300,20 +298,20 @@ class Dual {
     // Problem c by itself, with its members' features, arrays and rows, for long work on it: kernel
     // rows then cost no more than its own members. Ends with take_back().
     Dual single(Index c) {
-        Share& share = shares[usize(c)];
+        Share& share = shares[c];
         share.compact();
         Dual alone(Members<T>(members.features(), members.sparse()), kernel, 1, 0);
         Rows<T> row;
-        std::vector<float> unused(usize(share.P.size));
+        Vector<float> unused(share.P.size);
         for (Index k = 0; k < share.P.size; ++k) {
-            const std::size_t s = usize(Index(share.member[usize(k)]));
+            const Index s = share.member[k];
             members.extract(Index(s), row);
             const std::int32_t positive = share.P.y(k) > 0 ? 1 : 0;
             alone.append(row, 0, {members.ids[s], positive, cost[s]}, unused.data());
             alone.shares[0].member.push_back(static_cast<std::int32_t>(k));
-            alone.shares[0].place[usize(k)] = k;
-            alone.shares[0].weight[usize(k)] = share.P.alpha[usize(k)];
-            alone.holders[usize(k)] = 1;
+            alone.shares[0].place[k] = k;
+            alone.shares[0].weight[k] = share.P.alpha[k];
+            alone.holders[k] = 1;
         }
         alone.dead = 0;
         std::swap(alone.shares[0].P, share.P);
@@ -321,7 +319,7 @@ class Dual {
         return alone;
     }
     void take_back(Index c, Dual alone) {
-        Share& share = shares[usize(c)];
+        Share& share = shares[c];
         std::swap(alone.shares[0].P, share.P);
         std::swap(alone.shares[0].rows, share.rows);
         for (Index k = 0; k < share.P.size; ++k) weigh(c, k);
@@ -332,17 +330,17 @@ class Dual {
 
     // Closed places of problem c are removed when there are many.
     void tidy(Index c) {
-        if (problems() > 1 && shares[usize(c)].wants_compaction()) shares[usize(c)].compact();
+        if (problems() > 1 && shares[c].wants_compaction()) shares[c].compact();
     }
 
     // Removes the dead. Positions change: position keep[k] becomes k for the keep returned.
     Keep compact() {
         if (problems() == 1) shares[0].compact();
         Keep keep;
-        std::vector<std::int32_t> position(usize(size()), 0);
+        Vector<std::int32_t> position(size(), 0);
         for (Index s = 0; s < size(); ++s)
-            if (holders[usize(s)] > 0) {
-                position[usize(s)] = static_cast<std::int32_t>(keep.size());
+            if (holders[s] > 0) {
+                position[s] = static_cast<std::int32_t>(keep.size());
                 keep.add(s);
             }
         keep.close_up(label);
@@ -352,9 +350,9 @@ class Dual {
         for (Share& share : shares) {
             keep.close_up(share.place);
             keep.close_up(share.weight);
-            share.weight.resize(usize(padded(keep.size())), 0.0);
-            for (std::size_t k = 0; k < usize(share.P.size); ++k)
-                if (share.P.open[k]) share.member[k] = position[usize(Index(share.member[k]))];
+            share.weight.resize(padded(keep.size()), 0.0);
+            for (Index k = 0; k < share.P.size; ++k)
+                if (share.P.open[k]) share.member[k] = position[share.member[k]];
         }
         members.compact(keep);
         dead = 0;
@@ -374,13 +372,13 @@ class Dual {
     void restore(const Matrix& X, const Example* examples, const Saved& saved) {
         const Index n = rows_of(X);
         Rows<T> row;
-        std::vector<float> unused(usize(n + 1));
+        Vector<float> unused(n + 1);
         for (std::int64_t s = 0; s < n; ++s) {
             row.read(X, &s, 1, {});
             append(row, 0, examples[s], unused.data());
         }
         for (Index c = 0; c < problems(); ++c) {
-            std::vector<Index> ranked(usize(n));
+            Vector<Index> ranked(n);
             std::iota(ranked.begin(), ranked.end(), Index(0));
             if (problems() > 1)
                 std::sort(ranked.begin(), ranked.end(), [&](Index s, Index t) {
@@ -391,7 +389,7 @@ class Dual {
                 if (saved.rank[at] >= 0) {
                     const Box box = saved.box ? Box{saved.box[at]} : Box::usual;
                     const Index k = open(c, s, saved.alpha[at], saved.g[at], box);
-                    if (saved.trail) problem(c).trail[usize(k)] = saved.trail[at];
+                    if (saved.trail) problem(c).trail[k] = saved.trail[at];
                 } else if (problems() == 1) {
                     close(c, open(c, s, 0.0, 0.0, Box::usual));  // keeps its place
                 }
@@ -399,7 +397,7 @@ class Dual {
             problem(c).find_extremes();
         }
         for (Index s = 0; s < n; ++s)
-            if (holders[usize(s)] == 0) members.forget(s);
+            if (holders[s] == 0) members.forget(s);
     }
 
     // Computes the gradient anew from kernel values and coefficients.
@@ -407,33 +405,33 @@ class Dual {
         for (Index c = 0; c < problems(); ++c) {
             Problem& P = problem(c);
             for (Index k = 0; k < P.size; ++k) {
-                if (!P.open[usize(k)]) continue;
-                P.g[usize(k)] = P.y(k) - table().dot(P.alpha.data(), row(c, k), padded(P.size));
+                if (!P.open[k]) continue;
+                P.g[k] = P.y(k) - table().dot(P.alpha.data(), row(c, k), padded(P.size));
             }
             P.find_extremes();
         }
     }
 
     double objective(Index c) const {
-        const Problem& P = shares[usize(c)].P;
+        const Problem& P = shares[c].P;
         double sum = 0;
-        for (Index k = 0; k < P.size; ++k) sum += P.alpha[usize(k)] * (P.y(k) + P.g[usize(k)]);
+        for (Index k = 0; k < P.size; ++k) sum += P.alpha[k] * (P.y(k) + P.g[k]);
         return sum / 2;
     }
 
     // The sum of C over the examples held, which is the primal objective at w = 0.
     double penalty(Index c) const {
-        const Problem& P = shares[usize(c)].P;
+        const Problem& P = shares[c].P;
         double sum = 0;
-        for (Index k = 0; k < P.size; ++k) sum += std::abs(P.side[usize(k)]);
+        for (Index k = 0; k < P.size; ++k) sum += std::abs(P.side[k]);
         return sum;
     }
 
     // Primal minus dual objective over the examples held, for an algorithm without a bias.
     double duality_gap(Index c) const {
-        const Problem& P = shares[usize(c)].P;
+        const Problem& P = shares[c].P;
         double sum = 0;
-        for (std::size_t k = 0; k < usize(P.size); ++k)
+        for (Index k = 0; k < P.size; ++k)
             sum += std::max(0.0, P.side[k] * P.g[k]) - P.alpha[k] * P.g[k];
         return sum;
     }
@@ -454,20 +452,20 @@ class Dual {
     // Calls use(l, r, K(places[r], l)) for all r and all open places l of members from tile `first`
     // on.
     template <class F>
-    void multiply(Share& share, const std::vector<Index>& places, F use, Index first = 0) {
-        const Index n = count(places);
+    void multiply(Share& share, const Vector<Index>& places, F use, Index first = 0) {
+        const Index n = places.size();
         if (n == 0) return;
-        std::vector<Index> at;
-        for (const Index k : places) at.push_back(Index(share.member[usize(k)]));
+        Vector<Index> at;
+        for (const Index k : places) at.push_back(share.member[k]);
         members.extract(at.data(), n, extracted_);
-        collected_.resize(usize(n * kLanes));
+        collected_.resize(n * kLanes);
         for (Index t = first; t < tiles_for(size()); ++t) {
             kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
                           members.tile_after(t));
             for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
-                const Index l = share.place[usize(t * kLanes + lane)];
+                const Index l = share.place[t * kLanes + lane];
                 if (l == kNone) continue;
-                for (Index r = 0; r < n; ++r) use(l, r, collected_[usize(r * kLanes + lane)]);
+                for (Index r = 0; r < n; ++r) use(l, r, collected_[r * kLanes + lane]);
             }
         }
         stats.kernel_evaluations += n * (size() - first * kLanes);

@@ -13,7 +13,7 @@ namespace marginwise {
 inline double resolution(const Problem& P) {
     constexpr double kUlps = 64 * std::numeric_limits<double>::epsilon();
     double largest = 1.0;
-    for (std::size_t k = 0; k < usize(P.size); ++k)
+    for (Index k = 0; k < P.size; ++k)
         largest = std::max(largest, std::abs(P.alpha[k]) * P.diagonal[k]);
     return kUlps * largest;
 }

@@ -22,8 +22,8 @@ class Factor {
     Index slots() const { return size_; }
     Index holes() const { return holes_; }
     Index rank() const { return size_ - holes_; }
-    bool is_hole(Index slot) const { return hole_[usize(slot)] != 0; }
-    double entry(Index row, Index column) const { return R_[usize(row * stride_ + column)]; }
+    bool is_hole(Index slot) const { return hole_[slot] != 0; }
+    double entry(Index row, Index column) const { return R_[row * stride_ + column]; }
     bool wants_compaction() const { return holes_ >= 16 && 4 * holes_ >= size_; }
 
     // What is left of A's new diagonal element when the slots have explained what they can. The
@@ -44,7 +44,7 @@ class Factor {
     void append(double pivot, double q) {
         if (size_ == stride_) grow();
         const double root = std::sqrt(pivot);
-        for (Index k = 0; k < size_; ++k) at(k, size_) = reduced_[usize(k)];
+        for (Index k = 0; k < size_; ++k) at(k, size_) = reduced_[k];
         at(size_, size_) = root;
         const double* l = reduced_.data();
         const double one = (1.0 - table().dot_full(l, ones_.data(), size_)) / root;
@@ -56,7 +56,7 @@ class Factor {
     }
 
     void append_hole() {
-        reduced_.assign(usize(size_), 0.0);
+        reduced_.assign(size_, 0.0);
         append(1.0, 0.0);
         ones_.back() = 0.0;
         hole_.back() = 1;
@@ -78,8 +78,8 @@ class Factor {
         }
         std::fill(x + slot + 1, x + size_, 0.0);
         x[slot] = 1.0;
-        ones_[usize(slot)] = load_[usize(slot)] = 0.0;
-        hole_[usize(slot)] = 1;
+        ones_[slot] = load_[slot] = 0.0;
+        hole_[slot] = 1;
         ++holes_;
     }
 
@@ -114,7 +114,7 @@ class Factor {
         keep.close_up(load_);
         size_ = keep.size();
         holes_ = 0;
-        hole_.assign(usize(size_), 0);
+        hole_.assign(size_, 0);
         return keep;
     }
 
@@ -126,8 +126,8 @@ class Factor {
     }
 
     // The whole of it, for a file: holes, ones, and R row by row; and back.
-    std::vector<double> packed() const {
-        std::vector<double> out;
+    Vector<double> packed() const {
+        Vector<double> out;
         for (const std::uint8_t hole : hole_) out.push_back(hole);
         out.insert(out.end(), ones_.begin(), ones_.end());
         for (Index k = 0; k < size_; ++k)
@@ -143,7 +143,7 @@ class Factor {
         holes_ = std::count(hole_.begin(), hole_.end(), 1);
         ones_.assign(from, from + slots);
         from += slots;
-        load_.assign(usize(slots), 0.0);
+        load_.assign(slots, 0.0);
         for (Index k = 0; k < slots; ++k)
             for (Index l = k; l < slots; ++l) at(k, l) = *from++;
     }
@@ -151,10 +151,10 @@ class Factor {
   private:
     double* row(Index k) { return R_.data() + k * stride_; }
     const double* row(Index k) const { return R_.data() + k * stride_; }
-    double& at(Index k, Index l) { return R_[usize(k * stride_ + l)]; }
+    double& at(Index k, Index l) { return R_[k * stride_ + l]; }
 
     static void turn(Array<double>& side, Index k, Index slot, double cosine, double sine) {
-        double &r = side[usize(k)], &x = side[usize(slot)];
+        double &r = side[k], &x = side[slot];
         const double before = r;
         r = cosine * before + sine * x;
         x = cosine * x - sine * before;
@@ -186,7 +186,7 @@ class Factor {
 
     void grow() {
         const Index wider = std::max<Index>(64, stride_ + stride_ / 2);
-        Array<double> R(usize(wider * wider));
+        Array<double> R(wider * wider);
         for (Index k = 0; k < size_; ++k)
             std::copy(row(k) + k, row(k) + size_, R.data() + k * wider + k);
         R_ = std::move(R);
@@ -194,7 +194,7 @@ class Factor {
     }
 
     Array<double> R_, ones_, load_, reduced_;
-    std::vector<std::uint8_t> hole_;
+    Vector<std::uint8_t> hole_;
     Index size_ = 0, holes_ = 0, stride_ = 0;
 };
 

@@ -15,7 +15,7 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
     Kernel rbf;
     rbf.gamma = gamma;
     const KernelBlocks<float> kernel(rbf);
-    std::vector<std::int64_t> order(usize(std::max(X.rows, M.rows)));
+    Vector<std::int64_t> order(std::max(X.rows, M.rows));
     std::iota(order.begin(), order.end(), std::int64_t(0));
     Rows<float> block;
     Members<float> members(M.cols, false);
@@ -25,7 +25,7 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
     }
     Scratch<float> scratch;
     const Index stride = padded(M.rows) + 16;
-    Array<float> out(usize(rows * stride), 0.0f);
+    Array<float> out(rows * stride, 0.0f);
     double seconds = 0;
     for (Index first = 0; first < X.rows; first += rows) {
         const Index n = std::min(rows, X.rows - first);
@@ -45,15 +45,15 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
 inline double sensitivity_seconds(const DenseView<double>& rows, const std::int64_t* free,
                                   Index rounds, bool gather) {
     const Index s = rows.rows, n = rows.cols;
-    std::vector<std::uint8_t> is_free(usize(n), 0);
-    for (Index i = 0; i < s; ++i) is_free[usize(free[i])] = 1;
-    std::vector<Index> others;
+    Vector<std::uint8_t> is_free(n, 0);
+    for (Index i = 0; i < s; ++i) is_free[free[i]] = 1;
+    Vector<Index> others;
     for (Index k = 0; k < n; ++k)
-        if (!is_free[usize(k)]) others.push_back(k);
-    std::vector<const double*> pointers;
+        if (!is_free[k]) others.push_back(k);
+    Vector<const double*> pointers;
     for (Index i = 0; i < s; ++i) pointers.push_back(rows.data + i * n);
-    const std::vector<double> beta(usize(s), 0.5);
-    std::vector<double> gamma(usize(n), 0.0), matrix;
+    const Vector<double> beta(s, 0.5);
+    Vector<double> gamma(n, 0.0), matrix;
     double seconds = 0;
     {
         const Stopwatch whole(seconds);
@@ -62,12 +62,11 @@ inline double sensitivity_seconds(const DenseView<double>& rows, const std::int6
                 table().gaxpy(gamma.data(), pointers.data(), beta.data(), s, n);
                 continue;
             }
-            matrix.resize(usize(s * count(others)));
-            for (Index r = 0; r < count(others); ++r)
-                for (Index i = 0; i < s; ++i)
-                    matrix[usize(r * s + i)] = pointers[usize(i)][others[usize(r)]];
-            for (Index r = 0; r < count(others); ++r)
-                gamma[usize(r)] = table().dot_full(matrix.data() + r * s, beta.data(), s);
+            matrix.resize(s * others.size());
+            for (Index r = 0; r < others.size(); ++r)
+                for (Index i = 0; i < s; ++i) matrix[r * s + i] = pointers[i][others[r]];
+            for (Index r = 0; r < others.size(); ++r)
+                gamma[r] = table().dot_full(matrix.data() + r * s, beta.data(), s);
         }
     }
     return seconds / static_cast<double>(rounds) + 0 * gamma[0];

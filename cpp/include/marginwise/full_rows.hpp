@@ -16,8 +16,8 @@ class FullRows {
 
     // Counts that one more or one less of the problems will ask for row s again and again.
     void want(Index s, Index change) {
-        if (s >= count(wanted_)) wanted_.resize(usize(s + 1), 0);
-        wanted_[usize(s)] += change;
+        if (s >= wanted_.size()) wanted_.resize(s + 1, 0);
+        wanted_[s] += change;
     }
 
     // K(s, t) for all members t. Good until the next call but for `kTransient` of them.
@@ -39,26 +39,26 @@ class FullRows {
     // Rows of members[first], members[first + 1], ..., as many as can be had at once; returns the
     // first that is not among them. Those that are not kept are computed together, and good until
     // the next call. Rows that are kept stay where they are.
-    Index gather(Dual<double>& D, Crew& crew, const std::vector<Index>& members, Index first,
-                 std::vector<const double*>& out) {
-        std::vector<Index> absent;
+    Index gather(Dual<double>& D, Crew& crew, const Vector<Index>& members, Index first,
+                 Vector<const double*>& out) {
+        Vector<Index> absent;
         Index end = first;
-        for (; end < count(members); ++end) {
-            if (holds(D, members[usize(end)])) continue;
-            if (count(absent) == kTransient) break;
-            absent.push_back(members[usize(end)]);
+        for (; end < members.size(); ++end) {
+            if (holds(D, members[end])) continue;
+            if (absent.size() == kTransient) break;
+            absent.push_back(members[end]);
         }
         const Index stride = padded(D.size()) + 16;
-        const Index needed = count(absent) * stride;
-        if (count(together_) < needed) together_.resize(usize(needed + needed / 4));
+        const Index needed = absent.size() * stride;
+        if (together_.size() < needed) together_.resize(needed + needed / 4);
         compute(D, crew, absent, 0, together_.data(), stride);
-        D.stats.cache_misses += count(absent);
-        D.stats.cache_hits += end - first - count(absent);
+        D.stats.cache_misses += absent.size();
+        D.stats.cache_hits += end - first - absent.size();
         out.clear();
         const double* next = together_.data();
         for (Index i = first; i < end; ++i) {
-            const bool kept = holds(D, members[usize(i)]);
-            out.push_back(kept ? cache_.peek(members[usize(i)])->values : next);
+            const bool kept = holds(D, members[i]);
+            out.push_back(kept ? cache_.peek(members[i])->values : next);
             if (!kept) next += stride;
         }
         return end;
@@ -70,7 +70,7 @@ class FullRows {
     static constexpr Index kTransient = 32;
 
     // Takes over the row of the newest member, which lengthens the rows of the members wanted.
-    void append(const Dual<double>& D, const std::vector<Index>& wanted, const double* values) {
+    void append(const Dual<double>& D, const Vector<Index>& wanted, const double* values) {
         const Index s = D.size() - 1;
         for (const Index t : wanted) {
             Cache::Row* held = cache_.peek(t);
@@ -90,8 +90,8 @@ class FullRows {
 
     void drop(Index s) { cache_.drop(s); }
     void compact(const Keep& keep) {
-        wanted_.resize(
-            usize(std::max(count(wanted_), keep.size() > 0 ? keep[keep.size() - 1] + 1 : 0)), 0);
+        wanted_.resize(std::max(wanted_.size(), keep.size() > 0 ? keep[keep.size() - 1] + 1 : 0),
+                       0);
         keep.close_up(wanted_);
         cache_.compact(keep);
     }
@@ -103,7 +103,7 @@ class FullRows {
         const Cache::Row* held = cache_.peek(s);
         return held && held->length == D.size();
     }
-    bool is_wanted(Index s) const { return s < count(wanted_) && wanted_[usize(s)] > 0; }
+    bool is_wanted(Index s) const { return s < wanted_.size() && wanted_[s] > 0; }
 
     // Whether one more row may be kept.
     bool admits() {
@@ -117,25 +117,25 @@ class FullRows {
 
     const double* transient(Dual<double>& D, Crew& crew, Index s) {
         ++D.stats.cache_misses;
-        Array<double>& out = transient_[usize(next_)];
+        Array<double>& out = transient_[next_];
         next_ = (next_ + 1) % kTransient;
-        if (count(out) < padded(D.size())) out.resize(usize(padded(D.size() + D.size() / 4)));
+        if (out.size() < padded(D.size())) out.resize(padded(D.size() + D.size() / 4));
         compute(D, crew, {s}, 0, out.data(), 0);
         return out.data();
     }
 
     // out[r * stride + t] = K(members[r], t) for members t from `from` (rounded down to a tile) on.
-    void compute(Dual<double>& D, Crew& crew, const std::vector<Index>& members, Index from,
-                 double* out, Index stride) {
+    void compute(Dual<double>& D, Crew& crew, const Vector<Index>& members, Index from, double* out,
+                 Index stride) {
         constexpr Index kTilesATask = 8;
         if (members.empty()) return;
-        const Index first = from / kLanes, end = tiles_for(D.size()), n = count(members);
+        const Index first = from / kLanes, end = tiles_for(D.size()), n = members.size();
         D.members.extract(members.data(), n, extracted_);
-        scratch_.resize(usize(crew.threads()));
+        scratch_.resize(crew.threads());
         const auto work = [&](Index task, Index worker) {
             const Index begin = first + task * kTilesATask;
             for (Index t = begin; t < std::min(begin + kTilesATask, end); ++t)
-                D.kernel.values(extracted_, 0, n, D.members.tile(t), scratch_[usize(worker)],
+                D.kernel.values(extracted_, 0, n, D.members.tile(t), scratch_[worker],
                                 out + t * kLanes, stride);
         };
         const Index tasks = (end - first + kTilesATask - 1) / kTilesATask;
@@ -147,12 +147,12 @@ class FullRows {
     }
 
     Cache cache_;
-    std::vector<Index> wanted_;
+    Vector<Index> wanted_;
     Array<double> transient_[kTransient];
     Array<double> together_;
     Index next_ = 0;
     Rows<double> extracted_;
-    std::vector<Scratch<double>> scratch_;
+    Vector<Scratch<double>> scratch_;
 };
 
 }  // namespace marginwise

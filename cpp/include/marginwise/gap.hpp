@@ -12,7 +12,7 @@ namespace marginwise {
 inline double gap_of(const Problem& P) {
     const double b = P.bias();
     double gap = 0;
-    for (std::size_t s = 0; s < P.g.size(); ++s) {
+    for (Index s = 0; s < P.g.size(); ++s) {
         const double g = P.g[s] - b;
         gap += std::max(P.lo[s] * g, P.hi[s] * g) - P.alpha[s] * g;
     }
@@ -21,7 +21,7 @@ inline double gap_of(const Problem& P) {
 inline double gap_target(const Problem& P) {
     const double b = P.bias();
     double sum = 0, squares = 0, members = 0;
-    for (std::size_t s = 0; s < P.g.size(); ++s) {
+    for (Index s = 0; s < P.g.size(); ++s) {
         const double h = (P.lo[s] + P.hi[s]) * (P.g[s] - b);  // one side of the box is 0
         sum += h;
         squares += h * h;

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "marginwise/types.hpp"
 
@@ -80,7 +79,7 @@ class Guard {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<std::thread::id> readers_;
+    Vector<std::thread::id> readers_;
     std::thread::id writer_;
     Index readers_waiting_ = 0;  // for the writer at work, or for those that came before
     Index admitted_ = 0;         // readers that go before the next writer

@@ -9,9 +9,9 @@ namespace marginwise {
 // several tie; tells whether there were any. Extremes are left to the caller.
 template <class T, class F>
 bool drop_idle(Dual<T>& D, Index c, Index most, F distance) {
-    std::vector<Index> idle = D.problem(c).idle_places();
-    if (count(idle) <= most) return false;
-    std::vector<std::pair<double, Index>> farthest;
+    Vector<Index> idle = D.problem(c).idle_places();
+    if (idle.size() <= most) return false;
+    Vector<std::pair<double, Index>> farthest;
     for (const Index k : idle) farthest.emplace_back(distance(k), k);
     std::nth_element(farthest.begin(), farthest.begin() + most, farthest.end());
     for (auto at = farthest.begin() + most; at != farthest.end(); ++at) D.close(c, at->second);

@@ -18,10 +18,10 @@ class Keep {
         kept_.push_back(k);
     }
 
-    Index size() const { return count(kept_); }
-    Index operator[](Index k) const { return kept_[usize(k)]; }
-    std::vector<Index>::const_iterator begin() const { return kept_.begin(); }
-    std::vector<Index>::const_iterator end() const { return kept_.end(); }
+    Index size() const { return kept_.size(); }
+    Index operator[](Index k) const { return kept_[k]; }
+    Vector<Index>::const_iterator begin() const { return kept_.begin(); }
+    Vector<Index>::const_iterator end() const { return kept_.end(); }
 
     // How many things below n stay.
     Index below(Index n) const {
@@ -36,7 +36,7 @@ class Keep {
             if (run.from >= n) break;
             if (run.from == run.to) continue;
             const Index length = std::min(run.length, n - run.from);
-            std::memmove(values + run.to, values + run.from, usize(length) * sizeof(V));
+            std::memmove(values + run.to, values + run.from, length * sizeof(V));
         }
         const Index kept = below(n);
         std::fill(values + kept, values + n, V(0));
@@ -44,8 +44,8 @@ class Keep {
     }
 
     template <class V, class A>
-    void close_up(std::vector<V, A>& values) const {
-        for (Index k = 0; k < size(); ++k) values[usize(k)] = values[usize(kept_[usize(k)])];
+    void close_up(Vector<V, A>& values) const {
+        for (Index k = 0; k < size(); ++k) values[k] = values[kept_[k]];
         values.resize(kept_.size());
     }
 
@@ -53,8 +53,8 @@ class Keep {
     struct Run {
         Index to, from, length;
     };
-    std::vector<Index> kept_;
-    std::vector<Run> runs_;
+    Vector<Index> kept_;
+    Vector<Run> runs_;
 };
 
 }  // namespace marginwise

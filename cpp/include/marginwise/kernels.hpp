@@ -12,10 +12,10 @@ namespace marginwise {
 template <class T>
 struct Scratch {
     Array<T> dots;
-    Array<T> packed;                   // a sparse tile spread over the features it has
-    std::vector<std::uint32_t> slot;   // feature -> row of `packed`; row 0 is all zeros
-    std::vector<std::uint32_t> slots;  // of the entries of a block
-    std::vector<std::uint32_t> cuts;   // of the lists of a tile
+    Array<T> packed;              // a sparse tile spread over the features it has
+    Vector<std::uint32_t> slot;   // feature -> row of `packed`; row 0 is all zeros
+    Vector<std::uint32_t> slots;  // of the entries of a block
+    Vector<std::uint32_t> cuts;   // of the lists of a tile
     Array<T> laid_norms;
     Array<float> turned;  // values of a tile's lanes with the rows that are laid out
     Array<double> turned_full;
@@ -43,7 +43,7 @@ class KernelBlocks {
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                 Scratch<T>& scratch, V* out, Index stride, const Tile<T>* ahead = nullptr) const {
         if (is_callable()) return call(block, first, rows, tile, out, stride);
-        scratch.dots.resize(usize(rows * kLanes));
+        scratch.dots.resize(rows * kLanes);
         if (tile.sparse())
             dots_sparse(block, first, rows, tile, scratch);
         else if (block.lists)
@@ -68,8 +68,8 @@ class KernelBlocks {
                               block.index.begin() + end);
             laid.value.insert(laid.value.end(), block.value.begin() + begin,
                               block.value.begin() + end);
-            laid.begin.push_back(count(laid.value));
-            laid.norms[usize(r)] = block.norms[usize(r)];
+            laid.begin.push_back(laid.value.size());
+            laid.norms[r] = block.norms[r];
         }
         laid.used = rows;
         pack(block.d, laid, scratch);
@@ -78,16 +78,16 @@ class KernelBlocks {
     template <class V>
     void values_laid(Index rows, const Tile<T>& tile, Scratch<T>& scratch, V* out) const {
         scratch.slots.resize(tile.index.size());
-        for (std::size_t p = 0; p < tile.index.size(); ++p)
+        for (Index p = 0; p < tile.index.size(); ++p)
             scratch.slots[p] = scratch.slot[tile.index[p]];
         scratch.cuts.clear();
         for (Index lane = 0; lane < tile.used; ++lane)
-            for (const Index end : {tile.begin[usize(lane)], tile.begin[usize(lane + 1)]})
+            for (const Index end : {tile.begin[lane], tile.begin[lane + 1]})
                 scratch.cuts.push_back(static_cast<std::uint32_t>(end));
-        scratch.dots.resize(usize(kLanes * kLanes));
+        scratch.dots.resize(kLanes * kLanes);
         Array<V>& turned = scratch.turned_as(out);
-        turned.assign(usize(kLanes * kLanes), V(0));
-        const Index d = std::max<Index>(count(scratch.slot), 1);
+        turned.assign(kLanes * kLanes, V(0));
+        const Index d = std::max<Index>(scratch.slot.size(), 1);
         products<T>().dots_lists(
             {scratch.slots.data(), tile.value.data(), scratch.cuts.data(), 2, 1, d}, tile.used,
             scratch.packed.data(), nullptr, scratch.dots.data());
@@ -95,7 +95,7 @@ class KernelBlocks {
                   turned.data(), kLanes);
         for (Index r = 0; r < rows; ++r)
             for (Index lane = 0; lane < kLanes; ++lane)
-                out[r * kLanes + lane] = turned[usize(lane * kLanes + r)];
+                out[r * kLanes + lane] = turned[lane * kLanes + r];
     }
     void clear_layout(const Rows<T>& block, Scratch<T>& scratch) const {
         for (const std::uint32_t feature : block.index) scratch.slot[feature] = 0;
@@ -105,13 +105,13 @@ class KernelBlocks {
     template <class V = float>
     double diagonal(const Rows<T>& block, Index r) const {
         if (is_callable()) {
-            std::vector<double> x = dense_row(block, r);
+            Vector<double> x = dense_row(block, r);
             double value = 0;
             callable_(x.data(), 1, x.data(), 1, block.d, &value);
             return static_cast<double>(static_cast<V>(value));
         }
-        Array<T> dots(usize(kLanes), block.norms[usize(r)]);
-        Array<V> out(usize(kLanes));
+        Array<T> dots(kLanes, block.norms[r]);
+        Array<V> out(kLanes);
         transform(dots.data(), block.norms.data() + r, 1, dots.data(), out.data(), kLanes);
         return static_cast<double>(out[0]);
     }
@@ -137,7 +137,7 @@ class KernelBlocks {
         pack(block.d, tile, scratch);
         scratch.slots.resize(block.index.size());
         for (Index p = block.begin_of(first); p < block.end_of(first + rows - 1); ++p)
-            scratch.slots[usize(p)] = scratch.slot[block.index[usize(p)]];
+            scratch.slots[p] = scratch.slot[block.index[p]];
         products<T>().dots_lists(lists_of(block, first, scratch.slots.data()), rows,
                                  scratch.packed.data(), nullptr, scratch.dots.data());
         for (const std::uint32_t feature : tile.index) scratch.slot[feature] = 0;
@@ -145,45 +145,43 @@ class KernelBlocks {
 
     // Gives each feature of the tile a row of kLanes values, as in a dense tile.
     static void pack(Index d, const Tile<T>& tile, Scratch<T>& scratch) {
-        scratch.slot.resize(usize(d), 0u);
+        scratch.slot.resize(d, 0u);
         std::uint32_t used = 1;
         for (const std::uint32_t feature : tile.index)
             if (scratch.slot[feature] == 0) scratch.slot[feature] = used++;
-        scratch.packed.assign(usize(Index(used) * kLanes), T(0));
+        scratch.packed.assign(Index(used) * kLanes, T(0));
         for (Index lane = 0; lane < tile.used; ++lane)
-            for (Index p = tile.begin[usize(lane)]; p < tile.begin[usize(lane + 1)]; ++p)
-                scratch.packed[usize(Index(scratch.slot[tile.index[usize(p)]]) * kLanes + lane)] =
-                    tile.value[usize(p)];
+            for (Index p = tile.begin[lane]; p < tile.begin[lane + 1]; ++p)
+                scratch.packed[Index(scratch.slot[tile.index[p]]) * kLanes + lane] = tile.value[p];
     }
 
     // For a row or two, packing would cost more than it saves.
     static void dots_scattered(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                                Scratch<T>& scratch) {
-        scratch.scattered.resize(usize(block.d), T(0));
+        scratch.scattered.resize(block.d, T(0));
         for (Index r = 0; r < rows; ++r) {
             const Index begin = block.begin_of(first + r), end = block.end_of(first + r);
-            for (Index p = begin; p < end; ++p)
-                scratch.scattered[block.index[usize(p)]] = block.value[usize(p)];
+            for (Index p = begin; p < end; ++p) scratch.scattered[block.index[p]] = block.value[p];
             T* dots = scratch.dots.data() + r * kLanes;
             std::fill(dots, dots + kLanes, T(0));
             for (Index lane = 0; lane < tile.used; ++lane) {
-                const Index from = tile.begin[usize(lane)];
-                dots[lane] = products<T>().dot_gather(
-                    tile.index.data() + from, tile.value.data() + from,
-                    tile.begin[usize(lane + 1)] - from, scratch.scattered.data());
+                const Index from = tile.begin[lane];
+                dots[lane] =
+                    products<T>().dot_gather(tile.index.data() + from, tile.value.data() + from,
+                                             tile.begin[lane + 1] - from, scratch.scattered.data());
             }
-            for (Index p = begin; p < end; ++p) scratch.scattered[block.index[usize(p)]] = T(0);
+            for (Index p = begin; p < end; ++p) scratch.scattered[block.index[p]] = T(0);
         }
     }
 
-    static std::vector<double> dense_row(const Rows<T>& block, Index r) {
-        std::vector<double> x(usize(block.d), 0.0);
+    static Vector<double> dense_row(const Rows<T>& block, Index r) {
+        Vector<double> x(block.d, 0.0);
         if (block.lists)
             for (Index p = block.begin_of(r); p < block.end_of(r); ++p)
-                x[block.index[usize(p)]] = static_cast<double>(block.value[usize(p)]);
+                x[block.index[p]] = static_cast<double>(block.value[p]);
         else
             for (Index k = 0; k < block.d; ++k)
-                x[usize(k)] = static_cast<double>(block.dense[usize(r * block.d + k)]);
+                x[k] = static_cast<double>(block.dense[r * block.d + k]);
         return x;
     }
 
@@ -191,20 +189,18 @@ class KernelBlocks {
     void call(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile, V* out,
               Index stride) const {
         const Index d = block.d, lanes = tile.used;
-        std::vector<double> a, b(usize(lanes * d)), k(usize(rows * lanes));
+        Vector<double> a, b(lanes * d), k(rows * lanes);
         for (Index r = 0; r < rows; ++r) {
-            const std::vector<double> x = dense_row(block, first + r);
+            const Vector<double> x = dense_row(block, first + r);
             a.insert(a.end(), x.begin(), x.end());
         }
         for (Index feature = 0; feature < d; ++feature)
             for (Index lane = 0; lane < lanes; ++lane)
-                b[usize(lane * d + feature)] =
-                    static_cast<double>(tile.dense[usize(feature * kLanes + lane)]);
+                b[lane * d + feature] = static_cast<double>(tile.dense[feature * kLanes + lane]);
         callable_(a.data(), rows, b.data(), lanes, d, k.data());
         for (Index r = 0; r < rows; ++r)
             for (Index lane = 0; lane < kLanes; ++lane)
-                out[r * stride + lane] =
-                    lane < lanes ? static_cast<V>(k[usize(r * lanes + lane)]) : V(0);
+                out[r * stride + lane] = lane < lanes ? static_cast<V>(k[r * lanes + lane]) : V(0);
     }
 
     Kernel kernel_;

@@ -40,25 +40,23 @@ class Learner : public Model<T> {
     // f_c of an example by its kernel values with the members, without the bias.
     virtual double expansion(Index c, const float* row) const { return raw_expansion(c, row); }
     double raw_expansion(Index c, const float* row) const {
-        const Array<double>& weight = D.shares[usize(c)].weight;
-        return table().dot(weight.data(), row, count(weight));
+        const Array<double>& weight = D.shares[c].weight;
+        return table().dot(weight.data(), row, weight.size());
     }
 
     // The primal-dual gap of problem c over its members.
-    virtual double gap(Index c) const { return gap_of(D.shares[usize(c)].P); }
+    virtual double gap(Index c) const { return gap_of(D.shares[c].P); }
 
     // Gives row r of the block a place in problem c, and makes it a member if it is none.
     Index insert(Index c, const Example& example, Block<T>& block, Index r, Index& s, double g,
                  Box box = Box::usual) {
         if (s == kNone) {
             s = D.append(block.rows, r, example, block.row(r));
-            block.valid[usize(r)] = D.size();
+            block.valid[r] = D.size();
         }
         return D.open(c, s, g, block.row(r), box);
     }
-    bool holds(Index c, Index s) const {
-        return s != kNone && D.shares[usize(c)].place[usize(s)] != kNone;
-    }
+    bool holds(Index c, Index s) const { return s != kNone && D.shares[c].place[s] != kNone; }
 
     // Removes the members that no problem holds.
     Keep compact();
@@ -80,7 +78,7 @@ class Learner : public Model<T> {
 
     Block<T> blocks_[2];
     Choice choice_;
-    std::vector<Pool<T>> pools_;  // one a problem, during a pass
+    Vector<Pool<T>> pools_;  // one a problem, during a pass
     std::uint8_t* seen_ = nullptr;
     Index examples_ = 0;
 };
@@ -89,9 +87,9 @@ class Learner : public Model<T> {
 // the position of the example among the members, or kNone.
 template <class T>
 Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
-    if (block.valid[usize(r)] < D.size()) {
-        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
-        block.valid[usize(r)] = D.size();
+    if (block.valid[r] < D.size()) {
+        D.fill(block.rows, r, block.valid[r], block.row(r));
+        block.valid[r] = D.size();
     }
     const Index s = D.members.find(example.id);
     if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
@@ -114,7 +112,7 @@ void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
 // judge examples yet learns them as they come.
 template <class T>
 void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
-    const Example example = batch.example(block.source[usize(r)]);
+    const Example example = batch.example(block.source[r]);
     ready(example, block, r);
     ++D.stats.sampled;
     for (Index c = 0; c < D.problems(); ++c) {
@@ -129,7 +127,7 @@ void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
         }
         const double f = expansion(c, block.row(r)) + D.problem(c).bias();
         const bool inside = std::abs(f) < 1 + std::abs(slack(c)) / 2;
-        Pool<T>& pool = pools_[usize(c)];
+        Pool<T>& pool = pools_[c];
         if (pool.sample(choice_.score(D.sign(c, example.label), f), inside))
             pool.keep(batch, block, r, settings_.origin);
         if (pool.complete(choice_)) learn_best(c);
@@ -138,7 +136,7 @@ void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
 
 template <class T>
 void Learner<T>::learn_best(Index c) {
-    Pool<T>& pool = pools_[usize(c)];
+    Pool<T>& pool = pools_[c];
     pool.clear();
     pool.best.set_room(D.size());
     Index s = ready(pool.example, pool.best, 0);
@@ -160,13 +158,13 @@ void Learner<T>::begin_pass(const Choice& choice, std::uint8_t* seen, Index exam
     choice_ = choice;
     seen_ = seen;
     examples_ = examples;
-    pools_ = std::vector<Pool<T>>(usize(D.problems()));
+    pools_ = Vector<Pool<T>>(D.problems());
 }
 
 template <class T>
 void Learner<T>::end_pass() {
-    for (Index c = 0; c < count(pools_); ++c)
-        if (!pools_[usize(c)].empty()) learn_best(c);
+    for (Index c = 0; c < pools_.size(); ++c)
+        if (!pools_[c].empty()) learn_best(c);
     pools_.clear();
     seen_ = nullptr;
 }
@@ -175,7 +173,7 @@ template <class T>
 Index Learner<T>::learn_wanted(const Batch& batch, const std::int64_t* order,
                                const std::uint8_t* wanted, Index n, double seconds) {
     return walk(batch, order, n, seconds, [&](Block<T>& block, Index r) {
-        learn_example(batch.example(block.source[usize(r)]), block, r, wanted);
+        learn_example(batch.example(block.source[r]), block, r, wanted);
         if (wanted) wanted += D.problems();
     });
 }
@@ -244,7 +242,7 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
         for (Index r = 0; r < now->size(); ++r) {
             use(*now, r);
             record();
-            this->count_example(batch.ids[now->source[usize(r)]]);
+            this->count_example(batch.ids[now->source[r]]);
             ++learned;
             const bool leaves = late.passed() || this->interrupted();
             if (!leaves && !D.wants_compaction()) continue;

@@ -15,8 +15,8 @@ struct Margin {
     // smallest K(k, k) of S: a factor does not mind rows of different size, but a shift far above
     // K(k, k) rounds K(k, l) away.
     Factor factor;
-    std::vector<Index> place;  // by slot
-    std::vector<Index> slot;   // by place
+    Vector<Index> place;  // by slot
+    Vector<Index> slot;   // by place
     double shift = 0.0;
     double reach = 1.0;       // examples within it of their margin are watched
     double total = 0.0;       // what all coefficients add up to
@@ -25,21 +25,21 @@ struct Margin {
     double peak = 0.0;        // largest weight, as measured, since g was last computed from alpha
     double bias = 0.0;        // while it is at work
 
-    bool has(Index k) const { return k < count(slot) && slot[usize(k)] != kNone; }
+    bool has(Index k) const { return k < slot.size() && slot[k] != kNone; }
     bool empty() const { return factor.rank() == 0; }
 
     // Adds place k, of which factor.pivot() was just asked.
     void add(Index k, double pivot, double q) {
         factor.append(pivot, q);
-        if (k >= count(slot)) slot.resize(usize(k + 1 + k / 4), kNone);
-        slot[usize(k)] = count(place);
+        if (k >= slot.size()) slot.resize(k + 1 + k / 4, kNone);
+        slot[k] = place.size();
         place.push_back(k);
     }
 
     void remove(Index k) {
-        factor.remove(slot[usize(k)]);
-        place[usize(slot[usize(k)])] = kNone;
-        slot[usize(k)] = kNone;
+        factor.remove(slot[k]);
+        place[slot[k]] = kNone;
+        slot[k] = kNone;
     }
 
     void clear() {
@@ -57,11 +57,11 @@ struct Margin {
     // Call after the places of S were given other numbers.
     void renumber() {
         slot.clear();
-        for (Index s = 0; s < count(place); ++s) {
-            const Index k = place[usize(s)];
+        for (Index s = 0; s < place.size(); ++s) {
+            const Index k = place[s];
             if (k == kNone) continue;
-            if (k >= count(slot)) slot.resize(usize(k + 1), kNone);
-            slot[usize(k)] = s;
+            if (k >= slot.size()) slot.resize(k + 1, kNone);
+            slot[k] = s;
         }
     }
 };

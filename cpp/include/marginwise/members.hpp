@@ -21,22 +21,22 @@ namespace marginwise {
 
 template <class T>
 struct Tile {
-    Array<T> dense;                    // feature k of lane l at [k * kLanes + l]; or
-    std::vector<std::uint32_t> index;  // nonzeros, lane by lane
-    std::vector<T> value;
-    std::vector<Index> begin;  // lane l has entries [begin[l], begin[l + 1])
+    Array<T> dense;               // feature k of lane l at [k * kLanes + l]; or
+    Vector<std::uint32_t> index;  // nonzeros, lane by lane
+    Vector<T> value;
+    Vector<Index> begin;  // lane l has entries [begin[l], begin[l + 1])
     Array<T> norms;
     Index used = 0;  // lanes that hold a member
 
-    Tile(Index d, bool sparse) : norms(usize(kLanes), T(0)) {
+    Tile(Index d, bool sparse) : norms(kLanes, T(0)) {
         if (sparse)
             begin.assign(1, 0);
         else
-            dense.assign(usize(d * kLanes), T(0));
+            dense.assign(d * kLanes, T(0));
     }
     bool sparse() const { return !begin.empty(); }
     Index bytes() const {
-        return count(dense) * Index(sizeof(T)) + count(value) * Index(sizeof(T) + 4) +
+        return dense.size() * Index(sizeof(T)) + value.size() * Index(sizeof(T) + 4) +
                kLanes * Index(sizeof(T) + 8);
     }
 };
@@ -54,14 +54,14 @@ class Members {
     Members(const Members& other)
         : ids(other.ids), d_(other.d_), sparse_(other.sparse_), tiles_(other.tiles_) {}
 
-    Index size() const { return count(ids); }
+    Index size() const { return ids.size(); }
     Index features() const { return d_; }
     bool sparse() const { return sparse_; }
-    const Tile<T>& tile(Index t) const { return *tiles_[usize(t)]; }
+    const Tile<T>& tile(Index t) const { return *tiles_[t]; }
     const Tile<T>* tile_after(Index t) const {
-        return t + 1 < count(tiles_) ? tiles_[usize(t + 1)].get() : nullptr;
+        return t + 1 < tiles_.size() ? tiles_[t + 1].get() : nullptr;
     }
-    T norm(Index s) const { return tile(s / kLanes).norms[usize(s % kLanes)]; }
+    T norm(Index s) const { return tile(s / kLanes).norms[s % kLanes]; }
 
     // Position of example `id`, or kNone.
     Index find(std::int64_t id) const {
@@ -71,9 +71,9 @@ class Members {
 
     // Example ids[s] may be appended anew; the member at s only waits to be compacted away.
     void forget(Index s) {
-        if (find(ids[usize(s)]) == s) position_.erase(ids[usize(s)]);
+        if (find(ids[s]) == s) position_.erase(ids[s]);
     }
-    void remember(Index s) { position_[ids[usize(s)]] = s; }
+    void remember(Index s) { position_[ids[s]] = s; }
 
     // Leaves nothing of the member at s, who is forgotten, but its place: its features become those
     // of the member at `other`, so that any kernel can be asked about them, or 0 where that is
@@ -81,13 +81,12 @@ class Members {
     void wipe(Index s, Index other) {
         Tile<T>& tile = own(s / kLanes);
         const Index lane = s % kLanes;
-        ids[usize(s)] = kWiped;
-        tile.norms[usize(lane)] = other == kNone ? T(0) : norm(other);
+        ids[s] = kWiped;
+        tile.norms[lane] = other == kNone ? T(0) : norm(other);
         if (sparse_) return wipe_list(tile, lane, other);
         for (Index k = 0; k < d_ * kLanes; k += kLanes)
-            tile.dense[usize(k + lane)] =
-                other == kNone ? T(0)
-                               : tiles_[usize(other / kLanes)]->dense[usize(k + other % kLanes)];
+            tile.dense[k + lane] =
+                other == kNone ? T(0) : tiles_[other / kLanes]->dense[k + other % kLanes];
     }
     static constexpr std::int64_t kWiped = std::numeric_limits<std::int64_t>::min();
 
@@ -95,7 +94,7 @@ class Members {
     void reserve(Index n) {
         enlarge(ids, size() + n);
         enlarge(tiles_, tiles_for(size() + n));
-        while (count(tiles_) < tiles_for(size() + n))
+        while (tiles_.size() < tiles_for(size() + n))
             tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
         if (size() % kLanes != 0) own(size() / kLanes);
     }
@@ -103,17 +102,17 @@ class Members {
     // Appends row r as example `id`; returns its position.
     Index append(const Rows<T>& rows, Index r, std::int64_t id) {
         const Index s = size(), lane = s % kLanes;
-        if (count(tiles_) == s / kLanes) tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
+        if (tiles_.size() == s / kLanes) tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
         Tile<T>& tile = own(s / kLanes);
-        tile.norms[usize(lane)] = rows.norms[usize(r)];
+        tile.norms[lane] = rows.norms[r];
         if (rows.lists) {
             for (Index p = rows.begin_of(r); p < rows.end_of(r); ++p)
-                put(tile, lane, rows.index[usize(p)], rows.value[usize(p)]);
+                put(tile, lane, rows.index[p], rows.value[p]);
         } else {
             for (Index k = 0; k < d_; ++k)
-                put(tile, lane, static_cast<std::uint32_t>(k), rows.dense[usize(r * d_ + k)]);
+                put(tile, lane, static_cast<std::uint32_t>(k), rows.dense[r * d_ + k]);
         }
-        if (sparse_) tile.begin.push_back(count(tile.value));
+        if (sparse_) tile.begin.push_back(tile.value.size());
         tile.used = lane + 1;
         ids.push_back(id);
         position_.emplace(id, s);
@@ -127,11 +126,11 @@ class Members {
             const Tile<T>& from = tile(s[r] / kLanes);
             const Index lane = s[r] % kLanes;
             if (sparse_)
-                for (Index p = from.begin[usize(lane)]; p < from.begin[usize(lane + 1)]; ++p)
-                    rows.add(from.index[usize(p)], from.value[usize(p)]);
+                for (Index p = from.begin[lane]; p < from.begin[lane + 1]; ++p)
+                    rows.add(from.index[p], from.value[p]);
             else
                 for (Index k = 0; k < d_; ++k)
-                    rows.add(static_cast<std::uint32_t>(k), from.dense[usize(k * kLanes + lane)]);
+                    rows.add(static_cast<std::uint32_t>(k), from.dense[k * kLanes + lane]);
             rows.end_row();
         }
         rows.finish();
@@ -139,16 +138,16 @@ class Members {
     void extract(Index s, Rows<T>& row) const { extract(&s, 1, row); }
 
     // A copy of the members at positions at[0] < at[1] < ...
-    Members some(const std::vector<Index>& at) const {
+    Members some(const Vector<Index>& at) const {
         Members copy(d_, sparse_);
-        for (Index first = 0; first < count(at); first += kLanes) {
+        for (Index first = 0; first < at.size(); first += kLanes) {
             copy.tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
             copy.gather(*this, first / kLanes, at.data() + first,
-                        std::min(kLanes, count(at) - first));
+                        std::min(kLanes, at.size() - first));
         }
         for (const Index s : at) {
-            copy.position_.emplace(ids[usize(s)], copy.size());
-            copy.ids.push_back(ids[usize(s)]);
+            copy.position_.emplace(ids[s], copy.size());
+            copy.ids.push_back(ids[s]);
         }
         return copy;
     }
@@ -160,10 +159,10 @@ class Members {
             const bool moved = keep[first + n - 1] != first + n - 1;
             if (moved || n < kLanes) gather(*this, first / kLanes, &*(keep.begin() + first), n);
         }
-        tiles_.resize(usize(tiles_for(keep.size())));
+        tiles_.resize(tiles_for(keep.size()));
         keep.close_up(ids);
         position_.clear();
-        for (Index s = 0; s < size(); ++s) position_.emplace(ids[usize(s)], s);
+        for (Index s = 0; s < size(); ++s) position_.emplace(ids[s], s);
     }
 
     Index bytes() const {
@@ -172,12 +171,12 @@ class Members {
         return total;
     }
 
-    std::vector<std::int64_t> ids;
+    Vector<std::int64_t> ids;
 
   private:
     // Tile t, to be changed.
     Tile<T>& own(Index t) {
-        std::shared_ptr<Tile<T>>& tile = tiles_[usize(t)];
+        std::shared_ptr<Tile<T>>& tile = tiles_[t];
         const std::shared_ptr<Tile<T>> held = tile;  // orders us after owners that are gone
         if (tile.use_count() > 2) tile = std::make_shared<Tile<T>>(*held);
         return *tile;
@@ -192,35 +191,34 @@ class Members {
         for (Index lane = 0; lane < n; ++lane) {
             const Tile<T>& source = source_.tile(from[lane] / kLanes);
             at[lane] = source.dense.data() + from[lane] % kLanes;
-            to.norms[usize(lane)] = source.norms[usize(from[lane] % kLanes)];
+            to.norms[lane] = source.norms[from[lane] % kLanes];
         }
         for (Index k = 0; k < d_ * kLanes; k += kLanes) {
-            for (Index lane = 0; lane < n; ++lane) to.dense[usize(k + lane)] = at[lane][k];
-            for (Index lane = n; lane < kLanes; ++lane) to.dense[usize(k + lane)] = T(0);
+            for (Index lane = 0; lane < n; ++lane) to.dense[k + lane] = at[lane][k];
+            for (Index lane = n; lane < kLanes; ++lane) to.dense[k + lane] = T(0);
         }
         std::fill(to.norms.begin() + n, to.norms.end(), T(0));
         to.used = n;
     }
 
     void wipe_list(Tile<T>& tile, Index lane, Index other) {
-        std::vector<std::uint32_t> index;
-        std::vector<T> value;
+        Vector<std::uint32_t> index;
+        Vector<T> value;
         if (other != kNone) {
-            const Tile<T>& from = *tiles_[usize(other / kLanes)];
-            const Index begin = from.begin[usize(other % kLanes)];
-            const Index end = from.begin[usize(other % kLanes + 1)];
+            const Tile<T>& from = *tiles_[other / kLanes];
+            const Index begin = from.begin[other % kLanes];
+            const Index end = from.begin[other % kLanes + 1];
             index.assign(from.index.begin() + begin, from.index.begin() + end);
             value.assign(from.value.begin() + begin, from.value.begin() + end);
         }
-        const Index begin = tile.begin[usize(lane)], end = tile.begin[usize(lane + 1)];
+        const Index begin = tile.begin[lane], end = tile.begin[lane + 1];
         const auto exchange = [&](auto& list, const auto& by) {
             list.erase(list.begin() + begin, list.begin() + end);
             list.insert(list.begin() + begin, by.begin(), by.end());
         };
         exchange(tile.index, index);
         exchange(tile.value, value);
-        for (Index l = lane + 1; l <= tile.used; ++l)
-            tile.begin[usize(l)] += count(value) - (end - begin);
+        for (Index l = lane + 1; l <= tile.used; ++l) tile.begin[l] += value.size() - (end - begin);
     }
 
     void gather_lists(const Members& source_, Index t, const Index* from, Index n) {
@@ -228,13 +226,13 @@ class Members {
         for (Index lane = 0; lane < n; ++lane) {
             const Tile<T>& source = source_.tile(from[lane] / kLanes);
             const Index l = from[lane] % kLanes;
-            to->norms[usize(lane)] = source.norms[usize(l)];
-            for (Index p = source.begin[usize(l)]; p < source.begin[usize(l + 1)]; ++p)
-                put(*to, lane, source.index[usize(p)], source.value[usize(p)]);
-            to->begin.push_back(count(to->value));
+            to->norms[lane] = source.norms[l];
+            for (Index p = source.begin[l]; p < source.begin[l + 1]; ++p)
+                put(*to, lane, source.index[p], source.value[p]);
+            to->begin.push_back(to->value.size());
         }
         to->used = n;
-        tiles_[usize(t)] = std::move(to);
+        tiles_[t] = std::move(to);
     }
 
     void put(Tile<T>& tile, Index lane, std::uint32_t feature, T x) {
@@ -243,13 +241,13 @@ class Members {
             tile.index.push_back(feature);
             tile.value.push_back(x);
         } else {
-            tile.dense[usize(static_cast<Index>(feature) * kLanes + lane)] = x;
+            tile.dense[static_cast<Index>(feature) * kLanes + lane] = x;
         }
     }
 
     Index d_;
     bool sparse_;
-    std::vector<std::shared_ptr<Tile<T>>> tiles_;
+    Vector<std::shared_ptr<Tile<T>>> tiles_;
     std::unordered_map<std::int64_t, Index> position_;
 };
 

@@ -128,7 +128,7 @@ class Model {
     virtual double objective(Index c) const { return D.objective(c); }
 
     // The coefficients that decide, by member: those of problem c, or what they average to.
-    virtual Array<double> output(Index c) const { return D.shares[usize(c)].weight; }
+    virtual Array<double> output(Index c) const { return D.shares[c].weight; }
 
     // How far from exact problem c may be, which widens its margin; below 0, it is minus the width
     // of the interval that the bias lies in.
@@ -138,7 +138,7 @@ class Model {
     virtual bool judges(Index) const { return true; }
 
     // What else is to be remembered of problem c: counts first, `counts()` of them, then numbers.
-    virtual std::vector<double> notes(Index) const { return {}; }
+    virtual Vector<double> notes(Index) const { return {}; }
     virtual void set_notes(Index, const double*) {}
 
     // Throws if an invariant does not hold (for tests).
@@ -151,7 +151,7 @@ class Model {
     bool within_limit(const Matrix& X) const;
 
     // What was recorded, example by example, problem by problem.
-    std::vector<Record> records;
+    Vector<Record> records;
 
   protected:
     Model(const Model& other)
@@ -202,7 +202,7 @@ class Model {
 template <class T>
 void Model<T>::decision(const Sample& sample, double* out) const {
     require_width(sample.X);
-    std::vector<Array<double>> weight;
+    Vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
     decide(D, weight, settings_.origin, threads(), sample, out);
 }
@@ -210,11 +210,11 @@ void Model<T>::decision(const Sample& sample, double* out) const {
 template <class T>
 void Model<T>::rough_decision(const Sample& sample, float* out) const {
     require_width(sample.X);
-    std::vector<Array<double>> weight;
-    std::vector<double> bias;
+    Vector<Array<double>> weight;
+    Vector<double> bias;
     for (Index c = 0; c < D.problems(); ++c) {
         weight.push_back(output(c));
-        bias.push_back(D.shares[usize(c)].P.bias());
+        bias.push_back(D.shares[c].P.bias());
     }
     expand_roughly(D.kernel, D.members, RoughWeights(weight, bias, D.size()), settings_.origin,
                    threads(), sample, out);
@@ -226,20 +226,20 @@ void Model<T>::rough_decision_where(const Matrix& X, const std::uint8_t* asked, 
     const Index problems = D.problems();
     Crew crew(threads());
     crew.run(problems, [&](Index c, Index) {
-        std::vector<std::int64_t> rows;
+        Vector<std::int64_t> rows;
         for (Index r = 0; r < rows_of(X); ++r)
             if (asked[r * problems + c]) rows.push_back(r);
         const Array<double> weight = output(c);
-        std::vector<Index> held;
+        Vector<Index> held;
         for (Index s = 0; s < D.size(); ++s)
-            if (weight[usize(s)] != 0.0) held.push_back(s);
+            if (weight[s] != 0.0) held.push_back(s);
         Array<double> own;
-        for (const Index s : held) own.push_back(weight[usize(s)]);
+        for (const Index s : held) own.push_back(weight[s]);
         Array<float> f(rows.size());
         expand_roughly(D.kernel, D.members.some(held),
-                       RoughWeights({own}, {D.shares[usize(c)].P.bias()}, count(held)),
-                       settings_.origin, 1, Sample(X, rows.data(), count(rows)), f.data());
-        for (std::size_t k = 0; k < rows.size(); ++k) out[rows[k] * problems + c] = f[k];
+                       RoughWeights({own}, {D.shares[c].P.bias()}, held.size()), settings_.origin,
+                       1, Sample(X, rows.data(), rows.size()), f.data());
+        for (Index k = 0; k < rows.size(); ++k) out[rows[k] * problems + c] = f[k];
     });
 }
 

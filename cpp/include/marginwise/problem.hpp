@@ -32,9 +32,9 @@ struct Problem {
     // Arrays are padded to whole tiles with closed places.
     Array<double> alpha, g, lo, hi, up, down, rise, fall, diagonal, side;
     Array<double> trail;  // what an algorithm that averages notes of alpha's past
-    std::vector<Box> box;
-    std::vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
-    std::vector<Index> idle;
+    Vector<Box> box;
+    Vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
+    Vector<Index> idle;
     simd::Extremes extremes;
     Index size = 0;     // places in use, open or closed
     Index closed = 0;   // how many of them are closed
@@ -44,7 +44,7 @@ struct Problem {
     double unsolved =
         0;  // the violation at which a loop gave up, not part of the state; 0: none did
 
-    double y(Index k) const { return side[usize(k)] > 0 ? 1 : -1; }
+    double y(Index k) const { return side[k] > 0 ? 1 : -1; }
     Index members() const { return size - closed; }
 
     double bias() const {
@@ -55,8 +55,8 @@ struct Problem {
 
     // Adds an open place.
     Index add(double alpha_, double g_, double side_, double diagonal_, Box box_ = Box::usual) {
-        if (size == count(listed)) grow(1);
-        const std::size_t k = usize(size);
+        if (size == listed.size()) grow(1);
+        const Index k = size;
         alpha[k] = alpha_;
         g[k] = g_;
         side[k] = side_;
@@ -68,35 +68,32 @@ struct Problem {
     }
 
     Index add(const Problem& other, Index k) {
-        const std::size_t o = usize(k);
         const Index here =
-            add(other.alpha[o], other.g[o], other.side[o], other.diagonal[o], other.box[o]);
-        trail[usize(here)] = other.trail[o];
+            add(other.alpha[k], other.g[k], other.side[k], other.diagonal[k], other.box[k]);
+        trail[here] = other.trail[k];
         return here;
     }
 
-    void set_box(Index k_, Box box_) {
-        const std::size_t k = usize(k_);
+    void set_box(Index k, Box box_) {
         const double end = box_ == Box::shut ? 0.0 : side[k];
         const double shift = box_ == Box::shifted ? side[k] : 0.0;
         const double bound = box_ == Box::endless ? simd::Extremes::kInfinite : 0.0;
         box[k] = box_;
         lo[k] = std::min(0.0, end) - shift - bound;
         hi[k] = std::max(0.0, end) - shift + bound;
-        refresh(k_);
+        refresh(k);
     }
 
     // Closes place k, which has alpha = 0. If it is an extreme, they are to be found anew.
     void close(Index k) {
-        open[usize(k)] = 0;
-        lo[usize(k)] = hi[usize(k)] = side[usize(k)] = trail[usize(k)] = 0.0;
+        open[k] = 0;
+        lo[k] = hi[k] = side[k] = trail[k] = 0.0;
         refresh(k);
         ++closed;
     }
 
     // Call after alpha or the box of k changed.
-    void refresh(Index k_) {
-        const std::size_t k = usize(k_);
+    void refresh(Index k) {
         const bool is_open = open[k] != 0;
         ++changes;
         free -= up[k] == 0 && down[k] == 0;
@@ -106,15 +103,13 @@ struct Problem {
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
         free += up[k] == 0 && down[k] == 0;
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
-            idle.push_back(k_);
+            idle.push_back(k);
             listed[k] = 1;
         }
     }
 
     // At a side of its box other than 0.
-    bool bounded(Index k) const {
-        return (up[usize(k)] != 0) != (down[usize(k)] != 0) && alpha[usize(k)] != 0.0;
-    }
+    bool bounded(Index k) const { return (up[k] != 0) != (down[k] != 0) && alpha[k] != 0.0; }
 
     simd::Rooms rooms() const { return {rise.data(), fall.data()}; }
     simd::Boxes boxes() const { return {alpha.data(), lo.data(), hi.data(), diagonal.data()}; }
@@ -124,19 +119,19 @@ struct Problem {
         if (n >= members()) return kNone;
         if (closed == 0) return n;
         Index k = 0;
-        while (n >= 0) n -= open[usize(k++)];
+        while (n >= 0) n -= open[k++];
         return k - 1;
     }
 
     // Places with alpha = 0.
-    std::vector<Index> idle_places() {
+    Vector<Index> idle_places() {
         Index kept = 0;
         for (const Index k : idle) {
-            const bool is_idle = open[usize(k)] && alpha[usize(k)] == 0.0;
-            if (is_idle) idle[usize(kept++)] = k;
-            listed[usize(k)] = is_idle;
+            const bool is_idle = open[k] && alpha[k] == 0.0;
+            if (is_idle) idle[kept++] = k;
+            listed[k] = is_idle;
         }
-        idle.resize(usize(kept));
+        idle.resize(kept);
         return idle;
     }
 
@@ -157,12 +152,12 @@ struct Problem {
 
     // Memory for n more places.
     void reserve(Index n) {
-        if (size + n > count(listed)) grow(n);
+        if (size + n > listed.size()) grow(n);
     }
 
   private:
     void grow(Index more) {
-        const std::size_t n = usize(padded(size + std::max(more, size / 4 + kLanes)));
+        const Index n = padded(size + std::max(more, size / 4 + kLanes));
         for (Array<double>* array : {&alpha, &g, &lo, &hi, &rise, &fall, &diagonal, &side, &trail})
             array->resize(n, 0.0);
         box.resize(n, Box::usual);
@@ -176,19 +171,19 @@ struct Problem {
 // Place k and up to n - 1 more whose rows are likely to be asked for soon: of the places that lack
 // theirs, the most violating that are not at their bound.
 template <class Lacks>
-std::vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
-    std::vector<std::pair<double, Index>> others;
+Vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
+    Vector<std::pair<double, Index>> others;
     const double b = P.bias();
     for (Index l = 0; l < P.size; ++l) {
-        const bool up = P.up[usize(l)] == 0, down = P.down[usize(l)] == 0;
+        const bool up = P.up[l] == 0, down = P.down[l] == 0;
         if (l == k || !(up || down) || P.bounded(l) || !lacks(l)) continue;
-        const double g = P.g[usize(l)] - b;
+        const double g = P.g[l] - b;
         others.emplace_back(std::min(up ? -g : 0.0, down ? g : 0.0), l);
     }
-    const Index most = std::min(n - 1, count(others));
+    const Index most = std::min(n - 1, others.size());
     std::partial_sort(others.begin(), others.begin() + most, others.end());
-    std::vector<Index> found{k};
-    for (Index o = 0; o < most; ++o) found.push_back(others[usize(o)].second);
+    Vector<Index> found{k};
+    for (Index o = 0; o < most; ++o) found.push_back(others[o].second);
     return found;
 }
 

@@ -13,15 +13,14 @@ struct RoughWeights {
     Array<float> bias;  // padded to `width`
     Index problems, width;
 
-    RoughWeights(const std::vector<Array<double>>& weight, const std::vector<double>& bias_,
-                 Index members)
-        : problems(count(weight)), width((problems + kGroup - 1) / kGroup * kGroup) {
-        values.assign(usize(padded(members) * width), 0.0f);
-        bias.assign(usize(width), 0.0f);
+    RoughWeights(const Vector<Array<double>>& weight, const Vector<double>& bias_, Index members)
+        : problems(weight.size()), width((problems + kGroup - 1) / kGroup * kGroup) {
+        values.assign(padded(members) * width, 0.0f);
+        bias.assign(width, 0.0f);
         for (Index c = 0; c < problems; ++c) {
-            bias[usize(c)] = static_cast<float>(bias_[usize(c)]);
+            bias[c] = static_cast<float>(bias_[c]);
             for (Index s = 0; s < members; ++s)
-                values[usize(s * width + c)] = static_cast<float>(weight[usize(c)][usize(s)]);
+                values[s * width + c] = static_cast<float>(weight[c][s]);
         }
     }
 
@@ -44,7 +43,7 @@ class RowsAtOnce {
     template <class F>
     void against(const KernelBlocks<T>& kernel, const Members<T>& members, F use) const {
         Scratch<T> scratch;
-        Array<float> k(usize(size() * kLanes));
+        Array<float> k(size() * kLanes);
         for (Index t = 0; t < tiles_for(members.size()); ++t) {
             kernel.values(rows_, 0, size(), members.tile(t), scratch, k.data(), kLanes,
                           members.tile_after(t));

@@ -37,7 +37,7 @@ class BasicRowCache {
     BasicRowCache(const BasicRowCache& other) : limit_(other.limit_), most_(other.most_) {}
     BasicRowCache& operator=(const BasicRowCache&) = delete;
 
-    Index bytes() const { return count(rows_) * width_ * Index(sizeof(V)); }
+    Index bytes() const { return rows_.size() * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
     Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
     Index width() const { return width_; }
@@ -47,40 +47,39 @@ class BasicRowCache {
     // 1 other rows have been asked for, or a wider one.
     Row& take(Index k, Index columns) {
         if (columns > width_) widen(columns);
-        if (k >= count(slot_of_))
-            slot_of_.resize(usize(std::max(k + 1, 2 * count(slot_of_))), kNone);
-        Index slot = slot_of_[usize(k)];
+        if (k >= slot_of_.size()) slot_of_.resize(std::max(k + 1, 2 * slot_of_.size()), kNone);
+        Index slot = slot_of_[k];
         if (slot == kNone) {
             slot = free_slot();
-            rows_[usize(slot)].owner = k;
-            rows_[usize(slot)].length = 0;
-            slot_of_[usize(k)] = slot;
+            rows_[slot].owner = k;
+            rows_[slot].length = 0;
+            slot_of_[k] = slot;
             ++held_;
         } else {
             unlink(slot);
         }
         link_newest(slot);
-        return rows_[usize(slot)];
+        return rows_[slot];
     }
 
     // Row k as it stands, or null; does not count as use.
     Row* peek(Index k) {
-        const bool holds = k < count(slot_of_) && slot_of_[usize(k)] != kNone;
-        return holds ? &rows_[usize(slot_of_[usize(k)])] : nullptr;
+        const bool holds = k < slot_of_.size() && slot_of_[k] != kNone;
+        return holds ? &rows_[slot_of_[k]] : nullptr;
     }
 
     void drop(Index k) {
         if (!peek(k)) return;
-        const Index slot = slot_of_[usize(k)];
+        const Index slot = slot_of_[k];
         unlink(slot);
-        slot_of_[usize(k)] = kNone;
-        rows_[usize(slot)].owner = kNone;
+        slot_of_[k] = kNone;
+        rows_[slot].owner = kNone;
         free_.push_back(slot);
         --held_;
     }
 
     // Whose row makes room next, or kNone.
-    Index oldest() const { return oldest_ == kNone ? kNone : rows_[usize(oldest_)].owner; }
+    Index oldest() const { return oldest_ == kNone ? kNone : rows_[oldest_].owner; }
 
     // Drops all rows and gives their memory back.
     void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
@@ -92,19 +91,19 @@ class BasicRowCache {
     void set_limit(Index bytes) {
         limit_ = std::min(bytes / Index(sizeof(V)), most_);
         if (width_ == 0) return;
-        if (count(rows_) <= room(width_)) return reserve(width_);
-        while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
+        if (rows_.size() <= room(width_)) return reserve(width_);
+        while (held_ > room(width_)) drop(rows_[oldest_].owner);
         close_ranks(width_);
-        arena_.release(count(rows_) * width_);
+        arena_.release(rows_.size() * width_);
     }
 
     // Rows and columns keep[0] < keep[1] < ... become 0, 1, ...; the other rows must be dropped
     // already.
     void compact(const Keep& keep) {
-        std::vector<Index> slot_of(usize(keep.size()), kNone);
+        Vector<Index> slot_of(keep.size(), kNone);
         for (Index k = 0; k < keep.size(); ++k)
             if (Row* row = peek(keep[k])) {
-                slot_of[usize(k)] = slot_of_[usize(keep[k])];
+                slot_of[k] = slot_of_[keep[k]];
                 row->owner = k;
                 row->length = keep.close_up(row->values, row->length);
             }
@@ -118,12 +117,12 @@ class BasicRowCache {
     Index room(Index width) const { return std::max(limit_ / width, kLeast); }
 
     Index free_slot() {
-        if (free_.empty() && count(rows_) < std::min(room(width_), arena_.size() / width_)) {
+        if (free_.empty() && rows_.size() < std::min(room(width_), arena_.size() / width_)) {
             rows_.emplace_back();
-            rows_.back().values = arena_.data() + (count(rows_) - 1) * width_;
-            return count(rows_) - 1;
+            rows_.back().values = arena_.data() + (rows_.size() - 1) * width_;
+            return rows_.size() - 1;
         }
-        if (free_.empty()) drop(rows_[usize(oldest_)].owner);
+        if (free_.empty()) drop(rows_[oldest_].owner);
         const Index slot = free_.back();
         free_.pop_back();
         return slot;
@@ -134,12 +133,12 @@ class BasicRowCache {
         if (kLeast * width > limit_) clear();  // too wide for the bound: start again
         reserve(width);
         width_ = width;
-        while (held_ > room(width_)) drop(rows_[usize(oldest_)].owner);
-        if (count(rows_) > room(width_)) close_ranks(before);
-        for (Index slot = count(rows_) - 1; slot >= 0; --slot) {
-            Row& row = rows_[usize(slot)];
+        while (held_ > room(width_)) drop(rows_[oldest_].owner);
+        if (rows_.size() > room(width_)) close_ranks(before);
+        for (Index slot = rows_.size() - 1; slot >= 0; --slot) {
+            Row& row = rows_[slot];
             V* to = arena_.data() + slot * width_;
-            std::memmove(to, row.values, usize(row.length) * sizeof(V));
+            std::memmove(to, row.values, row.length * sizeof(V));
             row.values = to;
         }
     }
@@ -148,43 +147,43 @@ class BasicRowCache {
     // columns. If there is no memory, throws and leaves all as it was.
     void reserve(Index width) {
         arena_.grow(std::min(room(width), std::max(width, kLeast)) * width);
-        for (Index slot = 0; slot < count(rows_); ++slot)
-            rows_[usize(slot)].values = arena_.data() + slot * width_;
+        for (Index slot = 0; slot < rows_.size(); ++slot)
+            rows_[slot].values = arena_.data() + slot * width_;
     }
 
     // Moves the rows held to the first slots, so that none is left beyond what will fit.
     void close_ranks(Index width) {
         Index to = 0;
-        for (Index slot = 0; slot < count(rows_); ++slot) {
-            if (rows_[usize(slot)].owner == kNone) continue;
+        for (Index slot = 0; slot < rows_.size(); ++slot) {
+            if (rows_[slot].owner == kNone) continue;
             if (slot != to) move_row(slot, to, width);
             ++to;
         }
-        rows_.resize(usize(to));
+        rows_.resize(to);
         free_.clear();
     }
 
     void move_row(Index from, Index to, Index width) {
-        Row& row = rows_[usize(to)];
-        row = rows_[usize(from)];
+        Row& row = rows_[to];
+        row = rows_[from];
         row.values = arena_.data() + to * width;
-        std::memcpy(row.values, rows_[usize(from)].values, usize(row.length) * sizeof(V));
-        slot_of_[usize(row.owner)] = to;
-        (row.newer == kNone ? newest_ : rows_[usize(row.newer)].older) = to;
-        (row.older == kNone ? oldest_ : rows_[usize(row.older)].newer) = to;
+        std::memcpy(row.values, rows_[from].values, row.length * sizeof(V));
+        slot_of_[row.owner] = to;
+        (row.newer == kNone ? newest_ : rows_[row.newer].older) = to;
+        (row.older == kNone ? oldest_ : rows_[row.older].newer) = to;
     }
 
     void unlink(Index slot) {
-        Row& row = rows_[usize(slot)];
-        (row.newer == kNone ? newest_ : rows_[usize(row.newer)].older) = row.older;
-        (row.older == kNone ? oldest_ : rows_[usize(row.older)].newer) = row.newer;
+        Row& row = rows_[slot];
+        (row.newer == kNone ? newest_ : rows_[row.newer].older) = row.older;
+        (row.older == kNone ? oldest_ : rows_[row.older].newer) = row.newer;
         row.newer = row.older = kNone;
     }
     void link_newest(Index slot) {
-        Row& row = rows_[usize(slot)];
+        Row& row = rows_[slot];
         row.older = newest_;
         row.newer = kNone;
-        (newest_ == kNone ? oldest_ : rows_[usize(newest_)].newer) = slot;
+        (newest_ == kNone ? oldest_ : rows_[newest_].newer) = slot;
         newest_ = slot;
     }
 
@@ -194,9 +193,9 @@ class BasicRowCache {
     Index held_ = 0;
     Index newest_ = kNone, oldest_ = kNone;
     Arena<V> arena_;
-    std::vector<Row> rows_;       // by slot
-    std::vector<Index> slot_of_;  // row -> slot
-    std::vector<Index> free_;     // slots without an owner
+    Vector<Row> rows_;       // by slot
+    Vector<Index> slot_of_;  // row -> slot
+    Vector<Index> free_;     // slots without an owner
 };
 
 // Most algorithms make do with single precision.

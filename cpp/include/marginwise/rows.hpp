@@ -28,9 +28,9 @@ struct Rows {
     Index d = 0;
     bool lists = false;
     Array<T> dense;
-    std::vector<std::uint32_t> index;  // feature of each entry
-    std::vector<T> value;
-    std::vector<std::uint32_t> cut;
+    Vector<std::uint32_t> index;  // feature of each entry
+    Vector<T> value;
+    Vector<std::uint32_t> cut;
     Index stride = 1;
     Array<T> norms;
 
@@ -43,8 +43,8 @@ struct Rows {
 
     Index chunks() const { return stride - 1; }
     Index chunk_size() const { return chunks() == 1 ? std::max<Index>(d, 1) : kChunk; }
-    Index begin_of(Index r) const { return cut[usize(r * stride)]; }
-    Index end_of(Index r) const { return cut[usize(r * stride + stride - 1)]; }
+    Index begin_of(Index r) const { return cut[r * stride]; }
+    Index end_of(Index r) const { return cut[r * stride + stride - 1]; }
     double density() const {
         return n * d == 0 ? 1.0 : static_cast<double>(value.size()) / static_cast<double>(n * d);
     }
@@ -98,22 +98,22 @@ struct Rows {
     }
     void close_row() {
         do cut.push_back(static_cast<std::uint32_t>(value.size()));
-        while (count(cut) % stride != 0);
+        while (cut.size() % stride != 0);
     }
     // The chunk that the current row is being written to.
-    Index open_chunk() const { return (count(cut) - 1) % stride; }
+    Index open_chunk() const { return (cut.size() - 1) % stride; }
 
     template <class V>
     void read_view(const DenseView<V>& view, const std::int64_t* order, const Origin& origin,
                    Form form) {
         const double most = form == Form::lists ? 1.0 : form == Form::dense ? -1.0 : kSkipBelow;
         if (origin.center.empty() && list_nonzeros(view, order, origin.scale, most)) return;
-        dense.resize(usize(n * d));
+        dense.resize(n * d);
         for (Index r = 0; r < n; ++r) {
             const V* from = view.data + order[r] * d;
             T* to = dense.data() + r * d;
             for (Index k = 0; k < d; ++k) {
-                const double zero = origin.center.empty() ? 0.0 : origin.center[usize(k)];
+                const double zero = origin.center.empty() ? 0.0 : origin.center[k];
                 to[k] = static_cast<T>((static_cast<double>(from[k]) - zero) * origin.scale);
             }
         }
@@ -124,7 +124,7 @@ struct Rows {
     bool list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
                        double most) {
         const auto limit = static_cast<Index>(most * static_cast<double>(n * d));
-        index.resize(usize(n * d + 1));  // one more: every feature is written, nonzeros are kept
+        index.resize(n * d + 1);  // one more: every feature is written, nonzeros are kept
         std::uint32_t p = 0;
         for (Index r = 0; r < n && static_cast<Index>(p) <= limit; ++r) {
             const V* x = view.data + order[r] * d;
@@ -137,7 +137,7 @@ struct Rows {
                 }
             }
             cut.push_back(p);
-            for (std::size_t q = value.size(); q < p; ++q)
+            for (Index q = value.size(); q < p; ++q)
                 value.push_back(static_cast<T>(static_cast<double>(x[index[q]]) * scale));
         }
         index.resize(p);
@@ -169,16 +169,16 @@ struct Rows {
     }
 
     void measure() {
-        norms.resize(usize(n));
+        norms.resize(n);
         for (Index r = 0; r < n; ++r) {
             const T* x = lists ? value.data() + begin_of(r) : dense.data() + r * d;
             const Index entries = lists ? end_of(r) - begin_of(r) : d;
-            for (Index k = count(ascending); k < entries; ++k)
+            for (Index k = ascending.size(); k < entries; ++k)
                 ascending.push_back(static_cast<std::uint32_t>(k));
-            norms[usize(r)] = products<T>().dot_gather(ascending.data(), x, entries, x);
+            norms[r] = products<T>().dot_gather(ascending.data(), x, entries, x);
         }
     }
-    std::vector<std::uint32_t> ascending;
+    Vector<std::uint32_t> ascending;
 };
 
 }  // namespace marginwise

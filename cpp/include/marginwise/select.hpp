@@ -58,10 +58,10 @@ class Pool {
 
     // Keeps row r of the block with the kernel values it has.
     void keep(const Batch& batch, const Block<T>& from, Index r, const Origin& origin) {
-        const std::int64_t row = from.source[usize(r)];
+        const std::int64_t row = from.source[r];
         example = batch.example(row);
-        best.read(batch, &row, 1, origin, from.valid[usize(r)]);
-        best.valid[0] = from.valid[usize(r)];
+        best.read(batch, &row, 1, origin, from.valid[r]);
+        best.valid[0] = from.valid[r];
         std::copy(from.row(r), from.row(r) + best.valid[0], best.row(0));
     }
 

@@ -12,8 +12,8 @@ struct Share {
     //            rows.take(k).values[l] == K(k, l) for open l < length
     Problem P;
     RowCache rows;
-    std::vector<std::int32_t> member;  // of each place; any where it is closed
-    std::vector<Index> place;          // of each member, kNone where it has none
+    Vector<std::int32_t> member;  // of each place; any where it is closed
+    Vector<Index> place;          // of each member, kNone where it has none
     Array<double> weight;
     Index tended = 0;            // places at the last tend_rows()
     bool keeps_bounded = false;  // rows of bounded members stay while there is room
@@ -26,11 +26,11 @@ struct Share {
     void compact() {
         Keep keep;
         for (Index k = 0; k < P.size; ++k) {
-            if (!P.open[usize(k)]) {
+            if (!P.open[k]) {
                 rows.drop(k);
                 continue;
             }
-            place[usize(Index(member[usize(k)]))] = keep.size();
+            place[member[k]] = keep.size();
             keep.add(k);
         }
         keep.close_up(member);
@@ -58,7 +58,7 @@ struct Share {
             const Index l = held.length;
             const RowCache::Row* other = rows.peek(l);
             const bool known = other && other->length > k;
-            if (!known && P.open[usize(l)]) return false;
+            if (!known && P.open[l]) return false;
             held.values[l] = known ? other->values[k] : 0.0f;
         }
         complete(held, P.size);
@@ -68,7 +68,7 @@ struct Share {
     // Gives finite values to the closed places of a row that has those of the open ones.
     void finish_row(RowCache::Row& row) {
         for (Index l = 0; l < P.size; ++l)
-            if (!P.open[usize(l)]) row.values[l] = 0.0f;
+            if (!P.open[l]) row.values[l] = 0.0f;
         complete(row, P.size);
     }
 
@@ -78,17 +78,17 @@ struct Share {
     void tend_rows() {
         constexpr Index kGroup = 16;  // one cache line of each new row
         const Index n = P.size;
-        std::vector<const float*> fresh;
+        Vector<const float*> fresh;
         bool at_hand = rows.width() >= n;
         for (Index l = tended; l < n; ++l) {
             const RowCache::Row* row = rows.peek(l);
             fresh.push_back(row ? row->values : nullptr);
-            at_hand = at_hand && (row || !P.open[usize(l)]);
+            at_hand = at_hand && (row || !P.open[l]);
         }
         for (Index k = 0; at_hand && k < tended; k += kGroup)
             tend_group(k, std::min(k + kGroup, tended), fresh);
         for (Index k = tended; at_hand && k < n; ++k)
-            if (fresh[usize(k - tended)]) mirror(*rows.peek(k), k);
+            if (fresh[k - tended]) mirror(*rows.peek(k), k);
         for (Index k = 0; k < n && !keeps_bounded; ++k)
             if (P.bounded(k)) rows.drop(k);
         tended = n;
@@ -98,7 +98,7 @@ struct Share {
     static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
 
     // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
-    void tend_group(Index begin, Index end, const std::vector<const float*>& fresh) {
+    void tend_group(Index begin, Index end, const Vector<const float*>& fresh) {
         RowCache::Row* held[16];
         float* to[16];
         Index lacking = 0, at[16];
@@ -109,8 +109,8 @@ struct Share {
             at[lacking] = k;
             held[lacking++] = row;
         }
-        for (Index f = 0; f < count(fresh); ++f) {
-            const float* from = fresh[usize(f)];
+        for (Index f = 0; f < fresh.size(); ++f) {
+            const float* from = fresh[f];
             for (Index r = 0; r < lacking; ++r) to[r][f] = from ? from[at[r]] : 0.0f;
         }
         for (Index r = 0; r < lacking; ++r) complete(*held[r], P.size);

@@ -21,7 +21,7 @@ class Crew {
     // `threads` in all, the caller's among them; fewer where the system refuses to start more. The
     // results do not depend on how many there are.
     explicit Crew(Index threads) {
-        helpers_.reserve(usize(std::max<Index>(threads - 1, 0)));
+        helpers_.reserve(std::max<Index>(threads - 1, 0));
         try {
             for (Index worker = 1; worker < threads; ++worker)
                 helpers_.emplace_back([this, worker] { serve(worker); });
@@ -41,7 +41,7 @@ class Crew {
     Crew(const Crew&) = delete;
     Crew& operator=(const Crew&) = delete;
 
-    Index threads() const { return 1 + count(helpers_); }
+    Index threads() const { return 1 + helpers_.size(); }
 
     // Begins task(0..tasks), each called once as task(k, worker) on some thread. The helpers start
     // at once; the caller goes on and joins in with finish(), which throws what a task threw.
@@ -49,7 +49,7 @@ class Crew {
         task_ = std::move(task);
         tasks_ = tasks;
         next_ = 0;
-        busy_ = count(helpers_);
+        busy_ = helpers_.size();
         running_ = true;
         bool asleep;
         {
@@ -113,7 +113,7 @@ class Crew {
         --sleeping_;
     }
 
-    std::vector<std::thread> helpers_;
+    Vector<std::thread> helpers_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::function<void(Index, Index)> task_;

@@ -14,27 +14,26 @@ void verify_gradient(Dual<T>& D, Index most, double tolerance, F target) {
     const Stats before = D.stats;  // looking does not count
     const Index n = D.size(), looks = std::min(most, n);
     Rows<T> row;
-    Array<float> values(usize(padded(n)));
+    Array<float> values(padded(n));
     for (Index look = 0; look < looks; ++look) {
         const Index s = looks == n ? look : (look * n + n / 2) / looks;
-        if (D.holders[usize(s)] == 0) continue;
+        if (D.holders[s] == 0) continue;
         D.members.extract(s, row);
         D.fill(row, 0, 0, values.data());
         double reach = 0;  // what could have been added up, and rounded, at any time
-        for (Index l = 0; l < n; ++l)
-            reach += D.cost[usize(l)] * std::abs(double(values[usize(l)]));
+        for (Index l = 0; l < n; ++l) reach += D.cost[l] * std::abs(double(values[l]));
         for (Index c = 0; c < D.problems(); ++c) {
-            const Share& share = D.shares[usize(c)];
-            const Index k = share.place[usize(s)];
+            const Share& share = D.shares[c];
+            const Index k = share.place[s];
             if (k == kNone) continue;
             double f = 0, size = 1;
             for (Index l = 0; l < n; ++l) {
-                const double term = share.weight[usize(l)] * double(values[usize(l)]);
+                const double term = share.weight[l] * double(values[l]);
                 f += term;
                 size += std::abs(term);
             }
             const double wanted = target(c, k);
-            const double error = std::abs(share.P.g[usize(k)] - (wanted - f));
+            const double error = std::abs(share.P.g[k] - (wanted - f));
             if (!(error <= tolerance * (size + std::abs(wanted) + tolerance * reach)))
                 throw std::invalid_argument("g must be the gradient of alpha");
         }

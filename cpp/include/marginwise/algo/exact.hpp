@@ -60,7 +60,7 @@ class Exact : public Model<double> {
         : Model(std::move(dual), std::move(common)),
           own_(settings),
           rows_(cache_bytes),
-          margins_(usize(D.problems())) {
+          margins_(D.problems()) {
         D.full = true;
     }
 
@@ -91,8 +91,8 @@ class Exact : public Model<double> {
     void solve();
 
     double objective(Index c) const override;
-    std::vector<double> notes(Index c) const override {
-        const Margin& M = margins_[usize(c)];
+    Vector<double> notes(Index c) const override {
+        const Margin& M = margins_[c];
         return {static_cast<double>(M.resolved),
                 static_cast<double>(M.indefinite),
                 M.reach,
@@ -101,22 +101,22 @@ class Exact : public Model<double> {
                 M.peak};
     }
     void set_notes(Index c, const double* notes) override {
-        margins_[usize(c)].resolved = static_cast<Index>(notes[0]);
-        margins_[usize(c)].indefinite = notes[1] != 0;
-        margins_[usize(c)].reach = notes[2];
-        margins_[usize(c)].shift = notes[3];
-        margins_[usize(c)].total = notes[4];
-        margins_[usize(c)].peak = notes[5];
+        margins_[c].resolved = static_cast<Index>(notes[0]);
+        margins_[c].indefinite = notes[1] != 0;
+        margins_[c].reach = notes[2];
+        margins_[c].shift = notes[3];
+        margins_[c].total = notes[4];
+        margins_[c].peak = notes[5];
     }
-    const Margin& margin_of(Index c) const { return margins_[usize(c)]; }
+    const Margin& margin_of(Index c) const { return margins_[c]; }
     // Restores S and its factor: members by slot (kNone for holes), and what packed() gave.
-    void set_margin(Index c, const std::vector<Index>& members, const double* packed);
+    void set_margin(Index c, const Vector<Index>& members, const double* packed);
 
     // Throws if an invariant, or a condition of the solution, does not hold (for tests).
     void check(double tolerance) override;
 
     // Migrations so far, where they are recorded.
-    std::vector<Migration> path;
+    Vector<Migration> path;
 
     // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
     double violation(Index c) const;
@@ -128,8 +128,8 @@ class Exact : public Model<double> {
   private:
     // What is driven: alpha of some places to given ends, the sum of all alpha, and the box.
     struct Drive {
-        std::vector<Index> place;
-        std::vector<double> end;
+        Vector<Index> place;
+        Vector<double> end;
         double total = 0.0;   // change of the sum of alpha
         double growth = 0.0;  // of hi and lo, relative to what they are
         Index until = kNone;  // a place: ends when its h is 0
@@ -140,16 +140,16 @@ class Exact : public Model<double> {
 
     // The examples that are watched, in columns, and what drives them.
     struct Watch {
-        std::vector<Index> place;
-        std::vector<std::int32_t> member;
-        std::vector<Mode> mode;
+        Vector<Index> place;
+        Vector<std::int32_t> member;
+        Vector<Mode> mode;
         Array<double> rate;         // of alpha
         Array<double> h, q, gamma;  // q: rate of h but for what S and b answer
         Array<double> K;            // kernel values of the slots with the columns, by rows
         Index stride = 0;
-        std::vector<Index> column;  // by place, kNone where it is not watched
+        Vector<Index> column;  // by place, kNone where it is not watched
 
-        Index size() const { return count(place); }
+        Index size() const { return place.size(); }
     };
     // What ends a step: a slot leaves S, a column becomes free, or neither and the line ends.
     struct Event {
@@ -159,14 +159,14 @@ class Exact : public Model<double> {
     };
 
     Problem& problem(Index c) { return D.problem(c); }
-    const Problem& problem(Index c) const { return D.shares[usize(c)].P; }
-    Margin& margin(Index c) { return margins_[usize(c)]; }
-    const Margin& margin(Index c) const { return margins_[usize(c)]; }
-    Index member(Index c, Index k) const { return Index(D.shares[usize(c)].member[usize(k)]); }
+    const Problem& problem(Index c) const { return D.shares[c].P; }
+    Margin& margin(Index c) { return margins_[c]; }
+    const Margin& margin(Index c) const { return margins_[c]; }
+    Index member(Index c, Index k) const { return D.shares[c].member[k]; }
     const double* row(Index c, Index k) { return rows_.row(D, *crew_, member(c, k)); }
     double target(Index c, Index k) const {
         const Problem& P = problem(c);
-        return own_.sphere ? margin(c).total * P.diagonal[usize(k)] / 2 : P.y(k);
+        return own_.sphere ? margin(c).total * P.diagonal[k] / 2 : P.y(k);
     }
     double wanted_total(Index c) const;
     double still(Index c, Index k) const;
@@ -174,28 +174,28 @@ class Exact : public Model<double> {
     // sqrt(K(k, k)), or that of the smallest row of S, whose rounding the bias has.
     double length(Index c, Index k) const {
         const double least = std::max(margin(c).shift, least_);
-        return std::sqrt(std::max(std::abs(problem(c).diagonal[usize(k)]), least));
+        return std::sqrt(std::max(std::abs(problem(c).diagonal[k]), least));
     }
     double bound(const Problem& P, Index k, bool upper) const {
-        return scale_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
+        return scale_ * (upper ? P.hi[k] : P.lo[k]);
     }
     bool is_aside(Index k) const {
         return std::find(aside_.begin(), aside_.end(), k) != aside_.end();
     }
     bool at_bound(const Problem& P, Index k) const {
-        return P.alpha[usize(k)] <= P.lo[usize(k)] || P.alpha[usize(k)] >= P.hi[usize(k)];
+        return P.alpha[k] <= P.lo[k] || P.alpha[k] >= P.hi[k];
     }
 
     // The support vectors apart from the other members, who have no say, and their coefficients.
     struct Voters {
         Members<double> members;
-        std::vector<Array<double>> weight;  // by problem, padded
+        Vector<Array<double>> weight;  // by problem, padded
     };
     std::shared_ptr<const Voters> voters() const;
 
     Set set_of(Index c, Index k) const {
         if (margin(c).has(k)) return Set::free;
-        return problem(c).alpha[usize(k)] == 0.0 ? Set::idle : Set::bounded;
+        return problem(c).alpha[k] == 0.0 ? Set::idle : Set::bounded;
     }
 
     // Whether the user asks for a stop where that is possible: learning an example is completed,
@@ -207,12 +207,12 @@ class Exact : public Model<double> {
     void make_room(Index c);
     void begin(Index c);
     void learn_in(Index c, Index k, const double* values);
-    void forget_in(Index c, const std::vector<Index>& places);
-    bool unlearn(Index c, const std::vector<Index>& places, double total);
+    void forget_in(Index c, const Vector<Index>& places);
+    bool unlearn(Index c, const Vector<Index>& places, double total);
     double bias_without(Index c, Index k);
     void leave_out(Index c, double* out);
     void close(Index c, Index k);
-    std::vector<Index> wanted() const;
+    Vector<Index> wanted() const;
     void tidy(Index c);
     void compact(Index r);
 
@@ -270,9 +270,9 @@ class Exact : public Model<double> {
     mutable std::mutex voters_mutex_;               // models may be asked by several threads
     mutable std::shared_ptr<const Voters> voters_;  // null where they have changed
     FullRows rows_;
-    std::vector<Margin> margins_;
-    std::vector<Set> sets_before_;  // by place, where the path is kept
-    std::size_t path_before_ = 0;
+    Vector<Margin> margins_;
+    Vector<Set> sets_before_;  // by place, where the path is kept
+    Index path_before_ = 0;
     std::int64_t cause_ = 0;
     Crew* crew_ = nullptr;
     Block<double, double> block_;
@@ -284,12 +284,12 @@ class Exact : public Model<double> {
     double scale_ = 1.0;  // of the box
     double growth_ = 0.0;
     Factor::Direction direction_;
-    std::vector<const double*> pointers_;
-    std::vector<std::pair<Index, double>> touched_;  // place, alpha before
-    std::vector<std::uint8_t> is_touched_;
+    Vector<const double*> pointers_;
+    Vector<std::pair<Index, double>> touched_;  // place, alpha before
+    Vector<std::uint8_t> is_touched_;
     Array<double> change_, column_;
     Index steps_ = 0, idle_steps_ = 0, recalls_ = 0;
-    std::vector<Index> aside_;  // places that do not count for the moment
+    Vector<Index> aside_;  // places that do not count for the moment
 
     // What rounding depends on, see measure()
     bool stoppable_ = true;
@@ -323,7 +323,7 @@ inline Index Exact::learn(const Batch& batch, const std::int64_t* order, Index n
             product.finish(block_);
         }
         for (Index r = 0; r < within; ++r) {
-            const Example example = batch.example(block_.source[usize(r)]);
+            const Example example = batch.example(block_.source[r]);
             learn_example(example, block_, r);
             count_example(example.id);
             ++learned;
@@ -344,16 +344,15 @@ inline void Exact::learn_example(const Example& example, Block<double, double>& 
         throw std::invalid_argument("an example is learned already");
     cause_ = example.id;
     for (Index c = 0; c < D.problems(); ++c) make_room(c);
-    if (block.valid[usize(r)] < D.size())
-        D.fill(block.rows, r, block.valid[usize(r)], block.row(r));
+    if (block.valid[r] < D.size()) D.fill(block.rows, r, block.valid[r], block.row(r));
     const Index s = D.append(block.rows, r, example, block.row(r));
-    block.valid[usize(r)] = D.size();
+    block.valid[r] = D.size();
     const double* values = block.row(r);
     rows_.append(D, wanted(), values);
     for (Index c = 0; c < D.problems(); ++c) {
-        const double f = table().dot_full(D.shares[usize(c)].weight.data(), values, s);
+        const double f = table().dot_full(D.shares[c].weight.data(), values, s);
         const Index k = D.open(c, s, 0.0, 0.0, Box::usual);
-        problem(c).g[usize(k)] = target(c, k) - f;
+        problem(c).g[k] = target(c, k) - f;
         learn_in(c, k, values);
     }
 }
@@ -374,17 +373,17 @@ inline void Exact::learn_in(Index c, Index k, const double* values) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     begin(c);
-    if (P.members() == 1) M.bias = P.g[usize(k)];  // any will do
+    if (P.members() == 1) M.bias = P.g[k];  // any will do
     bool good = !M.indefinite, moved = own_.sphere;
     if (own_.sphere && good) {  // it brings its share of the total
-        const double total = wanted_total(c) - M.total, hi = P.hi[usize(k)];
+        const double total = wanted_total(c) - M.total, hi = P.hi[k];
         good = run(c, {{k}, {total > (1 - 1e-13) * hi ? hi : total}, total});
         M.total += total;
     }
-    const double h = P.g[usize(k)] - M.bias;
+    const double h = P.g[k] - M.bias;
     const bool rises = h > 0;
-    const double end = rises ? P.hi[usize(k)] : P.lo[usize(k)];
-    if (good && std::abs(h) > still(c, k) && P.alpha[usize(k)] != end) {  // 2
+    const double end = rises ? P.hi[k] : P.lo[k];
+    if (good && std::abs(h) > still(c, k) && P.alpha[k] != end) {  // 2
         ++D.stats.process;
         rows_.keep(D, member(c, k), values);
         good = run(c, {{k}, {end}, 0.0, 0.0, k});
@@ -411,9 +410,9 @@ inline void Exact::make_room(Index c) {
     if (own_.window == 0 || P.members() < own_.window) return;
     Index least = kNone;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        const double weight = std::abs(P.alpha[usize(k)]);
-        if (least == kNone || weight < std::abs(P.alpha[usize(least)])) least = k;
+        if (!P.open[k]) continue;
+        const double weight = std::abs(P.alpha[k]);
+        if (least == kNone || weight < std::abs(P.alpha[least])) least = k;
         if (own_.oldest) break;
     }
     forget_in(c, {least});
@@ -421,7 +420,7 @@ inline void Exact::make_room(Index c) {
 }
 
 // All that leave are driven to 0 together.
-inline bool Exact::unlearn(Index c, const std::vector<Index>& places, double total) {
+inline bool Exact::unlearn(Index c, const Vector<Index>& places, double total) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     Drive drive;
@@ -432,7 +431,7 @@ inline bool Exact::unlearn(Index c, const std::vector<Index>& places, double tot
             rows_.want(member(c, k), -1);
             M.remove(k);
         }
-        moves = moves || P.alpha[usize(k)] != 0.0;
+        moves = moves || P.alpha[k] != 0.0;
         drive.place.push_back(k);
         drive.end.push_back(0.0);
     }
@@ -443,33 +442,33 @@ inline bool Exact::unlearn(Index c, const std::vector<Index>& places, double tot
 inline void Exact::close(Index c, Index k) {
     const Index s = member(c, k);
     D.close(c, k);
-    if (D.holders[usize(s)] > 0) return;
+    if (D.holders[s] > 0) return;
     D.wipe(s);
     rows_.drop(s);
 }
 
-inline void Exact::forget_in(Index c, const std::vector<Index>& places) {
+inline void Exact::forget_in(Index c, const Vector<Index>& places) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     begin(c);
     double total = 0.0;
     if (own_.sphere) {
-        for (const Index k : places) P.open[usize(k)] = 0;  // they do not count any more
+        for (const Index k : places) P.open[k] = 0;  // they do not count any more
         total = wanted_total(c) - M.total;
-        for (const Index k : places) P.open[usize(k)] = 1;
+        for (const Index k : places) P.open[k] = 1;
     }
     const bool good = unlearn(c, places, total);
     M.total += total;
     if (!good) {
         clear_margin(c);
         for (const Index k : places) {
-            P.alpha[usize(k)] = 0.0;
+            P.alpha[k] = 0.0;
             P.refresh(k);
             D.weigh(c, k);
         }
     }
     for (const Index k : places) {
-        if (own_.record) note(c, k, sets_before_[usize(k)], Set::gone);
+        if (own_.record) note(c, k, sets_before_[k], Set::gone);
         close(c, k);
     }
     finish(c, good && settle(c));
@@ -481,10 +480,10 @@ inline void Exact::forget(const std::int64_t* ids, Index n) {
     Crew crew(threads());
     crew_ = &crew;
     for (Index c = 0; c < D.problems(); ++c) {
-        std::vector<Index> places;
+        Vector<Index> places;
         for (Index i = 0; i < n; ++i) {
             const Index s = D.members.find(ids[i]);
-            const Index k = s == kNone ? kNone : D.shares[usize(c)].place[usize(s)];
+            const Index k = s == kNone ? kNone : D.shares[c].place[s];
             if (k != kNone) places.push_back(k);
         }
         cause_ = n > 0 ? ids[0] : 0;
@@ -508,8 +507,8 @@ inline void Exact::leave_one_out(double* out) {
 // The bias where the conditions of place k do not count.
 inline double Exact::bias_without(Index c, Index k) {
     Problem& P = problem(c);
-    P.up[usize(k)] = -simd::Extremes::kInfinite;
-    P.down[usize(k)] = simd::Extremes::kInfinite;
+    P.up[k] = -simd::Extremes::kInfinite;
+    P.down[k] = simd::Extremes::kInfinite;
     P.find_extremes();
     const double b = P.bias();
     P.refresh(k);
@@ -523,20 +522,20 @@ inline void Exact::leave_out(Index c, double* out) {
     const Problem before = problem(c);
     const Margin margin_before = margin(c);
     for (Index k = 0; k < before.size; ++k) {
-        if (!before.open[usize(k)]) continue;
+        if (!before.open[k]) continue;
         if (stopped()) return;
         Problem& P = problem(c);
         Margin& M = margin(c);
-        const bool weighs = P.alpha[usize(k)] != 0.0;
+        const bool weighs = P.alpha[k] != 0.0;
         if (weighs) {
             begin(c);
             const bool good = unlearn(c, {k}, 0.0);
-            P.alpha[usize(k)] = 0.0;
+            P.alpha[k] = 0.0;
             aside_ = {k};
             finish(c, good && settle(c));
             aside_.clear();
         }
-        out[member(c, k) * D.problems() + c] = P.y(k) - P.g[usize(k)] + bias_without(c, k);
+        out[member(c, k) * D.problems() + c] = P.y(k) - P.g[k] + bias_without(c, k);
         if (!weighs) continue;
         clear_margin(c);
         P = before;
@@ -544,7 +543,7 @@ inline void Exact::leave_out(Index c, double* out) {
         for (const Index l : M.place)
             if (l != kNone) rows_.want(member(c, l), 1);
         for (Index l = 0; l < P.size; ++l)
-            if (P.open[usize(l)]) D.weigh(c, l);
+            if (P.open[l]) D.weigh(c, l);
     }
 }
 
@@ -564,12 +563,12 @@ inline void Exact::scale_costs(double factor) {
         const bool good = !M.indefinite && run(c, std::move(drive));
         const double rounding = 1e-12 * std::max(1.0, 1.0 / factor);
         for (Index k = 0; k < P.size; ++k) {
-            if (!P.open[usize(k)]) continue;
-            double& alpha = P.alpha[usize(k)];
+            if (!P.open[k]) continue;
+            double& alpha = P.alpha[k];
             const bool bounded = good && alpha != 0.0 && !M.has(k);
-            P.side[usize(k)] *= factor;
+            P.side[k] *= factor;
             P.set_box(k, Box::usual);
-            alpha = bounded ? P.side[usize(k)] : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+            alpha = bounded ? P.side[k] : std::clamp(alpha, P.lo[k], P.hi[k]);
             P.refresh(k);
             D.weigh(c, k);
         }
@@ -601,7 +600,7 @@ inline double Exact::wanted_total(Index c) const {
     const Problem& P = problem(c);
     double most = 0;
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)]) most += P.hi[usize(k)];
+        if (P.open[k]) most += P.hi[k];
     return own_.nu > 0 ? own_.nu * most : std::min(1.0, most);
 }
 
@@ -609,7 +608,7 @@ inline double Exact::objective(Index c) const {
     const Problem& P = problem(c);
     double sum = 0;
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)]) sum += P.alpha[usize(k)] * (target(c, k) + P.g[usize(k)]);
+        if (P.open[k]) sum += P.alpha[k] * (target(c, k) + P.g[k]);
     return sum / 2;
 }
 
@@ -618,20 +617,19 @@ inline std::shared_ptr<const Exact::Voters> Exact::voters() const {
     if (voters_) return voters_;
     const Members<double>& all = D.members;
     auto found = std::make_shared<Voters>(Voters{{all.features(), all.sparse()}, {}});
-    std::vector<Index> at;
+    Vector<Index> at;
     for (Index s = 0; s < D.size(); ++s) {
-        const auto weighs = [s](const Share& share) { return share.weight[usize(s)] != 0.0; };
+        const auto weighs = [s](const Share& share) { return share.weight[s] != 0.0; };
         if (std::any_of(D.shares.begin(), D.shares.end(), weighs)) at.push_back(s);
     }
     Rows<double> row;
     for (const Index s : at) {
         all.extract(s, row);
-        found->members.append(row, 0, all.ids[usize(s)]);
+        found->members.append(row, 0, all.ids[s]);
     }
     for (const Share& share : D.shares) {
-        found->weight.emplace_back(usize(padded(count(at))), 0.0);
-        for (Index v = 0; v < count(at); ++v)
-            found->weight.back()[usize(v)] = share.weight[usize(at[usize(v)])];
+        found->weight.emplace_back(padded(at.size()), 0.0);
+        for (Index v = 0; v < at.size(); ++v) found->weight.back()[v] = share.weight[at[v]];
     }
     return voters_ = found;
 }
@@ -639,7 +637,7 @@ inline std::shared_ptr<const Exact::Voters> Exact::voters() const {
 inline void Exact::decision(const Sample& sample, double* out) const {
     require_width(sample.X);
     const std::shared_ptr<const Voters> they = voters();
-    std::vector<const double*> weight;
+    Vector<const double*> weight;
     for (const Array<double>& w : they->weight) weight.push_back(w.data());
     for (Index r = 0; r < sample.n; ++r)
         for (Index c = 0; c < D.problems(); ++c) out[r * D.problems() + c] = problem(c).bias();
@@ -647,8 +645,8 @@ inline void Exact::decision(const Sample& sample, double* out) const {
 }
 
 // Members that are free in some problem.
-inline std::vector<Index> Exact::wanted() const {
-    std::vector<Index> found;
+inline Vector<Index> Exact::wanted() const {
+    Vector<Index> found;
     for (Index c = 0; c < D.problems(); ++c)
         for (const Index k : margin(c).place)
             if (k != kNone) found.push_back(member(c, k));
@@ -658,45 +656,44 @@ inline std::vector<Index> Exact::wanted() const {
 // Closed places of a problem are removed when there are many, and then members that no problem
 // holds. The margins follow.
 inline void Exact::tidy(Index c) {
-    Share& share = D.shares[usize(c)];
+    Share& share = D.shares[c];
     if (D.problems() == 1 || !share.wants_compaction()) return;
     Margin& M = margin(c);
     for (Index& k : M.place)
         if (k != kNone) k = member(c, k);
     share.compact();
     for (Index& k : M.place)
-        if (k != kNone) k = share.place[usize(k)];
+        if (k != kNone) k = share.place[k];
     M.renumber();
 }
 
 inline void Exact::compact(Index r) {
     for (Index s = 0; s < D.size(); ++s)
-        if (D.holders[usize(s)] == 0) rows_.drop(s);
-    std::vector<std::vector<std::int64_t>> ids(usize(D.problems()));
+        if (D.holders[s] == 0) rows_.drop(s);
+    Vector<Vector<std::int64_t>> ids(D.problems());
     for (Index c = 0; c < D.problems(); ++c)
         for (const Index k : margin(c).place)
-            ids[usize(c)].push_back(k == kNone ? 0 : D.members.ids[usize(member(c, k))]);
+            ids[c].push_back(k == kNone ? 0 : D.members.ids[member(c, k)]);
     const Keep keep = D.compact();
     rows_.compact(keep);
     if (r != kNone) block_.compact(keep, r + 1);
     for (Index c = 0; c < D.problems(); ++c) {
         Margin& M = margin(c);
-        for (Index slot = 0; slot < count(M.place); ++slot) {
-            Index& k = M.place[usize(slot)];
-            if (k != kNone)
-                k = D.shares[usize(c)].place[usize(D.members.find(ids[usize(c)][usize(slot)]))];
+        for (Index slot = 0; slot < M.place.size(); ++slot) {
+            Index& k = M.place[slot];
+            if (k != kNone) k = D.shares[c].place[D.members.find(ids[c][slot])];
         }
         M.renumber();
     }
 }
 
-inline void Exact::set_margin(Index c, const std::vector<Index>& members, const double* packed) {
+inline void Exact::set_margin(Index c, const Vector<Index>& members, const double* packed) {
     voters_ = nullptr;
     Margin& M = margin(c);
-    M.factor.unpack(packed, count(members));
+    M.factor.unpack(packed, members.size());
     M.place.clear();
     for (const Index s : members) {
-        M.place.push_back(s == kNone ? kNone : D.shares[usize(c)].place[usize(s)]);
+        M.place.push_back(s == kNone ? kNone : D.shares[c].place[s]);
         if (s != kNone) rows_.want(s, 1);
     }
     M.renumber();

@@ -20,7 +20,7 @@ inline bool Exact::run(Index c, Drive drive) {
         scale_ = 1.0;
         growth_ = 0.0;
         if (end != End::again || all) return end == End::done;
-        const std::vector<Index> before = aside_;
+        const Vector<Index> before = aside_;
         aside_.insert(aside_.end(), drive.place.begin(), drive.place.end());
         const bool good = recall(c);
         aside_ = before;
@@ -38,49 +38,49 @@ inline void Exact::watch(Index c, const Drive& drive, bool all) {
     W_.member.clear();
     W_.mode.clear();
     for (Array<double>* array : {&W_.rate, &W_.h, &W_.q, &W_.gamma}) array->clear();
-    W_.column.assign(usize(P.size), kNone);
+    W_.column.assign(P.size, kNone);
     const double reach = all || P.members() <= kFew ? 1e300 : M.reach;
-    for (Index i = 0; i < count(drive.place); ++i) {
-        const Index k = drive.place[usize(i)];
-        const double rate = (drive.end[usize(i)] - P.alpha[usize(k)]) / drive.left;
-        add_column(c, k, Mode::driven, P.g[usize(k)] - M.bias, rate);
+    for (Index i = 0; i < drive.place.size(); ++i) {
+        const Index k = drive.place[i];
+        const double rate = (drive.end[i] - P.alpha[k]) / drive.left;
+        add_column(c, k, Mode::driven, P.g[k] - M.bias, rate);
         touch(c, k);
     }
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)] || M.has(k) || W_.column[usize(k)] != kNone || is_aside(k)) continue;
-        const double h = P.g[usize(k)] - M.bias;
-        const bool low = P.alpha[usize(k)] <= bound(P, k, false);
+        if (!P.open[k] || M.has(k) || W_.column[k] != kNone || is_aside(k)) continue;
+        const double h = P.g[k] - M.bias;
+        const bool low = P.alpha[k] <= bound(P, k, false);
         const double wrong = low ? h : -h;
         const bool astray = wrong > 0.0 && wrong > 1000 * still(c, k);  // to be learned later
-        const double rate = growth_ * (low ? P.lo[usize(k)] : P.hi[usize(k)]);
+        const double rate = growth_ * (low ? P.lo[k] : P.hi[k]);
         if ((std::abs(h) > reach || astray) && rate == 0.0) continue;
         add_column(c, k, low ? Mode::low : Mode::high, h, rate);
         if (rate != 0.0) touch(c, k);
     }
     W_.stride = padded(W_.size() + kLanes);
     watch_slots(c);
-    slot_q_.assign(usize(M.factor.slots()), 0.0);
+    slot_q_.assign(M.factor.slots(), 0.0);
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (const Index k = M.place[usize(slot)]; k != kNone) {
+        if (const Index k = M.place[slot]; k != kNone) {
             touch(c, k);
-            if (own_.sphere) slot_q_[usize(slot)] = drive.total * P.diagonal[usize(k)] / 2;
+            if (own_.sphere) slot_q_[slot] = drive.total * P.diagonal[k] / 2;
         }
     sum_ = drive.total;
     for (Index w = 0; w < W_.size(); ++w) {
-        const double diagonal = P.diagonal[usize(W_.place[usize(w)])];
-        W_.q[usize(w)] = own_.sphere ? drive.total * diagonal / 2 : 0.0;
+        const double diagonal = P.diagonal[W_.place[w]];
+        W_.q[w] = own_.sphere ? drive.total * diagonal / 2 : 0.0;
     }
     for (Index w = 0; w < W_.size(); ++w)
-        if (W_.rate[usize(w)] != 0.0) drive_with(c, W_.place[usize(w)], W_.rate[usize(w)]);
+        if (W_.rate[w] != 0.0) drive_with(c, W_.place[w], W_.rate[w]);
 }
 
 // The kernel values of all slots with the columns.
 inline void Exact::watch_slots(Index c) {
     const Margin& M = margin(c);
-    W_.K.assign(usize(M.factor.slots() * W_.stride), 0.0);
-    std::vector<Index> slots, members;  // whose rows are not kept
+    W_.K.assign(M.factor.slots() * W_.stride, 0.0);
+    Vector<Index> slots, members;  // whose rows are not kept
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index k = M.place[usize(slot)];
+        const Index k = M.place[slot];
         if (k == kNone) continue;
         if (rows_.keeps(member(c, k))) {
             set_row(slot, row(c, k));
@@ -89,15 +89,15 @@ inline void Exact::watch_slots(Index c) {
             members.push_back(member(c, k));
         }
     }
-    for (Index i = 0; i < count(slots);) {
+    for (Index i = 0; i < slots.size();) {
         const Index end = rows_.gather(D, *crew_, members, i, pointers_);
-        for (const double* values : pointers_) set_row(slots[usize(i++)], values);
+        for (const double* values : pointers_) set_row(slots[i++], values);
         i = end;
     }
 }
 
 inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rate) {
-    W_.column[usize(k)] = W_.size();
+    W_.column[k] = W_.size();
     W_.place.push_back(k);
     W_.member.push_back(static_cast<std::int32_t>(member(c, k)));
     W_.mode.push_back(mode);
@@ -111,17 +111,16 @@ inline Index Exact::add_column(Index c, Index k, Mode mode, double h, double rat
 // The kernel values of a slot with the columns, of its row of all.
 inline void Exact::set_row(Index slot, const double* values) {
     double* to = W_.K.data() + slot * W_.stride;
-    for (Index w = 0; w < W_.size(); ++w) to[w] = values[W_.member[usize(w)]];
+    for (Index w = 0; w < W_.size(); ++w) to[w] = values[W_.member[w]];
 }
 
 // alpha of place k moves at a rate of its own from now on.
 inline void Exact::drive_with(Index c, Index k, double rate) {
     const double* values = row(c, k);
     const Margin& M = margin(c);
-    for (Index w = 0; w < W_.size(); ++w) W_.q[usize(w)] -= rate * values[W_.member[usize(w)]];
+    for (Index w = 0; w < W_.size(); ++w) W_.q[w] -= rate * values[W_.member[w]];
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (const Index l = M.place[usize(slot)]; l != kNone)
-            slot_q_[usize(slot)] -= rate * values[member(c, l)];
+        if (const Index l = M.place[slot]; l != kNone) slot_q_[slot] -= rate * values[member(c, l)];
     sum_ -= rate;
 }
 
@@ -153,7 +152,7 @@ inline Exact::End Exact::follow(Index c, Drive& drive) {
         if (event.slot != kNone) {                 // 9 to 17
             leave(c, event.slot, event.upwards);
         } else if (event.column != kNone) {
-            const Index k = W_.place[usize(event.column)];
+            const Index k = W_.place[event.column];
             if (!become_free(c, k, set_of(c, k))) return End::stuck;
         } else {
             return End::done;
@@ -170,14 +169,14 @@ inline void Exact::sensitivities(Index c, double beta_b) {
     speed_ = 0.0;
     beta_b_ = beta_b;
     for (Index slot = 0; slot < slots; ++slot)
-        if (const Index k = margin(c).place[usize(slot)]; k != kNone)
-            speed_ += std::abs(direction_.beta[usize(slot)]) * length(c, k);
+        if (const Index k = margin(c).place[slot]; k != kNone)
+            speed_ += std::abs(direction_.beta[slot]) * length(c, k);
     W_.gamma = W_.q;
     for (double& gamma : W_.gamma) gamma -= beta_b;
-    pointers_.resize(usize(slots));
+    pointers_.resize(slots);
     for (Index slot = 0; slot < slots; ++slot) {
-        pointers_[usize(slot)] = W_.K.data() + slot * W_.stride;
-        direction_.beta[usize(slot)] = -direction_.beta[usize(slot)];
+        pointers_[slot] = W_.K.data() + slot * W_.stride;
+        direction_.beta[slot] = -direction_.beta[slot];
     }
     table().gaxpy(W_.gamma.data(), pointers_.data(), direction_.beta.data(), slots, n);
     for (double& beta : direction_.beta) beta = -beta;
@@ -199,33 +198,32 @@ inline Exact::Event Exact::next_event(Index c, const Drive& drive) const {
         of = k;
     };
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index k = M.place[usize(slot)];
+        const Index k = M.place[slot];
         if (k == kNone) continue;
-        const std::size_t p = usize(k);
-        const double beta = direction_.beta[usize(slot)];
+        const double beta = direction_.beta[slot];
         const double room = grain(c, k, kNoise * (1 + std::abs(growth_)));
         const double least = room / drive.left + kNoise * std::abs(beta);
-        const double rise = beta - growth_ * P.hi[p], fall = growth_ * P.lo[p] - beta;
-        if (rise > least) consider(bound(P, k, true) - P.alpha[p], rise, k, {0, slot, kNone, true});
-        if (fall > least) consider(P.alpha[p] - bound(P, k, false), fall, k, {0, slot});
+        const double rise = beta - growth_ * P.hi[k], fall = growth_ * P.lo[k] - beta;
+        if (rise > least) consider(bound(P, k, true) - P.alpha[k], rise, k, {0, slot, kNone, true});
+        if (fall > least) consider(P.alpha[k] - bound(P, k, false), fall, k, {0, slot});
     }
     // The longer nothing moves, the more is taken for rounding.
     const double patience = static_cast<double>(1 + idle_steps_);
     const double rounding = 64 * std::numeric_limits<double>::epsilon() * patience;
     for (Index w = 0; w < W_.size(); ++w) {
-        const Mode mode = W_.mode[usize(w)];
+        const Mode mode = W_.mode[w];
         if (mode != Mode::low && mode != Mode::high) continue;
         const double sign = mode == Mode::low ? 1.0 : -1.0;
-        const double room = -sign * W_.h[usize(w)], speed = sign * W_.gamma[usize(w)];
+        const double room = -sign * W_.h[w], speed = sign * W_.gamma[w];
         if (speed <= 0.0 || room > first.step * speed) continue;  // before what costs a root
-        const Index k = W_.place[usize(w)];
-        const double terms = speed_ * length(c, k) + std::abs(beta_b_) + std::abs(W_.q[usize(w)]);
+        const Index k = W_.place[w];
+        const double terms = speed_ * length(c, k) + std::abs(beta_b_) + std::abs(W_.q[w]);
         if (speed <= std::max(still(c, k) / drive.left, rounding * terms)) continue;
         consider(room, speed, k, {0, kNone, w});
     }
     if (drive.until != kNone) {
-        const Index w = W_.column[usize(drive.until)];
-        const double h = W_.h[usize(w)], gamma = W_.gamma[usize(w)];
+        const Index w = W_.column[drive.until];
+        const double h = W_.h[w], gamma = W_.gamma[w];
         if (h * gamma < 0.0) consider(std::abs(h), std::abs(gamma), kNone, {});
     }
     return first;
@@ -237,19 +235,16 @@ inline void Exact::advance(Index c, Drive& drive, const Event& event, double bet
     const double step = event.step;
     const bool ends = step >= drive.left;
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (const Index k = M.place[usize(slot)]; k != kNone)
-            P.alpha[usize(k)] += step * direction_.beta[usize(slot)];
+        if (const Index k = M.place[slot]; k != kNone) P.alpha[k] += step * direction_.beta[slot];
     for (Index w = 0; w < W_.size(); ++w) {
-        W_.h[usize(w)] += step * W_.gamma[usize(w)];
-        if (W_.rate[usize(w)] != 0.0)
-            P.alpha[usize(W_.place[usize(w)])] += step * W_.rate[usize(w)];
+        W_.h[w] += step * W_.gamma[w];
+        if (W_.rate[w] != 0.0) P.alpha[W_.place[w]] += step * W_.rate[w];
     }
     M.bias += step * beta_b;
     drive.left = ends ? 0.0 : drive.left - step;
     scale_ += growth_ * step;
     if (ends)
-        for (Index i = 0; i < count(drive.place); ++i)
-            P.alpha[usize(drive.place[usize(i)])] = drive.end[usize(i)];
+        for (Index i = 0; i < drive.place.size(); ++i) P.alpha[drive.place[i]] = drive.end[i];
 }
 
 // Section 4.1: nobody is free, so the bias moves until somebody is who can take up what is driven.
@@ -259,12 +254,12 @@ inline bool Exact::shift_bias(Index c, const Drive& drive, bool& reached) {
     double least = 1e300;
     Index found = kNone;
     for (Index w = 0; w < W_.size(); ++w) {
-        if (W_.mode[usize(w)] != (falls ? Mode::low : Mode::high)) continue;
-        const double way = std::max(falls ? -W_.h[usize(w)] : W_.h[usize(w)], 0.0);
+        if (W_.mode[w] != (falls ? Mode::low : Mode::high)) continue;
+        const double way = std::max(falls ? -W_.h[w] : W_.h[w], 0.0);
         if (way < least) least = way, found = w;
     }
     if (drive.until != kNone) {
-        const double h = W_.h[usize(W_.column[usize(drive.until)])];
+        const double h = W_.h[W_.column[drive.until]];
         const double way = falls ? -h : h;
         if (way >= 0.0 && way <= least) least = way, reached = true;
     }
@@ -272,44 +267,44 @@ inline bool Exact::shift_bias(Index c, const Drive& drive, bool& reached) {
     const double shift = falls ? -least : least;
     margin(c).bias += shift;
     for (double& h : W_.h) h -= shift;
-    return reached || become_free(c, W_.place[usize(found)], set_of(c, W_.place[usize(found)]));
+    return reached || become_free(c, W_.place[found], set_of(c, W_.place[found]));
 }
 
 inline void Exact::touch(Index c, Index k) {
     Problem& P = problem(c);
-    if (count(is_touched_) < P.size) is_touched_.resize(usize(P.size + P.size / 4 + 1), 0);
-    if (is_touched_[usize(k)]) return;
-    is_touched_[usize(k)] = 1;
-    touched_.emplace_back(k, P.alpha[usize(k)]);
+    if (is_touched_.size() < P.size) is_touched_.resize(P.size + P.size / 4 + 1, 0);
+    if (is_touched_[k]) return;
+    is_touched_[k] = 1;
+    touched_.emplace_back(k, P.alpha[k]);
 }
 
 inline void Exact::let_go() {
-    for (const auto& [k, before] : touched_) is_touched_[usize(k)] = 0;
+    for (const auto& [k, before] : touched_) is_touched_[k] = 0;
     touched_.clear();
 }
 
 inline void Exact::note(Index c, Index k, Set from, Set to) {
     if (!own_.record || from == to) return;
-    path.push_back({cause_, D.members.ids[usize(member(c, k))], c, from, to});
+    path.push_back({cause_, D.members.ids[member(c, k)], c, from, to});
 }
 
 // A slot of S has reached a side of its box.
 inline void Exact::leave(Index c, Index slot, bool upwards) {
     Problem& P = problem(c);
     Margin& M = margin(c);
-    const Index k = M.place[usize(slot)];
-    P.alpha[usize(k)] = bound(P, k, upwards);
-    const double q = slot < count(slot_q_) ? std::exchange(slot_q_[usize(slot)], 0.0) : 0.0;
+    const Index k = M.place[slot];
+    P.alpha[k] = bound(P, k, upwards);
+    const double q = slot < slot_q_.size() ? std::exchange(slot_q_[slot], 0.0) : 0.0;
     M.remove(k);
     rows_.want(member(c, k), -1);
     note(c, k, Set::free, set_of(c, k));
-    if (count(W_.column) <= k) return;  // nothing is watched
-    Index w = W_.column[usize(k)];
+    if (W_.column.size() <= k) return;  // nothing is watched
+    Index w = W_.column[k];
     if (w == kNone) {
         if (W_.size() == W_.stride) {  // wider rows
             const Index stride = W_.stride + 4 * kLanes;
-            Array<double> K(usize(count(W_.K) / W_.stride * stride), 0.0);
-            for (Index l = 0; l < count(W_.K) / W_.stride; ++l)
+            Array<double> K(W_.K.size() / W_.stride * stride, 0.0);
+            for (Index l = 0; l < W_.K.size() / W_.stride; ++l)
                 std::copy_n(W_.K.data() + l * W_.stride, W_.stride, K.data() + l * stride);
             W_.K = std::move(K);
             W_.stride = stride;
@@ -317,22 +312,22 @@ inline void Exact::leave(Index c, Index slot, bool upwards) {
         w = add_column(c, k, Mode::free, 0.0, 0.0);
         const double* values = row(c, k);
         for (Index l = 0; l < M.factor.slots(); ++l)
-            if (const Index o = M.place[usize(l)]; o != kNone)
-                W_.K[usize(l * W_.stride + w)] = values[member(c, o)];
+            if (const Index o = M.place[l]; o != kNone)
+                W_.K[l * W_.stride + w] = values[member(c, o)];
     }
-    W_.h[usize(w)] = 0.0;
-    W_.q[usize(w)] = q;
+    W_.h[w] = 0.0;
+    W_.q[w] = q;
     stand_at(c, w, upwards);
 }
 
 // A column is at a side of its box from now on, and goes along where that moves.
 inline void Exact::stand_at(Index c, Index w, bool upper) {
     const Problem& P = problem(c);
-    const Index k = W_.place[usize(w)];
-    W_.mode[usize(w)] = upper ? Mode::high : Mode::low;
-    const double rate = growth_ * (upper ? P.hi[usize(k)] : P.lo[usize(k)]);
+    const Index k = W_.place[w];
+    W_.mode[w] = upper ? Mode::high : Mode::low;
+    const double rate = growth_ * (upper ? P.hi[k] : P.lo[k]);
     if (rate == 0.0) return;
-    W_.rate[usize(w)] = rate;
+    W_.rate[w] = rate;
     drive_with(c, k, rate);
     margin(c).factor.set_load(slot_q_.data());
 }
@@ -341,11 +336,11 @@ inline void Exact::stand_at(Index c, Index w, bool upper) {
 inline double Exact::pivot_of(Index c, Index k, const double* values) {
     constexpr double kClose = 1e-6, kSingular = 1e-12;
     Margin& M = margin(c);
-    column_.assign(usize(M.factor.slots()), 0.0);
+    column_.assign(M.factor.slots(), 0.0);
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (const Index l = M.place[usize(slot)]; l != kNone)
-            column_[usize(slot)] = values[member(c, l)] + M.shift;
-    const double diagonal = problem(c).diagonal[usize(k)] + M.shift;
+        if (const Index l = M.place[slot]; l != kNone)
+            column_[slot] = values[member(c, l)] + M.shift;
+    const double diagonal = problem(c).diagonal[k] + M.shift;
     const double pivot = M.factor.pivot(column_.data(), diagonal);
     doubt_ = kSingular * diagonal;
     return pivot < kClose * diagonal ? careful_pivot(c, diagonal) : pivot;
@@ -359,15 +354,15 @@ inline double Exact::careful_pivot(Index c, double diagonal) {
     M.factor.explain(v);
     double pivot = diagonal, size = std::sqrt(diagonal);
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index k = M.place[usize(slot)];
+        const Index k = M.place[slot];
         if (k == kNone) continue;
-        size += std::abs(v[usize(slot)]) * std::sqrt(problem(c).diagonal[usize(k)] + M.shift);
+        size += std::abs(v[slot]) * std::sqrt(problem(c).diagonal[k] + M.shift);
         const double* values = row(c, k);
         double explained = 0;
         for (Index other = 0; other < M.factor.slots(); ++other)
-            if (const Index l = M.place[usize(other)]; l != kNone)
-                explained += v[usize(other)] * (values[member(c, l)] + M.shift);
-        pivot -= v[usize(slot)] * (2 * column_[usize(slot)] - explained);
+            if (const Index l = M.place[other]; l != kNone)
+                explained += v[other] * (values[member(c, l)] + M.shift);
+        pivot -= v[slot] * (2 * column_[slot] - explained);
     }
     doubt_ = std::max(doubt_, 16 * std::numeric_limits<double>::epsilon() * size * size);
     return pivot;
@@ -380,15 +375,15 @@ inline void Exact::rebuild(Index c) {
     Margin& M = margin(c);
     slot_q_.resize(M.place.size(), 0.0);
     M.factor.clear();
-    for (Index slot = 0; slot < count(M.place); ++slot) {
-        const Index k = M.place[usize(slot)];
+    for (Index slot = 0; slot < M.place.size(); ++slot) {
+        const Index k = M.place[slot];
         if (k == kNone) {
             M.factor.append_hole();
             continue;
         }
-        const double least = kLeast * (P.diagonal[usize(k)] + M.shift);
+        const double least = kLeast * (P.diagonal[k] + M.shift);
         const double pivot = std::max(pivot_of(c, k, row(c, k)), least);
-        M.factor.append(pivot, slot_q_[usize(slot)]);
+        M.factor.append(pivot, slot_q_[slot]);
     }
 }
 
@@ -400,14 +395,14 @@ inline void Exact::fit_shift(Index c, Index k) {
     Margin& M = margin(c);
     double least = 1e300;
     const auto look = [&](Index l) {
-        const double diagonal = P.diagonal[usize(l)];
+        const double diagonal = P.diagonal[l];
         if (diagonal > 0.0) least = std::min(least, diagonal);
     };
     for (const Index l : M.place)
         if (l != kNone) look(l);
     if (k != kNone) look(k);
     for (Index l = 0; k == kNone && l < P.size; ++l)
-        if (P.open[usize(l)]) look(l);
+        if (P.open[l]) look(l);
     if (least == 1e300) least = M.shift > 0.0 ? M.shift : 1.0;
     if (M.shift <= kFar * least && least <= kFar * M.shift) return;
     M.shift = least;
@@ -421,15 +416,15 @@ inline bool Exact::become_free(Index c, Index k, Set from) {
     Margin& M = margin(c);
     touch(c, k);
     fit_shift(c, k);
-    const bool watched = count(W_.column) > k && W_.column[usize(k)] != kNone;
-    const Index w = watched ? W_.column[usize(k)] : kNone;
-    if (watched && W_.rate[usize(w)] != 0.0 && W_.mode[usize(w)] != Mode::driven) {
-        drive_with(c, k, -W_.rate[usize(w)]);
-        W_.rate[usize(w)] = 0.0;
+    const bool watched = W_.column.size() > k && W_.column[k] != kNone;
+    const Index w = watched ? W_.column[k] : kNone;
+    if (watched && W_.rate[w] != 0.0 && W_.mode[w] != Mode::driven) {
+        drive_with(c, k, -W_.rate[w]);
+        W_.rate[w] = 0.0;
         M.factor.set_load(slot_q_.data());
     }
     const double* values = row(c, k);
-    const double diagonal = P.diagonal[usize(k)] + M.shift;
+    const double diagonal = P.diagonal[k] + M.shift;
     double pivot = pivot_of(c, k, values);
     if (pivot < -doubt_) {  // the factor may have gone astray
         rebuild(c);
@@ -441,19 +436,19 @@ inline bool Exact::become_free(Index c, Index k, Set from) {
         return false;
     }
     if (pivot <= doubt_) {
-        const bool low = P.alpha[usize(k)] <= bound(P, k, false);
+        const bool low = P.alpha[k] <= bound(P, k, false);
         return exchange(c, k, low ? 1.0 : -1.0, from);
     }
     note(c, k, from, Set::free);
-    M.add(k, pivot, watched ? W_.q[usize(w)] : 0.0);
+    M.add(k, pivot, watched ? W_.q[w] : 0.0);
     rows_.want(member(c, k), 1);
-    slot_q_.resize(usize(M.factor.slots()), 0.0);
-    slot_q_.back() = watched ? W_.q[usize(w)] : 0.0;
+    slot_q_.resize(M.factor.slots(), 0.0);
+    slot_q_.back() = watched ? W_.q[w] : 0.0;
     if (W_.stride > 0) {
-        W_.K.resize(usize(M.factor.slots() * W_.stride), 0.0);
+        W_.K.resize(M.factor.slots() * W_.stride, 0.0);
         set_row(M.factor.slots() - 1, values);
     }
-    if (watched) W_.mode[usize(w)] = Mode::free;
+    if (watched) W_.mode[w] = Mode::free;
     return true;
 }
 
@@ -466,37 +461,36 @@ inline bool Exact::exchange(Index c, Index k, double direction, Set from) {
     M.factor.solve_reduced(-1.0, along);
     double largest = 0;
     const auto size_of = [&](Index slot) {
-        return std::abs(along.beta[usize(slot)]) * length(c, M.place[usize(slot)]);
+        return std::abs(along.beta[slot]) * length(c, M.place[slot]);
     };
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (M.place[usize(slot)] != kNone) largest = std::max(largest, size_of(slot));
-    const std::size_t p = usize(k);
-    double most = direction > 0 ? bound(P, k, true) - P.alpha[p] : P.alpha[p] - bound(P, k, false);
+        if (M.place[slot] != kNone) largest = std::max(largest, size_of(slot));
+    double most = direction > 0 ? bound(P, k, true) - P.alpha[k] : P.alpha[k] - bound(P, k, false);
     Index leaver = kNone;
     bool upwards = false;
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index l = M.place[usize(slot)];
+        const Index l = M.place[slot];
         if (l == kNone || size_of(slot) <= 1e-7 * largest) continue;
-        const double speed = direction * along.beta[usize(slot)];
-        const double room = speed > 0 ? bound(P, l, true) - P.alpha[usize(l)]
-                                      : P.alpha[usize(l)] - bound(P, l, false);
+        const double speed = direction * along.beta[slot];
+        const double room =
+            speed > 0 ? bound(P, l, true) - P.alpha[l] : P.alpha[l] - bound(P, l, false);
         const double step = std::max(room, 0.0) / std::abs(speed);
         if (step < most) most = step, leaver = slot, upwards = speed > 0;
     }
     ++idle_steps_;
-    P.alpha[p] += direction * most;
+    P.alpha[k] += direction * most;
     for (Index slot = 0; slot < M.factor.slots(); ++slot)
-        if (const Index l = M.place[usize(slot)]; l != kNone) {
+        if (const Index l = M.place[slot]; l != kNone) {
             touch(c, l);
-            P.alpha[usize(l)] += direction * most * along.beta[usize(slot)];
+            P.alpha[l] += direction * most * along.beta[slot];
         }
     if (leaver != kNone) {
         leave(c, leaver, upwards);
         return ++steps_ < most_steps(c) && become_free(c, k, from);
     }
-    P.alpha[p] = bound(P, k, direction > 0);
+    P.alpha[k] = bound(P, k, direction > 0);
     note(c, k, from, set_of(c, k));
-    if (count(W_.column) > k && W_.column[p] != kNone) stand_at(c, W_.column[p], direction > 0);
+    if (W_.column.size() > k && W_.column[k] != kNone) stand_at(c, W_.column[k], direction > 0);
     return true;
 }
 
@@ -505,16 +499,16 @@ inline bool Exact::exchange(Index c, Index k, double direction, Set from) {
 inline void Exact::commit(Index c, double total) {
     constexpr Index kColumns = 1024;  // that a thread takes at a time
     Problem& P = problem(c);
-    const Share& share = D.shares[usize(c)];
+    const Share& share = D.shares[c];
     std::sort(touched_.begin(), touched_.end());
-    std::vector<Index> moved;
-    std::vector<double> deltas;
+    Vector<Index> moved;
+    Vector<double> deltas;
     for (const auto& [k, before] : touched_) {
-        is_touched_[usize(k)] = 0;
-        const double delta = P.alpha[usize(k)] - before;
+        is_touched_[k] = 0;
+        const double delta = P.alpha[k] - before;
         if (delta == 0.0) continue;
-        weight_ += (std::abs(P.alpha[usize(k)]) - std::abs(before)) *
-                   std::sqrt(std::max(std::abs(P.diagonal[usize(k)]), least_));
+        weight_ += (std::abs(P.alpha[k]) - std::abs(before)) *
+                   std::sqrt(std::max(std::abs(P.diagonal[k]), least_));
         P.refresh(k);
         D.weigh(c, k);
         moved.push_back(member(c, k));
@@ -526,26 +520,26 @@ inline void Exact::commit(Index c, double total) {
     W_.stride = 0;
     if (margin(c).factor.wants_compaction()) margin(c).compact();
     if (moved.empty() && total == 0.0) return;
-    change_.assign(usize(padded(D.size())), 0.0);
+    change_.assign(padded(D.size()), 0.0);
     const Index tasks = (D.size() + kColumns - 1) / kColumns;
-    for (Index i = 0; i < count(moved);) {
+    for (Index i = 0; i < moved.size();) {
         const Index end = rows_.gather(D, *crew_, moved, i, pointers_);
         const auto work = [&](Index task, Index) {
             const Index first = task * kColumns, n = std::min(kColumns, D.size() - first);
-            std::vector<const double*> from(pointers_);
+            Vector<const double*> from(pointers_);
             for (const double*& p : from) p += first;
-            table().gaxpy(change_.data() + first, from.data(), deltas.data() + i, count(from), n);
+            table().gaxpy(change_.data() + first, from.data(), deltas.data() + i, from.size(), n);
         };
-        if (tasks * count(pointers_) < 128)
+        if (tasks * pointers_.size() < 128)
             for (Index task = 0; task < tasks; ++task) work(task, 0);
         else
             crew_->run(tasks, work);
         i = end;
     }
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)]) {
-            P.g[usize(k)] -= change_[usize(Index(share.member[usize(k)]))];
-            P.g[usize(k)] += total * P.diagonal[usize(k)] / 2;
+        if (P.open[k]) {
+            P.g[k] -= change_[share.member[k]];
+            P.g[k] += total * P.diagonal[k] / 2;
         }
 }
 

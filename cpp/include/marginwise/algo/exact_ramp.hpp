@@ -69,8 +69,7 @@ void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, In
     if (active && ascend(D, c, k) != 0.0) settle_problem(c);  // 4 to 8
     const Problem& P = D.problem(c);
     if (settings_.max_idle >= 0)
-        drop_idle(D, c, settings_.max_idle,
-                  [&](Index l) { return std::abs(P.y(l) - P.g[usize(l)]); });
+        drop_idle(D, c, settings_.max_idle, [&](Index l) { return std::abs(P.y(l) - P.g[l]); });
 }
 
 // Steps 9 to 27: solve over V and find V anew, until it stays.
@@ -94,9 +93,9 @@ bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort)
     while (true) {
         const simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
         if (best.s == kNone) return true;
-        const double curvature = P.diagonal[usize(best.s)];
+        const double curvature = P.diagonal[best.s];
         if (best.gain <= least_gain * std::min(1.0, kLarge / curvature)) return true;
-        const double violation = std::abs(P.g[usize(best.s)]);
+        const double violation = std::abs(P.g[best.s]);
         if (ascend(D, c, best.s) == 0.0 || effort.spent(P, violation) ||
             (effort.looks() && this->interrupted())) {
             give_up(P, violation);
@@ -110,11 +109,11 @@ bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort)
 template <class T>
 bool ExactRamp<T>::update_active(Index c, bool may_join) {
     Problem& P = D.problem(c);
-    std::vector<Index> leaving;
+    Vector<Index> leaving;
     bool changed = false;
     for (Index k = 0; k < P.size; ++k) {
-        const bool active = P.box[usize(k)] == Box::usual;
-        if (!P.open[usize(k)] || active == (P.y(k) * P.g[usize(k)] <= kRampEnds)) continue;
+        const bool active = P.box[k] == Box::usual;
+        if (!P.open[k] || active == (P.y(k) * P.g[k] <= kRampEnds)) continue;
         if (!active && !may_join) continue;
         changed = true;
         if (active)
@@ -129,7 +128,7 @@ bool ExactRamp<T>::update_active(Index c, bool may_join) {
 template <class T>
 void ExactRamp<T>::unlearn(Index c, Index k) {
     Problem& P = D.problem(c);
-    const double alpha = std::exchange(P.alpha[usize(k)], 0.0);
+    const double alpha = std::exchange(P.alpha[k], 0.0);
     P.set_box(k, Box::shut);
     if (alpha == 0.0) return;
     table().add(P.g.data(), D.row(c, k), alpha, padded(P.size));

@@ -16,9 +16,8 @@ inline void Exact::measure(Index c) {
     weight_ = 0.0;
     least_ = M.indefinite ? largest(c) : 0.0;
     for (Index k = 0; k < P.size; ++k)
-        if (const double alpha = P.alpha[usize(k)]; alpha != 0.0)
-            weight_ +=
-                std::abs(alpha) * std::sqrt(std::max(std::abs(P.diagonal[usize(k)]), least_));
+        if (const double alpha = P.alpha[k]; alpha != 0.0)
+            weight_ += std::abs(alpha) * std::sqrt(std::max(std::abs(P.diagonal[k]), least_));
     M.peak = std::max(M.peak, weight_);
 }
 
@@ -26,7 +25,7 @@ inline double Exact::largest(Index c) const {
     const Problem& P = problem(c);
     double most = 0.0;
     for (Index k = 0; k < P.size; ++k)
-        if (P.open[usize(k)]) most = std::max(most, std::abs(P.diagonal[usize(k)]));
+        if (P.open[k]) most = std::max(most, std::abs(P.diagonal[k]));
     return most;
 }
 
@@ -43,7 +42,7 @@ inline double Exact::still(Index c, Index k) const {
 inline double Exact::grain(Index c, Index k, double relative) const {
     const Problem& P = problem(c);
     const double size = length(c, k);
-    const double box = relative * (P.hi[usize(k)] - P.lo[usize(k)]);
+    const double box = relative * (P.hi[k] - P.lo[k]);
     return size > 0.0 ? std::min(box, still(c, k) / (size * size)) : box;
 }
 
@@ -62,10 +61,9 @@ inline Index Exact::worst(Index c) const {
     double most = 0.0;
     Index found = kNone;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)] || M.has(k) || is_aside(k)) continue;
-        const double h = P.g[usize(k)] - M.bias;
-        const double wrong =
-            std::max(P.up[usize(k)] == 0 ? h : 0.0, P.down[usize(k)] == 0 ? -h : 0.0);
+        if (!P.open[k] || M.has(k) || is_aside(k)) continue;
+        const double h = P.g[k] - M.bias;
+        const double wrong = std::max(P.up[k] == 0 ? h : 0.0, P.down[k] == 0 ? -h : 0.0);
         if (wrong > most && wrong > 10 * still(c, k)) most = wrong, found = k;
     }
     return found;
@@ -75,10 +73,10 @@ inline double Exact::violation(Index c) const {
     const Problem& P = problem(c);
     double most = 0;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        const double h = P.g[usize(k)] - P.bias();
-        if (P.up[usize(k)] == 0) most = std::max(most, h);
-        if (P.down[usize(k)] == 0) most = std::max(most, -h);
+        if (!P.open[k]) continue;
+        const double h = P.g[k] - P.bias();
+        if (P.up[k] == 0) most = std::max(most, h);
+        if (P.down[k] == 0) most = std::max(most, -h);
     }
     return most;
 }
@@ -89,8 +87,8 @@ inline bool Exact::unbalanced(Index c) const {
     const Problem& P = problem(c);
     double sum = 0, sizes = 0;
     for (Index k = 0; k < P.size; ++k) {
-        sum += P.alpha[usize(k)];
-        sizes += std::abs(P.alpha[usize(k)]);
+        sum += P.alpha[k];
+        sizes += std::abs(P.alpha[k]);
     }
     return std::abs(sum - margin(c).total) > kBalance * sizes;
 }
@@ -102,13 +100,12 @@ inline double Exact::shortfall(Index c) const {
     double most = unbalanced(c) ? 1.0 : 0.0, gap = 0, objective = 0;
     if (most > 0.0) return most;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        const std::size_t p = usize(k);
-        const double h = P.g[p] - bias, t = std::abs(target(c, k));
-        const double wrong = std::max(P.up[p] == 0 ? h : 0.0, P.down[p] == 0 ? -h : 0.0);
+        if (!P.open[k]) continue;
+        const double h = P.g[k] - bias, t = std::abs(target(c, k));
+        const double wrong = std::max(P.up[k] == 0 ? h : 0.0, P.down[k] == 0 ? -h : 0.0);
         if (wrong > kAccurate * t) most = std::max(most, t > 0.0 ? wrong / t : wrong);
-        gap += std::max(h, 0.0) * P.rise[p] + std::max(-h, 0.0) * P.fall[p];
-        objective += std::abs(P.alpha[p]) * t;
+        gap += std::max(h, 0.0) * P.rise[k] + std::max(-h, 0.0) * P.fall[k];
+        objective += std::abs(P.alpha[k]) * t;
         if (!std::isfinite(h)) return simd::Extremes::kInfinite;
     }
     return gap <= kGap * objective ? 0.0 : most;
@@ -138,9 +135,9 @@ inline bool Exact::recall(Index c) {
     Margin& M = margin(c);
     for (Index k; (k = worst(c)) != kNone;) {
         if (++recalls_ > most_steps(c)) return false;
-        const bool rises = P.g[usize(k)] > M.bias;
+        const bool rises = P.g[k] > M.bias;
         const Set from = set_of(c, k);
-        if (!run(c, {{k}, {rises ? P.hi[usize(k)] : P.lo[usize(k)]}, 0.0, 0.0, k})) return false;
+        if (!run(c, {{k}, {rises ? P.hi[k] : P.lo[k]}, 0.0, 0.0, k})) return false;
         if (!arrive(c, k, from)) return false;
     }
     return true;
@@ -154,15 +151,15 @@ inline bool Exact::refine(Index c) {
     Margin& M = margin(c);
     for (int round = 0; round <= 2 * kRounds; ++round) {
         double off = 0, sum = 0, sizes = 0;  // off: relative to what is taken for 0
-        slot_q_.assign(usize(M.factor.slots()), 0.0);
+        slot_q_.assign(M.factor.slots(), 0.0);
         for (Index k = 0; k < P.size; ++k) {
-            sum += P.alpha[usize(k)];
-            sizes += std::abs(P.alpha[usize(k)]);
+            sum += P.alpha[k];
+            sizes += std::abs(P.alpha[k]);
         }
         for (Index slot = 0; slot < M.factor.slots(); ++slot)
-            if (const Index k = M.place[usize(slot)]; k != kNone) {
-                slot_q_[usize(slot)] = P.g[usize(k)] - M.bias;
-                off = std::max(off, std::abs(slot_q_[usize(slot)]) / still(c, k));
+            if (const Index k = M.place[slot]; k != kNone) {
+                slot_q_[slot] = P.g[k] - M.bias;
+                off = std::max(off, std::abs(slot_q_[slot]) / still(c, k));
             }
         const double lacking = M.total - sum;
         if (M.empty() || (off <= 1.0 && std::abs(lacking) <= kBalance * sizes)) return true;
@@ -172,15 +169,15 @@ inline bool Exact::refine(Index c) {
         M.factor.set_load(slot_q_.data());
         M.factor.solve(lacking, direction_);
         M.bias += direction_.beta_b + M.shift * lacking;
-        std::vector<std::pair<Index, bool>> leavers;
+        Vector<std::pair<Index, bool>> leavers;
         for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-            const Index k = M.place[usize(slot)];
+            const Index k = M.place[slot];
             if (k == kNone) continue;
             touch(c, k);
-            double& alpha = P.alpha[usize(k)];
-            alpha += direction_.beta[usize(slot)];
-            if (alpha < P.lo[usize(k)]) leavers.emplace_back(slot, false);
-            if (alpha > P.hi[usize(k)]) leavers.emplace_back(slot, true);
+            double& alpha = P.alpha[k];
+            alpha += direction_.beta[slot];
+            if (alpha < P.lo[k]) leavers.emplace_back(slot, false);
+            if (alpha > P.hi[k]) leavers.emplace_back(slot, true);
         }
         for (const auto& [slot, upwards] : leavers) leave(c, slot, upwards);
         commit(c, 0.0);
@@ -207,7 +204,7 @@ inline void Exact::clear_margin(Index c) {
 inline void Exact::gather_margin(Index c) {
     const Problem& P = problem(c);
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)] || is_aside(k) || at_bound(P, k)) continue;
+        if (!P.open[k] || is_aside(k) || at_bound(P, k)) continue;
         if (stopped() || !become_free(c, k, Set::free)) return;
     }
     commit(c, 0.0);
@@ -218,12 +215,11 @@ inline void Exact::snap(Index c, double tolerance) {
     Problem& P = problem(c);
     Margin& M = margin(c);
     for (Index slot = 0; slot < M.factor.slots(); ++slot) {
-        const Index k = M.place[usize(slot)];
+        const Index k = M.place[slot];
         if (k == kNone) continue;
-        const std::size_t p = usize(k);
         const double near = grain(c, k, tolerance);
-        const bool up = P.alpha[p] >= P.hi[p] - near;
-        if (!up && P.alpha[p] > P.lo[p] + near) continue;
+        const bool up = P.alpha[k] >= P.hi[k] - near;
+        if (!up && P.alpha[k] > P.lo[k] + near) continue;
         touch(c, k);
         leave(c, slot, up);
     }
@@ -249,13 +245,13 @@ inline void Exact::finish(Index c, bool good) {
 // What led nowhere is no part of the path: from the sets before it is one step to those now.
 inline void Exact::rewrite_path(Index c) {
     if (!own_.record) return;
-    std::vector<Migration> gone;
-    for (std::size_t i = path_before_; i < path.size(); ++i)
+    Vector<Migration> gone;
+    for (Index i = path_before_; i < path.size(); ++i)
         if (path[i].to == Set::gone) gone.push_back(path[i]);
     path.resize(path_before_);
     path.insert(path.end(), gone.begin(), gone.end());
-    for (Index k = 0; k < count(sets_before_); ++k)
-        if (problem(c).open[usize(k)]) note(c, k, sets_before_[usize(k)], set_of(c, k));
+    for (Index k = 0; k < sets_before_.size(); ++k)
+        if (problem(c).open[k]) note(c, k, sets_before_[k], set_of(c, k));
 }
 
 // Solves the problem by pairs of coordinates [fan2005], then finds S and the exact solution from
@@ -293,17 +289,17 @@ inline void Exact::rebalance(Index c) {
     Problem& P = problem(c);
     double lacking = margin(c).total;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        double& alpha = P.alpha[usize(k)];
-        alpha = is_aside(k) ? 0.0 : std::clamp(alpha, P.lo[usize(k)], P.hi[usize(k)]);
+        if (!P.open[k]) continue;
+        double& alpha = P.alpha[k];
+        alpha = is_aside(k) ? 0.0 : std::clamp(alpha, P.lo[k], P.hi[k]);
         if (!std::isfinite(alpha)) alpha = 0.0;
         lacking -= alpha;
     }
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        double& alpha = P.alpha[usize(k)];
+        if (!P.open[k]) continue;
+        double& alpha = P.alpha[k];
         const double change =
-            is_aside(k) ? 0.0 : std::clamp(lacking, P.lo[usize(k)] - alpha, P.hi[usize(k)] - alpha);
+            is_aside(k) ? 0.0 : std::clamp(lacking, P.lo[k] - alpha, P.hi[k] - alpha);
         alpha += change;
         lacking -= change;
         P.refresh(k);
@@ -315,11 +311,11 @@ inline void Exact::rebalance(Index c) {
 inline void Exact::regrade(Index c) {
     Problem& P = problem(c);
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        P.g[usize(k)] = target(c, k);
-        const double alpha = std::exchange(P.alpha[usize(k)], 0.0);
+        if (!P.open[k]) continue;
+        P.g[k] = target(c, k);
+        const double alpha = std::exchange(P.alpha[k], 0.0);
         touch(c, k);
-        P.alpha[usize(k)] = alpha;
+        P.alpha[k] = alpha;
     }
     commit(c, 0.0);
     margin(c).peak = 0.0;
@@ -328,7 +324,7 @@ inline void Exact::regrade(Index c) {
 
 // K(i, i) + K(j, j) - 2 K(i, j), or what rounding leaves of it.
 inline double Exact::curvature(const Problem& P, Index i, Index j, double k_ij) const {
-    const double both = P.diagonal[usize(i)] + P.diagonal[usize(j)];
+    const double both = P.diagonal[i] + P.diagonal[j];
     const double least = std::numeric_limits<double>::epsilon() * std::abs(both);
     return std::max({both - 2 * k_ij, least, 1e-300});
 }
@@ -339,8 +335,8 @@ inline Index Exact::partner(Index c, Index i, const double* k_i) const {
     Index j = kNone;
     double best = 0;
     for (Index l = 0; l < P.size; ++l) {
-        const double gain = P.g[usize(i)] - P.g[usize(l)];
-        if (!P.open[usize(l)] || P.down[usize(l)] != 0 || gain <= 0) continue;
+        const double gain = P.g[i] - P.g[l];
+        if (!P.open[l] || P.down[l] != 0 || gain <= 0) continue;
         const double value = gain * (gain / curvature(P, i, l, k_i[member(c, l)]));
         if (value > best) best = value, j = l;
     }
@@ -351,17 +347,16 @@ inline Index Exact::partner(Index c, Index i, const double* k_i) const {
 // follows what the coefficients really did.
 inline bool Exact::move_pair(Index c, Index i, Index j, const double* k_i) {
     Problem& P = problem(c);
-    const std::size_t a = usize(i), b = usize(j);
     const double* k_j = row(c, j);
-    const double before_i = P.alpha[a], before_j = P.alpha[b];
-    const double room_i = P.hi[a] - before_i, room_j = before_j - P.lo[b];
-    const double step = (P.g[a] - P.g[b]) / curvature(P, i, j, k_i[member(c, j)]);
+    const double before_i = P.alpha[i], before_j = P.alpha[j];
+    const double room_i = P.hi[i] - before_i, room_j = before_j - P.lo[j];
+    const double step = (P.g[i] - P.g[j]) / curvature(P, i, j, k_i[member(c, j)]);
     const double lambda = std::min({step, room_i, room_j});
-    P.alpha[a] = lambda >= room_i ? P.hi[a] : before_i + lambda;
-    P.alpha[b] = lambda >= room_j ? P.lo[b] : before_j - lambda;
-    const double up = P.alpha[a] - before_i, down = P.alpha[b] - before_j;
+    P.alpha[i] = lambda >= room_i ? P.hi[i] : before_i + lambda;
+    P.alpha[j] = lambda >= room_j ? P.lo[j] : before_j - lambda;
+    const double up = P.alpha[i] - before_i, down = P.alpha[j] - before_j;
     for (Index l = 0; l < P.size; ++l)
-        if (P.open[usize(l)]) P.g[usize(l)] -= up * k_i[member(c, l)] + down * k_j[member(c, l)];
+        if (P.open[l]) P.g[l] -= up * k_i[member(c, l)] + down * k_j[member(c, l)];
     for (const Index k : {i, j}) {
         P.refresh(k);
         D.weigh(c, k);
@@ -374,8 +369,8 @@ inline bool Exact::move_pair(Index c, Index i, Index j, const double* k_i) {
 inline void Exact::descend(Index c, double tolerance) {
     Problem& P = problem(c);
     for (const Index k : aside_) {  // they do not move
-        P.up[usize(k)] = -simd::Extremes::kInfinite;
-        P.down[usize(k)] = simd::Extremes::kInfinite;
+        P.up[k] = -simd::Extremes::kInfinite;
+        P.down[k] = simd::Extremes::kInfinite;
     }
     const Index most = 100000 + 100 * P.size;
     for (Index step = 0; step < most; ++step) {
@@ -404,8 +399,7 @@ inline void Exact::check(double tolerance) {
         const Margin& M = margin(c);
         double sum = 0;
         for (Index k = 0; k < P.size; ++k) {
-            const std::size_t p = usize(k);
-            if (!P.open[p]) {
+            if (!P.open[k]) {
                 require(!M.has(k), "S has open places only");
                 continue;
             }
@@ -413,13 +407,13 @@ inline void Exact::check(double tolerance) {
             const double* values = rows_.row(D, crew, s);
             double f = 0;
             for (Index l = 0; l < P.size; ++l)
-                if (P.open[usize(l)]) f += P.alpha[usize(l)] * values[member(c, l)];
-            require(std::abs(P.g[p] - (target(c, k) - f)) <= tolerance, "g == t - sum alpha K");
-            require(P.lo[p] <= P.alpha[p] && P.alpha[p] <= P.hi[p], "lo <= alpha <= hi");
-            require(D.shares[usize(c)].weight[usize(s)] == P.alpha[p], "weight is alpha");
+                if (P.open[l]) f += P.alpha[l] * values[member(c, l)];
+            require(std::abs(P.g[k] - (target(c, k) - f)) <= tolerance, "g == t - sum alpha K");
+            require(P.lo[k] <= P.alpha[k] && P.alpha[k] <= P.hi[k], "lo <= alpha <= hi");
+            require(D.shares[c].weight[s] == P.alpha[k], "weight is alpha");
             require(M.indefinite || M.has(k) || at_bound(P, k), "who is not in S is at a bound");
-            require(!M.has(k) || M.place[usize(M.slot[p])] == k, "place[slot[k]] == k");
-            sum += P.alpha[p];
+            require(!M.has(k) || M.place[M.slot[k]] == k, "place[slot[k]] == k");
+            sum += P.alpha[k];
         }
         require(std::abs(sum - M.total) <= tolerance, "alpha adds up to the total");
         require(M.indefinite || violation(c) <= tolerance, "the conditions (2) hold");
@@ -428,7 +422,7 @@ inline void Exact::check(double tolerance) {
                 double product = 0;
                 for (Index l = 0; l <= i; ++l)
                     product += M.factor.entry(l, i) * M.factor.entry(l, j);
-                const Index k = M.place[usize(i)], l = M.place[usize(j)];
+                const Index k = M.place[i], l = M.place[j];
                 double wanted = i == j ? 1.0 : 0.0;
                 if (k != kNone && l != kNone)
                     wanted = rows_.row(D, crew, member(c, k))[member(c, l)] + M.shift;

@@ -44,7 +44,7 @@ class Gap : public Learner<T> {
     Gap(Dual<T> dual, ModelSettings common, GapSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          standing_(usize(D.problems())) {
+          standing_(D.problems()) {
         for (Share& share : D.shares) share.keeps_bounded = true;
     }
 
@@ -56,19 +56,19 @@ class Gap : public Learner<T> {
     bool finish(double tau, double seconds) override;
     void settle() override { finishing_.clear(); }
 
-    std::vector<double> notes(Index c) const override {
-        const Standing& now = standing_[usize(c)];
+    Vector<double> notes(Index c) const override {
+        const Standing& now = standing_[c];
         return {double(now.since_clean), double(now.met[0]),   double(now.met[1]), now.gap,
                 now.moments.h,           now.moments.h_squared};
     }
     void set_notes(Index c, const double* notes) override {
-        standing_[usize(c)] = {
+        standing_[c] = {
             Index(notes[0]), {Index(notes[1]), Index(notes[2])}, notes[3], {notes[4], notes[5]}};
     }
 
   protected:
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
-    double gap(Index c) const override { return standing_[usize(c)].gap; }
+    double gap(Index c) const override { return standing_[c].gap; }
 
   private:
     // Where a problem is.
@@ -90,22 +90,22 @@ class Gap : public Learner<T> {
     void clean(Index c);
     void take(Index c, const simd::Tally& tally) {
         D.problem(c).extremes = tally.extremes;
-        standing_[usize(c)].gap = tally.gap;
+        standing_[c].gap = tally.gap;
     }
     void find_moments(Index c) {
         const Problem& P = D.problem(c);
-        standing_[usize(c)].moments = table().moments(P.g.data(), P.side.data(), padded(P.size));
+        standing_[c].moments = table().moments(P.g.data(), P.side.data(), padded(P.size));
     }
 
     GapSettings settings_;
-    std::vector<Standing> standing_;
-    std::vector<Effort> finishing_;  // of each problem, while they are finished
+    Vector<Standing> standing_;
+    Vector<Effort> finishing_;  // of each problem, while they are finished
 };
 
 // The online iteration of LASVM-G, LASVM-NC and LASVM-I.
 template <class T>
 void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
-    Standing& now = standing_[usize(c)];
+    Standing& now = standing_[c];
     const double y = D.sign(c, example.label), f = this->raw_expansion(c, block.row(r));
     const double z = y * f;
     Index& met = now.met[y > 0];
@@ -127,8 +127,8 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
 // The gap target, the standard deviation of the primal [eq. 8].
 template <class T>
 double Gap<T>::target(Index c) const {
-    const simd::Moments& sums = standing_[usize(c)].moments;
-    const double l = static_cast<double>(D.shares[usize(c)].P.members());
+    const simd::Moments& sums = standing_[c].moments;
+    const double l = static_cast<double>(D.shares[c].P.members());
     return l > 0 ? std::sqrt(std::max(0.0, sums.h_squared - sums.h * sums.h / l)) : 0.0;
 }
 
@@ -140,9 +140,9 @@ bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, 
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g, box);
     Problem& P = D.problem(c);
-    const double h = P.side[usize(k)] * g;
-    Standing& now = standing_[usize(c)];
-    now.gap += std::max(P.lo[usize(k)] * g, P.hi[usize(k)] * g);
+    const double h = P.side[k] * g;
+    Standing& now = standing_[c];
+    now.gap += std::max(P.lo[k] * g, P.hi[k] * g);
     now.moments.h += h;
     now.moments.h_squared += h * h;
     const double step = move_alone(P, k);  // 2
@@ -180,7 +180,7 @@ bool Gap<T>::repeat(Index c, double threshold) {
     Problem& P = D.problem(c);
     Effort effort = Effort::online(P);
     bool moved = false;
-    while (standing_[usize(c)].gap > threshold && reprocess(c, settings_.tau)) {
+    while (standing_[c].gap > threshold && reprocess(c, settings_.tau)) {
         moved = true;
         if (effort.spent(P, violation(P)) || (effort.looks() && this->interrupted())) {
             give_up(P, violation(P));
@@ -195,11 +195,11 @@ bool Gap<T>::finish(double tau, double seconds) {
     constexpr Index kLook = 256;  // steps between two looks at the clock
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    for (Index c = count(finishing_); c < D.problems(); ++c)
+    for (Index c = finishing_.size(); c < D.problems(); ++c)
         finishing_.push_back(Effort::finishing(D.problem(c)));
     for (Index c = 0; c < D.problems(); ++c) {
         Problem& P = D.problem(c);
-        Effort& effort = finishing_[usize(c)];
+        Effort& effort = finishing_[c];
         bool late = false, ended = false;
         for (Index step = 1; !late && !ended && reprocess(c, tau); ++step) {
             ended = effort.spent(P, violation(P));
@@ -217,12 +217,10 @@ bool Gap<T>::finish(double tau, double seconds) {
 template <class T>
 void Gap<T>::clean(Index c) {
     Problem& P = D.problem(c);
-    standing_[usize(c)].since_clean = 0;
-    const auto distance = [&](Index k) {
-        return P.hi[usize(k)] > 0 ? -P.g[usize(k)] : P.g[usize(k)];
-    };
+    standing_[c].since_clean = 0;
+    const auto distance = [&](Index k) { return P.hi[k] > 0 ? -P.g[k] : P.g[k]; };
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
-    if (D.problems() > 1) D.shares[usize(c)].compact();  // sums must not depend on closed places
+    if (D.problems() > 1) D.shares[c].compact();  // sums must not depend on closed places
     take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
     find_moments(c);
 }

@@ -47,8 +47,8 @@ class Leeway {
         for (Index k = 0; k < P.size; ++k) {
             if (!P.bounded(k)) continue;
             ++bounded;
-            if (P.up[usize(k)] == 0) least_ = std::max(least_, P.g[usize(k)]);
-            if (P.down[usize(k)] == 0) most_ = std::min(most_, P.g[usize(k)]);
+            if (P.up[k] == 0) least_ = std::max(least_, P.g[k]);
+            if (P.down[k] == 0) most_ = std::min(most_, P.g[k]);
         }
         return loose_ = P.free == 0 || (bounded > 0 && P.free <= bounded + 1);
     }
@@ -74,8 +74,8 @@ class Lasvm : public Learner<T> {
     Lasvm(Dual<T> dual, ModelSettings common, LasvmSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          waiting_(usize(D.problems()), 0),
-          leeway_(usize(D.problems())) {}
+          waiting_(D.problems(), 0),
+          leeway_(D.problems()) {}
 
     // A copy is not finishing.
     Lasvm(const Lasvm& other)
@@ -92,14 +92,12 @@ class Lasvm : public Learner<T> {
     bool finish(double tau, double seconds) override;
     void settle() override;
 
-    double slack(Index c) const override { return D.shares[usize(c)].P.extremes.delta(); }
-    bool judges(Index c) const override { return D.shares[usize(c)].P.extremes.both(); }
+    double slack(Index c) const override { return D.shares[c].P.extremes.delta(); }
+    bool judges(Index c) const override { return D.shares[c].P.extremes.both(); }
 
-    std::vector<double> notes(Index c) const override {
-        return {static_cast<double>(waiting_[usize(c)])};
-    }
+    Vector<double> notes(Index c) const override { return {static_cast<double>(waiting_[c])}; }
     void set_notes(Index c, const double* notes) override {
-        waiting_[usize(c)] = static_cast<Index>(notes[0]);
+        waiting_[c] = static_cast<Index>(notes[0]);
     }
 
   protected:
@@ -114,9 +112,9 @@ class Lasvm : public Learner<T> {
     void repeat(Index c, Wanted wanted);
 
     LasvmSettings settings_;
-    std::vector<Index> waiting_;  // members taken in before a violating pair could exist
-    std::vector<Leeway> leeway_;
-    std::vector<Finishing<T>> finishing_;  // of each problem, while it is under way
+    Vector<Index> waiting_;  // members taken in before a violating pair could exist
+    Vector<Leeway> leeway_;
+    Vector<Finishing<T>> finishing_;  // of each problem, while it is under way
 };
 
 // LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
@@ -130,7 +128,7 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
     const Index partner = y > 0 ? e.j : e.i;  // 3
     const bool waits = partner == kNone;
     const double gap = y > 0 ? g - e.g_min : e.g_max - g;
-    Index& waiting = waiting_[usize(c)];
+    Index& waiting = waiting_[c];
     const bool violates = !waits && gap > settings_.tau;
     if (waits ? waiting >= kMostWaiting : !violates && !awaits_partner(c, y, g)) return false;  // 4
     ++D.stats.process;
@@ -150,13 +148,13 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
 template <class T>
 bool Lasvm<T>::awaits_partner(Index c, double y, double g) {
     Problem& P = D.problem(c);
-    Leeway& leeway = leeway_[usize(c)];
+    Leeway& leeway = leeway_[c];
     const double tau = settings_.tau;
     if (!leeway.find(P)) return false;
     if (y > 0 ? g <= leeway.least() + tau : g >= leeway.most() - tau) return false;
     const simd::Extremes& e = P.extremes;
     if (y > 0 ? g > e.g_max + tau : g < e.g_min - tau) return true;
-    return count(P.idle_places()) < kMostWaiting;
+    return P.idle_places().size() < kMostWaiting;
 }
 
 // LASVM REPROCESS in problem c. Tells whether alpha changed.
@@ -169,8 +167,8 @@ bool Lasvm<T>::reprocess(Index c) {
         give_up(D.problem(c), e.delta());
         return false;
     }
-    if (!leeway_[usize(c)].find(D.problem(c))) evict(c);  // 4
-    return true;                                          // 5: bias()
+    if (!leeway_[c].find(D.problem(c))) evict(c);  // 4
+    return true;                                   // 5: bias()
 }
 
 // REPROCESS, step 4: blatant non support vectors leave the problem.
@@ -180,8 +178,8 @@ void Lasvm<T>::evict(Index c) {
     const simd::Extremes e = P.extremes;
     if (!e.both()) return;
     const auto stays = [&](Index k) {
-        if (!P.open[usize(k)] || P.alpha[usize(k)] != 0.0) return false;  // idle no more
-        const double g = P.g[usize(k)];
+        if (!P.open[k] || P.alpha[k] != 0.0) return false;  // idle no more
+        const double g = P.g[k];
         const bool may_pair = P.y(k) > 0 ? g > e.g_min : g < e.g_max;
         if (k == e.i || k == e.j || may_pair) return true;
         D.close(c, k);
@@ -190,11 +188,11 @@ void Lasvm<T>::evict(Index c) {
     Index kept = 0;
     for (const Index k : P.idle) {
         if (stays(k))
-            P.idle[usize(kept++)] = k;
+            P.idle[kept++] = k;
         else
-            P.listed[usize(k)] = 0;
+            P.listed[k] = 0;
     }
-    P.idle.resize(usize(kept));
+    P.idle.resize(kept);
 }
 
 // REPROCESS while wanted(n), where n steps have been taken, and while there is a violating pair.
@@ -228,21 +226,21 @@ template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    for (Index c = count(finishing_); c < D.problems(); ++c) finishing_.emplace_back(D, c);
-    std::vector<Finishing<T>*> left;
+    for (Index c = finishing_.size(); c < D.problems(); ++c) finishing_.emplace_back(D, c);
+    Vector<Finishing<T>*> left;
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
     std::atomic<bool> begun{false};  // however soon the deadline, something is done
-    Crew crew(std::min(this->threads(), count(left)));
-    crew.run(count(left), [&](Index k, Index) {
-        if (!begun.exchange(true) || !deadline.passed()) left[usize(k)]->solve(tau, deadline);
+    Crew crew(std::min(this->threads(), left.size()));
+    crew.run(left.size(), [&](Index k, Index) {
+        if (!begun.exchange(true) || !deadline.passed()) left[k]->solve(tau, deadline);
     });
     for (const Finishing<T>* finishing : left)
         if (!finishing->done()) return false;
     settle();
     for (Index c = 0; c < D.problems(); ++c) {
         evict(c);
-        if (D.problems() > 1) D.shares[usize(c)].compact();
+        if (D.problems() > 1) D.shares[c].compact();
     }
     if (D.dead > 0) this->compact();
     return true;

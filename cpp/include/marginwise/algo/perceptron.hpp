@@ -27,28 +27,25 @@ class Perceptron : public Learner<T> {
     Perceptron(Dual<T> dual, ModelSettings common, PerceptronSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          presented_(usize(D.problems()), 0) {}
+          presented_(D.problems(), 0) {}
 
     using Learner<T>::D;
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Perceptron>(*this); }
 
     Array<double> output(Index c) const override {
-        const Share& share = D.shares[usize(c)];
+        const Share& share = D.shares[c];
         Array<double> weight = share.weight;
         if (!settings_.average) return weight;
-        const double examples = static_cast<double>(presented_[usize(c)]);
-        for (std::size_t k = 0; k < usize(share.P.size); ++k)
-            if (share.P.open[k])
-                weight[usize(Index(share.member[k]))] -= share.P.trail[k] / examples;
+        const double examples = static_cast<double>(presented_[c]);
+        for (Index k = 0; k < share.P.size; ++k)
+            if (share.P.open[k]) weight[share.member[k]] -= share.P.trail[k] / examples;
         return weight;
     }
 
-    std::vector<double> notes(Index c) const override {
-        return {static_cast<double>(presented_[usize(c)])};
-    }
+    Vector<double> notes(Index c) const override { return {static_cast<double>(presented_[c])}; }
     void set_notes(Index c, const double* notes) override {
-        presented_[usize(c)] = static_cast<Index>(notes[0]);
+        presented_[c] = static_cast<Index>(notes[0]);
     }
 
     void check(double tolerance) override { D.check(tolerance, false); }
@@ -63,21 +60,21 @@ class Perceptron : public Learner<T> {
     void remove_one(Index c);
 
     PerceptronSettings settings_;
-    std::vector<Index> presented_;
+    Vector<Index> presented_;
 };
 
 template <class T>
 void Perceptron<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
-    const Index before = presented_[usize(c)]++;
+    const Index before = presented_[c]++;
     const double y = D.sign(c, example.label);
     const double f = this->raw_expansion(c, block.row(r));                            // 3
     const double size = step(y * f, example.cost, D.kernel.diagonal(block.rows, r));  // 4
     if (size == 0.0) return;
     ++D.stats.process;
     if (!this->holds(c, s)) this->insert(c, example, block, r, s, y - f, Box::endless);  // 4a
-    const Index k = D.shares[usize(c)].place[usize(s)];
+    const Index k = D.shares[c].place[s];
     move(c, k, y * size);
-    if (settings_.average) D.problem(c).trail[usize(k)] += y * size * static_cast<double>(before);
+    if (settings_.average) D.problem(c).trail[k] += y * size * static_cast<double>(before);
     if (settings_.budget > 0 && D.problem(c).members() > settings_.budget) remove_one(c);  // 4b
 }
 
@@ -93,7 +90,7 @@ template <class T>
 void Perceptron<T>::move(Index c, Index k, double change) {
     Problem& P = D.problem(c);
     table().add(P.g.data(), D.row(c, k), -change, padded(P.size));
-    P.alpha[usize(k)] += change;
+    P.alpha[k] += change;
     P.refresh(k);
     D.weigh(c, k);
 }
@@ -105,12 +102,11 @@ void Perceptron<T>::remove_one(Index c) {
     Index best = kNone;
     double highest = 0;
     for (Index k = 0; k < P.size; ++k) {
-        if (!P.open[usize(k)]) continue;
-        const std::size_t p = usize(k);
-        const double without = P.y(k) * (P.y(k) - P.g[p] - P.alpha[p] * P.diagonal[p]);
+        if (!P.open[k]) continue;
+        const double without = P.y(k) * (P.y(k) - P.g[k] - P.alpha[k] * P.diagonal[k]);
         if (best == kNone || without > highest) best = k, highest = without;
     }
-    move(c, best, -P.alpha[usize(best)]);
+    move(c, best, -P.alpha[best]);
     D.close(c, best);
 }
 

@@ -42,7 +42,7 @@ class Tracking : public Learner<T> {
     Tracking(Dual<T> dual, ModelSettings common, TrackingSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
-          rounds_(usize(D.problems())) {
+          rounds_(D.problems()) {
         D.most_together = 1;  // nobody knows which will be picked
     }
 
@@ -51,19 +51,19 @@ class Tracking : public Learner<T> {
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Tracking>(*this); }
 
     Array<double> output(Index c) const override {
-        const Share& share = D.shares[usize(c)];
+        const Share& share = D.shares[c];
         Array<double> weight = share.weight;
-        for (std::size_t k = 0; k < usize(share.P.size); ++k)
-            if (share.P.trail[k] != 0) weight[usize(Index(share.member[k]))] -= share.P.trail[k];
+        for (Index k = 0; k < share.P.size; ++k)
+            if (share.P.trail[k] != 0) weight[share.member[k]] -= share.P.trail[k];
         return weight;
     }
 
-    std::vector<double> notes(Index c) const override {
-        const Round& round = rounds_[usize(c)];
+    Vector<double> notes(Index c) const override {
+        const Round& round = rounds_[c];
         return {static_cast<double>(round.number), static_cast<double>(round.known), round.gained};
     }
     void set_notes(Index c, const double* notes) override {
-        rounds_[usize(c)] = {static_cast<Index>(notes[0]), static_cast<Index>(notes[1]), notes[2]};
+        rounds_[c] = {static_cast<Index>(notes[0]), static_cast<Index>(notes[1]), notes[2]};
     }
 
     void check(double tolerance) override { D.check(tolerance, false); }
@@ -84,13 +84,13 @@ class Tracking : public Learner<T> {
     void forget_idle(Index c);
 
     TrackingSettings settings_;
-    std::vector<Round> rounds_;
+    Vector<Round> rounds_;
 };
 
 // One round of algorithm 1, or 2 with PROCESS.
 template <class T>
 void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
-    Round& round = rounds_[usize(c)];
+    Round& round = rounds_[c];
     Problem& P = D.problem(c);
     std::fill(P.trail.begin(), P.trail.end(), 0.0);  // alpha-bar is of one round alone
     const bool known = this->holds(c, s);
@@ -99,53 +99,52 @@ void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Ind
     const bool stays = !settings_.support_only || y * g > 0;  // alpha will not be 0
     if (!known && stays) this->insert(c, example, block, r, s, g);
     if (!known) ++round.known;
-    if (settings_.process && (known || stays)) process(c, D.shares[usize(c)].place[usize(s)]);  // 4
-    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);                    // 5
+    if (settings_.process && (known || stays)) process(c, D.shares[c].place[s]);  // 4
+    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);      // 5
     if (settings_.support_only) forget_idle(c);
     ++round.number;  // 11
 }
 
 template <class T>
 void Tracking<T>::process(Index c, Index k) {
-    const double g = D.problem(c).g[usize(k)], curvature = D.problem(c).diagonal[usize(k)];
+    const double g = D.problem(c).g[k], curvature = D.problem(c).diagonal[k];
     ++D.stats.process;
     const double step = ascend(D, c, k);
-    rounds_[usize(c)].gained += step * (g - step * curvature / 2);
+    rounds_[c].gained += step * (g - step * curvature / 2);
 }
 
 // A dual coordinate ascent step of an example that is picked at random.
 template <class T>
 void Tracking<T>::reprocess(Index c, Index step) {
-    const Round& round = rounds_[usize(c)];
+    const Round& round = rounds_[c];
     Problem& P = D.problem(c);
     const Index drawn =
         pick_below(round.known, settings_.seed, std::uint64_t(round.number), std::uint64_t(step));
     const Index i = P.nth_open(drawn);  // 6
     if (i == kNone) return;             // one that is no longer held
-    if (settings_.support_only && P.alpha[usize(i)] == 0.0) return;
+    if (settings_.support_only && P.alpha[i] == 0.0) return;
     const double change = ascend(D, c, i);  // 7
     if (change == 0.0) return;
     ++D.stats.reprocess;
     // 8: of the `steps` values that are averaged, the first `step` lack this change
     if (settings_.average)
-        P.trail[usize(i)] +=
-            change * static_cast<double>(step) / static_cast<double>(settings_.steps);
+        P.trail[i] += change * static_cast<double>(step) / static_cast<double>(settings_.steps);
 }
 
 template <class T>
 void Tracking<T>::forget_idle(Index c) {
     Problem& P = D.problem(c);
     for (const Index k : P.idle_places())
-        if (P.trail[usize(k)] == 0.0) D.close(c, k);
+        if (P.trail[k] == 0.0) D.close(c, k);
 }
 
 template <class T>
 double Tracking<T>::expansion(Index c, const float* row) const {
     double f = this->raw_expansion(c, row);
-    const Share& share = D.shares[usize(c)];
-    for (std::size_t k = 0; k < usize(share.P.size); ++k)
+    const Share& share = D.shares[c];
+    for (Index k = 0; k < share.P.size; ++k)
         if (share.P.trail[k] != 0)
-            f -= share.P.trail[k] * static_cast<double>(row[Index(share.member[k])]);
+            f -= share.P.trail[k] * static_cast<double>(row[share.member[k]]);
     return f;
 }
 
