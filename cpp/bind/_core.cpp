@@ -10,15 +10,15 @@
 #include <map>
 #include <shared_mutex>
 
-#include "marginwise/algo/exact.hpp"
+#include "marginwise/algo/exact/exact.hpp"
 #include "marginwise/algo/exact_ramp.hpp"
 #include "marginwise/algo/gap.hpp"
 #include "marginwise/algo/lasvm.hpp"
 #include "marginwise/algo/perceptron.hpp"
 #include "marginwise/algo/tracking.hpp"
-#include "marginwise/deform.hpp"
-#include "marginwise/floor.hpp"
-#include "marginwise/verify.hpp"
+#include "marginwise/bench/product_time.hpp"
+#include "marginwise/dual/verify.hpp"
+#include "marginwise/images/deform.hpp"
 
 template <class T>
 struct nanobind::detail::type_caster<marginwise::Vector<T>>
@@ -265,8 +265,8 @@ nb::ndarray<nb::numpy, V> by_place(const Dual<T>& D, V absent, F value) {
     Vector<V> out(problems * n, absent);
     for (Index c = 0; c < problems; ++c)
         for (Index s = 0; s < n; ++s)
-            if (const Index k = D.shares[c].place[s]; k != kNone)
-                out[c * n + s] = static_cast<V>(value(D.shares[c].P, k));
+            if (const Index k = D.subproblems[c].place[s]; k != kNone)
+                out[c * n + s] = static_cast<V>(value(D.subproblems[c].P, k));
     return numpy(out.data(), {problems, n});
 }
 
@@ -281,10 +281,11 @@ State export_state(const Model<T>& L) {
     out["g"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.g[k]; });
     out["rank"] = by_place<std::int64_t>(D, -1, [](const Problem&, Index k) { return k; });
     out["box"] = by_place<std::uint8_t>(D, 0, [](const Problem& P, Index k) { return P.box[k]; });
-    out["trail"] = by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.trail[k]; });
+    out["trail"] =
+        by_place<double>(D, 0.0, [](const Problem& P, Index k) { return P.average_offset[k]; });
     Vector<double> notes;
     for (Index c = 0; c < D.problems(); ++c)
-        for (const double note : L.notes(c)) notes.push_back(note);
+        for (const double note : L.extra_state(c)) notes.push_back(note);
     out["notes"] = numpy(notes.data(), {D.problems(), notes.size() / D.problems()});
     out["counters"] = counters_of(D.stats);
     out["seconds"] = seconds_of(D.stats);
@@ -296,7 +297,7 @@ void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
     const auto rank = nb::cast<Array2<std::int64_t>>(state["rank"]);
     const auto alpha = nb::cast<Array2<double>>(state["alpha"]);
     const auto g = nb::cast<Array2<double>>(state["g"]);
-    const auto trail = nb::cast<Array2<double>>(state["trail"]);
+    const auto average_offset = nb::cast<Array2<double>>(state["trail"]);
     const auto box = nb::cast<Array2<std::uint8_t>>(state["box"]);
     const auto notes = nb::cast<Array2<double>>(state["notes"]);
     const auto counters = nb::cast<Array1<std::int64_t>>(state["counters"]);
@@ -305,17 +306,18 @@ void restore(Model<T>& L, const BoundBatch& batch, const State& state) {
     const auto fits = [&](const auto& array, Index columns) {
         return length(array.shape(0)) == problems && length(array.shape(1)) == columns;
     };
-    require(fits(rank, n) && fits(alpha, n) && fits(g, n) && fits(trail, n) && fits(box, n),
-            "what is kept by place must be problems x members");
-    require(fits(notes, L.notes(0).size()) && counters.shape(0) == 9 && seconds.shape(0) == 3,
+    require(
+        fits(rank, n) && fits(alpha, n) && fits(g, n) && fits(average_offset, n) && fits(box, n),
+        "what is kept by place must be problems x members");
+    require(fits(notes, L.extra_state(0).size()) && counters.shape(0) == 9 && seconds.shape(0) == 3,
             "notes and counters do not fit");
     Vector<Example> examples;
     for (Index s = 0; s < n; ++s)
         examples.push_back({batch.batch.ids[s], batch.batch.label[s], batch.batch.cost[s]});
     L.D.restore(batch.batch.X, examples.data(),
-                {rank.data(), alpha.data(), g.data(), box.data(), trail.data()});
+                {rank.data(), alpha.data(), g.data(), box.data(), average_offset.data()});
     for (Index c = 0; c < L.D.problems(); ++c)
-        L.set_notes(c, notes.data() + c * length(notes.shape(1)));
+        L.set_extra_state(c, notes.data() + c * length(notes.shape(1)));
     const std::int64_t* k = counters.data();
     const double* t = seconds.data();
     L.D.stats = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8], t[0], t[1], t[2]};
@@ -377,9 +379,9 @@ template <class T>
 nb::typed<nb::tuple, nb::any, nb::any> take_unsolved(Model<T>& L) {
     const auto hold = writer(L);
     Vector<double> violations, resolutions;
-    for (Share& share : L.D.shares) {
-        violations.push_back(std::exchange(share.P.unsolved, 0.0));
-        resolutions.push_back(violations.back() > 0 ? resolution(share.P) : 0.0);
+    for (Subproblem& sub : L.D.subproblems) {
+        violations.push_back(std::exchange(sub.P.unsolved, 0.0));
+        resolutions.push_back(violations.back() > 0 ? resolution(sub.P) : 0.0);
     }
     return nb::make_tuple(numpy(violations), numpy(resolutions));
 }
@@ -420,10 +422,10 @@ State export_exact(const Exact& L) {
     Vector<std::int64_t> sizes, members;
     Vector<double> factors;
     for (Index c = 0; c < L.D.problems(); ++c) {
-        const Margin& M = L.margin_of(c);
+        const FreeSet& M = L.free_set_of(c);
         sizes.push_back(M.place.size());
         for (const Index k : M.place)
-            members.push_back(k == kNone ? kNone : Index(L.D.shares[c].member[k]));
+            members.push_back(k == kNone ? kNone : Index(L.D.subproblems[c].member[k]));
         const Vector<double> packed = M.factor.packed();
         factors.insert(factors.end(), packed.begin(), packed.end());
     }
@@ -446,7 +448,7 @@ void restore_exact(Exact& L, const BoundBatch& batch, const State& state) {
                     value + entries <= length(factors.shape(0)),
                 "margins and factors do not fit");
         const std::int64_t* from = members.data() + member;
-        L.set_margin(c, {from, from + n}, factors.data() + value);
+        L.set_free_set(c, {from, from + n}, factors.data() + value);
         member += n;
         value += entries;
     }
@@ -471,14 +473,14 @@ void restore_path(Exact& L, Array2<std::int64_t> path) {
         L.path.push_back({m[0], m[1], Index(m[2]), Set(m[3]), Set(m[4])});
 }
 
-// Rows laid out for expansions over them.
+// Rows packed into tiles, for expansions over them.
 template <class T>
-struct Laid {
+struct PackedRows {
     Members<T> rows;
 
-    explicit Laid(Members<T> rows_) : rows(std::move(rows_)) {}
-    Laid(Laid&&) = default;
-    Laid(const Laid&) = delete;
+    explicit PackedRows(Members<T> rows_) : rows(std::move(rows_)) {}
+    PackedRows(PackedRows&&) = default;
+    PackedRows(const PackedRows&) = delete;
 };
 
 Sample sample_of(const BoundBatch& batch, const Array1<std::int64_t>& rows) {
@@ -506,9 +508,9 @@ nb::ndarray<nb::numpy, float> roughly(const Model<T>& self, const BoundBatch& ba
 }
 
 template <class T>
-void bind_learner(nb::module_& m, const char* name, const char* laid) {
+void bind_learner(nb::module_& m, const char* name, const char* packed) {
     using L = Model<T>;
-    nb::class_<Laid<T>>(m, laid);
+    nb::class_<PackedRows<T>>(m, packed);
     static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_model<T>)},
                                   {Py_tp_clear, reinterpret_cast<void*>(&clear_model<T>)},
                                   {0, nullptr}};
@@ -579,7 +581,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def("settle",
              [](L& self) {
                  const Writer<T> hold(self);
-                 self.settle();
+                 self.end_finish();
              })
         .def("clone",
              [](const L& self) {
@@ -618,7 +620,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             nb::arg("batch"), nb::arg("asked").noconvert(), nb::arg("out").noconvert())
         .def(
             "rough_expansion",
-            [](const L& self, const Laid<T>& centres, Array2<double> coefficients,
+            [](const L& self, const PackedRows<T>& centres, Array2<double> coefficients,
                Array1<double> bias, const BoundBatch& batch, Array1<std::int64_t> rows) {
                 const Index problems = length(coefficients.shape(0)), n = centres.rows.size();
                 require(length(coefficients.shape(1)) == n && length(bias.shape(0)) == problems,
@@ -636,7 +638,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             nb::arg("batch"), nb::arg("rows").noconvert())
         .def(
             "cross_values",
-            [](const L& self, const Laid<T>& centres, const BoundBatch& batch,
+            [](const L& self, const PackedRows<T>& centres, const BoundBatch& batch,
                Array1<std::int64_t> rows) {
                 return roughly(self, batch, rows, centres.rows.size(),
                                [&](const Sample& sample, float* out) {
@@ -648,21 +650,22 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             "lay_out",
             [](const L& self, const BoundBatch& batch) {
                 const Reader<T> hold(self);
-                return Laid<T>(self.lay_out(batch.batch.X));
+                return PackedRows<T>(self.pack(batch.batch.X));
             },
             nb::arg("batch"))
         .def(
             "expansion",
             [](const L& self, const BoundBatch& centres, Array2<double> coefficients,
-               const Laid<T>& laid) {
-                const Index n = laid.rows.size(), p = self.D.problems();
+               const PackedRows<T>& packed) {
+                const Index n = packed.rows.size(), p = self.D.problems();
                 require(length(coefficients.shape(0)) == p &&
                             length(coefficients.shape(1)) == rows_of(centres.batch.X),
                         "coefficients must be problems x centres");
                 Vector<double> out(n * p, 0.0);
                 {
                     const Reader<T> hold(self);
-                    self.add_expansion(centres.batch.X, coefficients.data(), laid.rows, out.data());
+                    self.add_expansion(centres.batch.X, coefficients.data(), packed.rows,
+                                       out.data());
                 }
                 return numpy(out.data(), {n, p});
             },
@@ -713,14 +716,13 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
             [](const L& self, const BoundBatch& batch) { return self.within_limit(batch.batch.X); },
             nb::arg("batch"))
         .def("take_unsolved", &take_unsolved<T>)
-        .def_prop_ro("unsolved",
-                     [](const L& self) {
-                         const auto gave_up = [](const Share& share) {
-                             return share.P.unsolved > 0;
-                         };
-                         const auto hold = reader(self);
-                         return std::any_of(self.D.shares.begin(), self.D.shares.end(), gave_up);
-                     })
+        .def_prop_ro(
+            "unsolved",
+            [](const L& self) {
+                const auto gave_up = [](const Subproblem& sub) { return sub.P.unsolved > 0; };
+                const auto hold = reader(self);
+                return std::any_of(self.D.subproblems.begin(), self.D.subproblems.end(), gave_up);
+            })
         .def(
             "diagonal",
             [](const L& self, const BoundBatch& batch) {
@@ -735,7 +737,7 @@ void bind_learner(nb::module_& m, const char* name, const char* laid) {
         .def("bias",
              [](const L& self) {
                  return by_problem<double>(self,
-                                           [&](Index c) { return self.D.shares[c].P.bias(); });
+                                           [&](Index c) { return self.D.subproblems[c].P.bias(); });
              })
         .def("delta",
              [](const L& self) {
@@ -866,16 +868,17 @@ void bind_exact(nb::module_& m) {
         .def("resolved",
              [](const Exact& self) {
                  return by_problem<std::int64_t>(
-                     self, [&](Index c) { return self.margin_of(c).resolved; });
+                     self, [&](Index c) { return self.free_set_of(c).resolved; });
              })
         .def("indefinite",
              [](const Exact& self) {
                  return by_problem<std::uint8_t>(
-                     self, [&](Index c) { return self.margin_of(c).indefinite; });
+                     self, [&](Index c) { return self.free_set_of(c).indefinite; });
              })
         .def("total",
              [](const Exact& self) {
-                 return by_problem<double>(self, [&](Index c) { return self.margin_of(c).total; });
+                 return by_problem<double>(self,
+                                           [&](Index c) { return self.free_set_of(c).total; });
              })
         .def(
             "verify_exact",
@@ -883,7 +886,7 @@ void bind_exact(nb::module_& m) {
                 const Writer<double> hold(self);
                 verify_gradient(self.D, most, tolerance, [&](Index c, Index k) {
                     const Problem& P = self.D.problem(c);
-                    const double half = self.margin_of(c).total / 2;
+                    const double half = self.free_set_of(c).total / 2;
                     return sphere ? half * P.diagonal[k] : P.y(k);
                 });
             },

@@ -1,5 +1,5 @@
 // Tests without a framework. TEST(name) { ... } lists a test, CHECK reports what does not hold and
-// goes on, CHECK_THROWS wants an exception whose message contains some words. Included once per
+// continues, CHECK_THROWS wants an exception whose message contains some words. Included once per
 // program, whose main() runs all tests and counts the failures.
 #pragma once
 

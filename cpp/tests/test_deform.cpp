@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "check.hpp"
-#include "marginwise/deform.hpp"
+#include "marginwise/images/deform.hpp"
 #include "toy.hpp"
 
 using namespace marginwise;

@@ -68,9 +68,9 @@ TEST(a_closed_place_that_may_move_is_found) {
 
 TEST(a_place_that_is_not_its_members_is_found) {
     const Break swap = [](auto& l) {
-        Share& share = l.D().shares[0];
-        const Index s = Index(share.member[an_open_place(share.P)]);
-        share.place[s] += 1;
+        Subproblem& sub = l.D().subproblems[0];
+        const Index s = Index(sub.member[an_open_place(sub.P)]);
+        sub.place[s] += 1;
     };
     finds("place[member[k]] == k", swap);
     finds("place[member[k]] == k", swap, 3);
@@ -78,21 +78,21 @@ TEST(a_place_that_is_not_its_members_is_found) {
 
 TEST(a_weight_that_is_not_alpha_is_found) {
     finds("weight[member[k]] == alpha[k]", [](auto& l) {
-        Share& share = l.D().shares[0];
-        share.weight[Index(share.member[a_free_place(share.P)])] += 1e-9;
+        Subproblem& sub = l.D().subproblems[0];
+        sub.weight[Index(sub.member[a_free_place(sub.P)])] += 1e-9;
     });
 }
 
 TEST(alpha_outside_its_box_is_found) {
     for (const double sign : {-1.0, 1.0})
         finds("lo <= alpha <= hi", [sign](auto& l) {
-            Share& share = l.D().shares[0];
-            Problem& P = share.P;
+            Subproblem& sub = l.D().subproblems[0];
+            Problem& P = sub.P;
             const Index k = place_where(P, [&](std::size_t p) {
                 return P.open[p] && P.alpha[p] == (sign > 0 ? P.hi[p] : P.lo[p]) && P.alpha[p] != 0;
             });
             P.alpha[k] += sign * 1e-9;
-            share.weight[Index(share.member[k])] = P.alpha[k];
+            sub.weight[Index(sub.member[k])] = P.alpha[k];
         });
 }
 
@@ -116,7 +116,7 @@ TEST(a_wrong_kernel_row_is_found) {
     finds("rows hold K(k, l)", [](auto& l) {
         const Index k = an_open_place(l.P());
         l.D().row(0, k);
-        l.D().shares[0].rows.peek(k)->values[k] += 0.25f;
+        l.D().subproblems[0].rows.peek(k)->values[k] += 0.25f;
     });
 }
 
@@ -154,13 +154,14 @@ TEST(extremes_of_another_gradient_are_found) {
 }
 
 TEST(a_wrong_count_of_holders_is_found) {
-    finds("holders[s] counts the problems that hold s",
-          [](auto& l) { ++l.D().holders[Index(l.D().shares[0].member[an_open_place(l.P())])]; });
+    finds("holders[s] counts the problems that hold s", [](auto& l) {
+        ++l.D().holders[Index(l.D().subproblems[0].member[an_open_place(l.P())])];
+    });
 }
 
 TEST(an_id_that_is_not_found_is_found) {
     finds("find(ids[s]) == s", [](auto& l) {
-        l.D().members.forget(Index(l.D().shares[0].member[an_open_place(l.P())]));
+        l.D().members.forget(Index(l.D().subproblems[0].member[an_open_place(l.P())]));
     });
 }
 
@@ -176,12 +177,13 @@ TEST(compaction_changes_no_number) {
         Pupil<double> learner = learned(classes);
         const toy::Essence<double> before(learner.D());
         const Vector<std::int64_t> ids = learner.D().members.ids;
-        const Keep keep = learner.D().compact();
+        const Compaction compaction = learner.D().compact();
         CHECK(toy::Essence<double>(learner.D()) == before);
-        CHECK(learner.D().dead == 0 && learner.D().size() == keep.size());
-        for (Index s = 0; s < keep.size(); ++s) CHECK(learner.D().members.ids[s] == ids[keep[s]]);
+        CHECK(learner.D().dead == 0 && learner.D().size() == compaction.size());
+        for (Index s = 0; s < compaction.size(); ++s)
+            CHECK(learner.D().members.ids[s] == ids[compaction[s]]);
         learner.D().check(1e-6);
-        for (Share& share : learner.D().shares) share.compact();
+        for (Subproblem& sub : learner.D().subproblems) sub.compact();
         learner.D().check(1e-6);
         CHECK(toy::Essence<double>(learner.D()) == before);
     }

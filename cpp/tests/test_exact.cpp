@@ -2,7 +2,7 @@
 // every arrival and every removal, however degenerate the data.
 
 #include "check.hpp"
-#include "marginwise/algo/exact.hpp"
+#include "marginwise/algo/exact/exact.hpp"
 #include "toy_stream.hpp"
 
 using namespace marginwise;
@@ -74,7 +74,7 @@ TEST(a_factor_follows_its_matrix) {
             const double diagonal = entry(points.size() - 1, points.size() - 1);
             factor.append(factor.pivot(column.data(), diagonal), 0.0);
         }
-        if (factor.wants_compaction()) factor.compact().close_up(points);
+        if (factor.wants_compaction()) factor.compact().apply(points);
 
         // A beta + beta_b = q and sum beta = 2, over the slots that are no holes
         Vector<double> q;
@@ -153,7 +153,7 @@ TEST(they_hold_on_degenerate_data) {
                 CHECK(model->violation(0) <= tolerance(options));
             }
             model->check(tolerance(options));
-            CHECK(model->margin_of(0).resolved == 0);
+            CHECK(model->free_set_of(0).resolved == 0);
         }
 }
 
@@ -244,10 +244,10 @@ TEST(a_sphere_keeps_its_total) {
             learn(*model, stream, options, r, r + 1);
             model->check(1e-10);
         }
-        CHECK(std::abs(model->margin_of(0).total - (nu > 0 ? nu * 60 : 1.0)) < 1e-12);
+        CHECK(std::abs(model->free_set_of(0).total - (nu > 0 ? nu * 60 : 1.0)) < 1e-12);
         model->forget(stream.ids.data(), 55);
         model->check(1e-10);
-        CHECK(std::abs(model->margin_of(0).total - (nu > 0 ? nu * 5 : 0.5)) < 1e-12);
+        CHECK(std::abs(model->free_set_of(0).total - (nu > 0 ? nu * 5 : 0.5)) < 1e-12);
     }
 }
 
@@ -273,7 +273,7 @@ TEST(a_kernel_that_is_not_positive_is_told_and_the_end_is_reached) {
     const Stream stream(60, options);
     const auto model = fresh(options);
     learn(*model, stream, options, 0, 60);
-    CHECK(model->margin_of(0).indefinite && model->margin_of(0).resolved > 0);
+    CHECK(model->free_set_of(0).indefinite && model->free_set_of(0).resolved > 0);
     model->forget(stream.ids.data(), 20);
     Vector<double> f(60);
     model->decision(stream.batch(false).X, f.data());

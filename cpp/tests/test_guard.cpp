@@ -3,7 +3,7 @@
 #include <shared_mutex>
 
 #include "check.hpp"
-#include "marginwise/guard.hpp"
+#include "marginwise/base/lock.hpp"
 #include "toy_stream.hpp"
 
 using namespace marginwise;

@@ -133,14 +133,14 @@ TEST(a_finishing_that_is_given_up_leaves_a_whole_state) {
         double before = 0;
         for (Index c = 0; c < learner.D().problems(); ++c) before += learner.D().objective(c);
         CHECK(!learner.lasvm->finish(1e-9, 0.0));
-        learner.lasvm->settle();
+        learner.lasvm->end_finish();
         learner.D().check(1e-4);
         double after = 0;
         for (Index c = 0; c < learner.D().problems(); ++c) after += learner.D().objective(c);
         CHECK(after >= before);
         learner.learn(200, 300);
         learner.D().check(1e-4);
-        learner.lasvm->settle();  // nothing to end
+        learner.lasvm->end_finish();  // nothing to end
     }
 }
 
@@ -167,11 +167,11 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
                     features.dense[s * 3 + row.index[p]] = row.value[p];
                 examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
                 for (Index c = 0; c < problems; ++c) {
-                    const Share& share = D.shares[c];
-                    const Index k = share.place[s];
+                    const Subproblem& sub = D.subproblems[c];
+                    const Index k = sub.place[s];
                     if (k == kNone) continue;
-                    alpha[c * members + s] = share.P.alpha[k];
-                    g[c * members + s] = share.P.g[k];
+                    alpha[c * members + s] = sub.P.alpha[k];
+                    g[c * members + s] = sub.P.g[k];
                     rank[c * members + s] = k;
                 }
             }
@@ -179,7 +179,7 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
             other.D().restore(features.view(), examples.data(),
                               {rank.data(), alpha.data(), g.data(), nullptr, nullptr});
             for (Index c = 0; c < D.problems(); ++c)
-                other.lasvm->set_notes(c, learner.lasvm->notes(c).data());
+                other.lasvm->set_extra_state(c, learner.lasvm->extra_state(c).data());
             other.D().check(1e-5);
             CHECK(Essence<float>(other.D()) == Essence<float>(D));
             learner.learn(stop, n);
@@ -214,7 +214,7 @@ TEST(an_empty_stream_changes_nothing) {
     learner.D().check(1e-9);
 }
 
-TEST(one_class_waits_and_nobody_leaves) {
+TEST(one_class_waits_and_no_one_leaves) {
     Pupil<float> learner(1100, {});
     std::fill(learner.stream.label.begin(), learner.stream.label.end(), 1);
     learner.learn(0, 1100);
@@ -241,12 +241,12 @@ TEST(a_value_does_not_depend_on_the_rows_beside_it) {
             for (Index c = 0; c < problems; ++c) CHECK(alone[c] == together[r * problems + c]);
         }
         // f(x) = y - g + b for members
-        Share& share = learner.D().shares[0];
-        for (Index k = 0; k < share.P.size; ++k) {
-            if (!share.P.open[k]) continue;
-            const std::int64_t id = learner.D().members.ids[Index(share.member[k])];
-            const double y = share.P.hi[k] > 0 ? 1 : -1;
-            CHECK(std::abs(together[id * problems] - (y - share.P.g[k] + share.P.bias())) < 1e-5);
+        Subproblem& sub = learner.D().subproblems[0];
+        for (Index k = 0; k < sub.P.size; ++k) {
+            if (!sub.P.open[k]) continue;
+            const std::int64_t id = learner.D().members.ids[Index(sub.member[k])];
+            const double y = sub.P.hi[k] > 0 ? 1 : -1;
+            CHECK(std::abs(together[id * problems] - (y - sub.P.g[k] + sub.P.bias())) < 1e-5);
         }
     }
 }

@@ -98,7 +98,7 @@ void for_all(Index n, Body body) {
 
 bool same_output(const Learner<float>& a, const Learner<float>& b) {
     for (Index c = 0; c < a.D.problems(); ++c)
-        if (a.output(c) != b.output(c) || a.notes(c) != b.notes(c)) return false;
+        if (a.output(c) != b.output(c) || a.extra_state(c) != b.extra_state(c)) return false;
     return Essence<float>(a.D) == Essence<float>(b.D);
 }
 
@@ -107,7 +107,7 @@ TEST(whole_after_every_example) {
         for (Index r = 0; r < 90; ++r) {
             c.learn(*c.learner, r, r + 1);
             c.learner->check(1e-5);
-            for (const Share& share : c.learner->D.shares) CHECK(share.P.bias() == 0.0);
+            for (const Subproblem& sub : c.learner->D.subproblems) CHECK(sub.P.bias() == 0.0);
         }
     });
 }
@@ -129,10 +129,10 @@ TEST(a_learner_goes_on_from_its_state) {
         Learner<float>& first = *c.learner;
         c.learn(first, 0, stop);
         const Dual<float>& D = first.D;
-        const Index members = D.size(), problems = D.shares.size();
+        const Index members = D.size(), problems = D.subproblems.size();
         Vector<Example> examples;
-        Vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0), g = alpha,
-                                                                                   trail = alpha;
+        Vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0),
+            g = alpha, average_offset = alpha;
         Vector<std::int64_t> rank(problems * members, -1);
         Vector<std::uint8_t> box(problems * members, 0);
         Rows<float> row;
@@ -142,20 +142,21 @@ TEST(a_learner_goes_on_from_its_state) {
                 features[s * 3 + row.index[p]] = double(row.value[p]);
             examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
             for (Index p = 0; p < problems; ++p) {
-                const Index k = D.shares[p].place[s];
+                const Index k = D.subproblems[p].place[s];
                 if (k == kNone) continue;
-                const Problem& P = D.shares[p].P;
+                const Problem& P = D.subproblems[p].P;
                 alpha[p * members + s] = P.alpha[k];
                 g[p * members + s] = P.g[k];
-                trail[p * members + s] = P.trail[k];
+                average_offset[p * members + s] = P.average_offset[k];
                 box[p * members + s] = static_cast<std::uint8_t>(P.box[k]);
                 rank[p * members + s] = k;
             }
         }
         const auto second = c.fresh(variant, 1);
         second->D.restore(DenseView<double>{features.data(), Index(members), 3}, examples.data(),
-                          {rank.data(), alpha.data(), g.data(), box.data(), trail.data()});
-        for (Index p = 0; p < D.problems(); ++p) second->set_notes(p, first.notes(p).data());
+                          {rank.data(), alpha.data(), g.data(), box.data(), average_offset.data()});
+        for (Index p = 0; p < D.problems(); ++p)
+            second->set_extra_state(p, first.extra_state(p).data());
         CHECK_SAY(same_output(first, *second), variant.name);
         second->check(1e-5);
         c.learn(first, stop, n);
@@ -169,7 +170,7 @@ TEST(every_example_is_recorded) {
         c.learn(*c.learner, 0, 50);
         const Vector<Record> records = std::exchange(c.learner->records, {});
         CHECK(records.size() == 50 * c.learner->D.problems());
-        CHECK(records.back().members == c.learner->D.shares.back().P.members());
+        CHECK(records.back().members == c.learner->D.subproblems.back().P.members());
         CHECK(records.back().kernel_evaluations == c.learner->D.stats.kernel_evaluations);
         CHECK(c.learner->records.empty());
     });
@@ -260,11 +261,11 @@ TEST(g_moves_by_what_alpha_really_changed_by) {
 
 TEST(loops_give_up) {
     Problem P = pair_in_boxes(1.0);
-    Effort effort(3);
-    CHECK(!effort.spent(P, 1.0) && !effort.spent(P, 1.0) && effort.spent(P, 1.0));
-    Effort precise(1 << 20);
+    StepLimit limit(3);
+    CHECK(!limit.reached(P, 1.0) && !limit.reached(P, 1.0) && limit.reached(P, 1.0));
+    StepLimit precise(1 << 20);
     Index steps = 0;
-    while (!precise.spent(P, resolution(P))) ++steps;
+    while (!precise.reached(P, resolution(P))) ++steps;
     CHECK(steps < 4096);
     give_up(P, 0.5);
     give_up(P, 0.25);

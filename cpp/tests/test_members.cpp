@@ -4,7 +4,7 @@
 
 #include "allocations.hpp"
 #include "check.hpp"
-#include "marginwise/kernels.hpp"
+#include "marginwise/kernel/kernel_blocks.hpp"
 #include "toy.hpp"
 
 using namespace marginwise;
@@ -36,7 +36,7 @@ Members<T> filled(const toy::Data<T>& data, bool sparse, bool from_csr) {
     return members;
 }
 
-// Lanes that hold nobody must be zero: products run over whole tiles.
+// Lanes that hold no member must be zero: products run over whole tiles.
 template <class T>
 bool padding_is_zero(const Members<T>& members) {
     for (Index s = members.size(); s < padded(members.size()); ++s) {
@@ -98,18 +98,18 @@ template <class T>
 void compaction(bool sparse) {
     const toy::Data<T> data(300, 9, 0.4, 8);
     Members<T> members = filled(data, sparse, false);
-    Keep keep;
+    Compaction compaction;
     Vector<Index> kept;
     for (Index s = 0; s < 300; ++s) {
         if (s >= 64 && (s % 5 == 2 || (s > 100 && s < 180))) {
             members.forget(s);
             continue;
         }
-        keep.add(s);
+        compaction.add(s);
         kept.push_back(s);
     }
     const Index bytes = members.bytes();
-    members.compact(keep);
+    members.compact(compaction);
     CHECK(members.size() == kept.size());
     CHECK(members.bytes() < bytes);
     CHECK(padding_is_zero(members));
@@ -126,7 +126,7 @@ void compaction(bool sparse) {
         const Index s = members.append(rows, r, 5000 + r);
         CHECK(s == members.size() - 1 && holds(members, s, data, r));
     }
-    members.compact(Keep());
+    members.compact(Compaction());
     CHECK(members.size() == 0 && members.find(1000) == kNone);
     CHECK(members.append(rows, 3, 1) == 0 && holds(members, 0, data, 3));
 }
@@ -273,7 +273,7 @@ void values(const Kernel& kernel, double density, bool sparse, BlockKernel calla
         for (Index r = 0; r < rows; ++r)
             for (Index s = n; s < padded(n); ++s)
                 CHECK_SAY(std::isfinite(all[r * padded(n) + s]) && all[r * padded(n) + s] != 5.0f,
-                          "lanes that hold nobody must get finite values");
+                          "lanes that hold no member must get finite values");
         if (first.empty()) first = all;
         for (Index r = 0; r < rows; ++r)
             CHECK(std::memcmp(first.data() + r * padded(n), all.data() + r * padded(n),

@@ -95,7 +95,7 @@ TEST(rough_decisions_are_the_decisions) {
     }
 }
 
-TEST(rough_decisions_of_nobody_are_the_bias) {
+TEST(rough_decisions_without_members_are_the_bias) {
     for (const Options& options : many_options()) {
         Pupil<float> pupil(kRows, options);
         const Matrix X = pupil.stream.batch(options.csr).X;
@@ -136,7 +136,7 @@ TEST(an_expansion_over_centres_is_a_sum_of_cross_values) {
         const Index problems = 3;
         const Matrix X = pupil.stream.batch(options.csr).X;
         toy::Stream other(90, options, 5);
-        const Members<float> centres = pupil.lasvm->lay_out(other.batch(options.csr).X);
+        const Members<float> centres = pupil.lasvm->pack(other.batch(options.csr).X);
         toy::Random random(3);
         Vector<Array<double>> weight(problems);
         Vector<double> bias;
@@ -166,7 +166,7 @@ TEST(cross_values_are_those_of_the_kernel) {
     const Options options;
     Pupil<double> pupil(100, options);
     const Matrix X = pupil.stream.batch(false).X;
-    const Members<double> centres = pupil.lasvm->lay_out(X);
+    const Members<double> centres = pupil.lasvm->pack(X);
     Vector<float> values(100 * 100);
     pupil.lasvm->cross_values(centres, Sample(X), values.data());
     for (Index r = 0; r < 100; ++r)
@@ -214,10 +214,10 @@ TEST(what_all_problems_want_is_learned_as_ever) {
 // alpha and g of what a problem holds, by id.
 std::map<std::int64_t, std::pair<double, double>> held(const Dual<float>& D, Index c) {
     std::map<std::int64_t, std::pair<double, double>> found;
-    const Share& share = D.shares[c];
-    for (Index k = 0; k < share.P.size; ++k)
-        if (share.P.open[k])
-            found[D.members.ids[Index(share.member[k])]] = {share.P.alpha[k], share.P.g[k]};
+    const Subproblem& sub = D.subproblems[c];
+    for (Index k = 0; k < sub.P.size; ++k)
+        if (sub.P.open[k])
+            found[D.members.ids[Index(sub.member[k])]] = {sub.P.alpha[k], sub.P.g[k]};
     return found;
 }
 
@@ -245,7 +245,7 @@ TEST(a_problem_learns_the_rows_that_it_wants) {
     several.lasvm->check(1e-4);
 }
 
-TEST(an_example_that_nobody_wants_leaves_no_trace) {
+TEST(an_example_that_no_problem_wants_leaves_no_trace) {
     for (const Options& options : many_options()) {
         Pupil<float> pupil(kRows, options);
         pupil.learn(0, kLearned);
@@ -271,18 +271,18 @@ TEST(problems_share_the_memory_for_rows) {
     const Index all = Dual<float>::kWorkingBytes + options.cache_bytes;
     const auto total = [&] {
         Index sum = 0;
-        for (const Share& share : D.shares) sum += share.rows.limit();
+        for (const Subproblem& sub : D.subproblems) sum += sub.rows.limit();
         return sum;
     };
-    D.share_out();
+    D.divide_cache();
     CHECK(total() <= all + all / 8);  // small changes are not worth the moving
     Index most = 0;
-    for (const Share& share : D.shares) most = std::max(most, share.rows.limit());
+    for (const Subproblem& sub : D.subproblems) most = std::max(most, sub.rows.limit());
     CHECK(most > 2 * all / 5);  // what the others do not need
-    for (const Share& share : D.shares) {
-        CHECK(share.rows.most() == all);
-        CHECK(share.rows.limit() >= Dual<float>::kLeastBytes / 2);
-        CHECK(share.rows.bytes() <= std::max(share.rows.limit(), 16 * share.rows.width() * 4));
+    for (const Subproblem& sub : D.subproblems) {
+        CHECK(sub.rows.most() == all);
+        CHECK(sub.rows.limit() >= Dual<float>::kLeastBytes / 2);
+        CHECK(sub.rows.bytes() <= std::max(sub.rows.limit(), 16 * sub.rows.width() * 4));
     }
     D.check(1e-4);
 }

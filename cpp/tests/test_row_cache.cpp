@@ -8,7 +8,7 @@
 
 #include "allocations.hpp"
 #include "check.hpp"
-#include "marginwise/row_cache.hpp"
+#include "marginwise/dual/row_cache.hpp"
 #include "toy.hpp"
 
 using namespace marginwise;
@@ -80,7 +80,7 @@ TEST(the_least_recently_used_row_goes_first) {
     const Index room = cache.room();
     for (Index k = 0; k < room; ++k) fill(cache, k, width);
     fill(cache, 0, width);            // used again
-    CHECK(cache.peek(1) != nullptr);  // looking is no use
+    CHECK(cache.peek(1) != nullptr);  // looking does not count as use
     fill(cache, room, width);
     CHECK(cache.peek(1) == nullptr);
     CHECK(intact(cache, 0) && intact(cache, 2) && intact(cache, room));
@@ -138,18 +138,18 @@ TEST(compaction_moves_rows_and_columns) {
     RowCache cache(1 << 20);
     for (Index k = 0; k < 100; ++k)
         if (k % 3 != 0) fill(cache, k, k < 50 ? 100 : 40);
-    Keep keep;
+    Compaction compaction;
     Vector<Index> kept;
     for (Index k = 0; k < 100; ++k) {
         if (k % 7 == 1 || k == 99) {
             cache.drop(k);
             continue;
         }
-        keep.add(k);
+        compaction.add(k);
         kept.push_back(k);
     }
     const Index held = cache.held();
-    cache.compact(keep);
+    cache.compact(compaction);
     CHECK(cache.held() == held);
     for (Index n = 0; n < kept.size(); ++n) {
         const Index k = kept[n];
@@ -158,7 +158,7 @@ TEST(compaction_moves_rows_and_columns) {
         if (!row) continue;
         CHECK(row->owner == n);
         const Index length = k < 50 ? 100 : 40;
-        CHECK(row->length == keep.below(length));
+        CHECK(row->length == compaction.below(length));
         bool moved = true;
         for (Index l = 0; l < row->length; ++l)
             moved = moved && row->values[l] == value(k, kept[l]);
@@ -293,18 +293,19 @@ TEST(growing_allocates_seldom) {
 }
 
 TEST(what_stays_closes_up) {
-    Keep keep;
-    for (const Index k : {0, 1, 2, 5, 6, 9}) keep.add(k);
-    CHECK(keep.size() == 6 && keep[3] == 5);
-    CHECK(keep.below(0) == 0 && keep.below(3) == 3 && keep.below(5) == 3 && keep.below(100) == 6);
+    Compaction compaction;
+    for (const Index k : {0, 1, 2, 5, 6, 9}) compaction.add(k);
+    CHECK(compaction.size() == 6 && compaction[3] == 5);
+    CHECK(compaction.below(0) == 0 && compaction.below(3) == 3 && compaction.below(5) == 3 &&
+          compaction.below(100) == 6);
     Vector<double> values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    keep.close_up(values);
+    compaction.apply(values);
     CHECK((values == Vector<double>{0, 1, 2, 5, 6, 9}));
     Vector<float> floats{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    CHECK(keep.close_up(floats.data(), 7) == 5);
+    CHECK(compaction.apply(floats.data(), 7) == 5);
     CHECK((floats == Vector<float>{0, 1, 2, 5, 6, 0, 0, 7, 8, 9}));
-    Keep none;
-    CHECK(none.close_up(floats.data(), 5) == 0 && floats[0] == 0.0f);
+    Compaction none;
+    CHECK(none.apply(floats.data(), 5) == 0 && floats[0] == 0.0f);
 }
 
 }  // namespace

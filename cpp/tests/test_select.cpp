@@ -75,7 +75,7 @@ struct Expected {
     Index sampled = 0, inside = 0, best = kNone;
     double score = 0;
 
-    // Takes in a row; tells whether the pool is complete with it.
+    // Takes in a row; returns whether the pool is complete with it.
     bool sample(const Choice& choice, Index row, double y, double f, double delta) {
         const double value = choice.rule == Selection::gradient ? y * f : std::abs(f);
         if (best == kNone || value < score) best = row, score = value;
@@ -314,7 +314,7 @@ TEST(candidates_survive_compaction_by_learning_and_finishing) {
 }
 
 TEST(many_insertions_have_room) {
-    // Without steps nobody leaves. In pools of one each problem takes in each row; the best of a
+    // Without steps no one leaves. In pools of one each problem takes in each row; the best of a
     // large pool waits while as many are learned.
     for (const Index classes : {2, 3, 9})
         for (const Index pool_size : {1, 1000}) {
@@ -367,7 +367,8 @@ TEST(an_expansion_is_the_difference_of_decisions) {
             Vector<double> all(400 * problems, 0.0);
             for (Index c = 0; c < problems; ++c)
                 for (Index s = 0; s < chooser.D().size(); ++s)
-                    all[c * 400 + chooser.D().members.ids[s]] += chooser.D().shares[c].weight[s];
+                    all[c * 400 + chooser.D().members.ids[s]] +=
+                        chooser.D().subproblems[c].weight[s];
             return all;
         };
         const auto sums = [&] {  // decision values less the bias
@@ -381,17 +382,17 @@ TEST(an_expansion_is_the_difference_of_decisions) {
         chooser.look(150, 400);
         const Vector<double> after = sums(), now = alpha();
         for (Index k = 0; k < change.size(); ++k) change[k] = now[k] - change[k];
-        const Members<float> laid = chooser.lasvm->lay_out(X);
-        chooser.lasvm->add_expansion(X, change.data(), laid, expanded.data());
+        const Members<float> packed = chooser.lasvm->pack(X);
+        chooser.lasvm->add_expansion(X, change.data(), packed, expanded.data());
         double worst = 0;
         for (Index k = 0; k < after.size(); ++k)
             worst = std::max(worst, std::abs(after[k] - expanded[k]));
         CHECK_SAY(worst < 1e-10, "an expansion is off by " + std::to_string(worst));
         CHECK(now != Vector<double>(now.size(), 0.0));
         const toy::Data<double> wide(2, 5, 1.0, 1);
-        CHECK_THROWS("wide", chooser.lasvm->lay_out(wide.view()));
-        CHECK_THROWS("wide",
-                     chooser.lasvm->add_expansion(wide.view(), now.data(), laid, expanded.data()));
+        CHECK_THROWS("wide", chooser.lasvm->pack(wide.view()));
+        CHECK_THROWS(
+            "wide", chooser.lasvm->add_expansion(wide.view(), now.data(), packed, expanded.data()));
     }
 }
 

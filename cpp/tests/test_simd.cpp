@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "check.hpp"
-#include "marginwise/dispatch.hpp"
-#include "marginwise/rows.hpp"
+#include "marginwise/kernel/rows.hpp"
+#include "marginwise/simd/dispatch.hpp"
 #include "toy.hpp"
 
 using namespace marginwise;
@@ -290,7 +290,7 @@ TEST(extremes_are_found_and_the_first_of_equals_wins) {
             }
 }
 
-TEST(no_extremes_where_nobody_may_move) {
+TEST(no_extremes_where_nothing_may_move) {
     for (const Table& table : tables()) {
         Members m(100, 1, false);
         std::fill(m.up.begin(), m.up.end(), -Extremes::kInfinite);

@@ -1,9 +1,9 @@
-// The crew of threads: every task once, many rounds, exceptions, and nothing left behind.
+// The thread pool: every task once, many rounds, exceptions, and nothing left behind.
 
 #include <numeric>
 
 #include "check.hpp"
-#include "marginwise/threads.hpp"
+#include "marginwise/base/thread_pool.hpp"
 #include "toy.hpp"
 
 using namespace marginwise;
@@ -12,12 +12,12 @@ namespace {
 
 TEST(every_task_runs_once) {
     for (const Index threads : {1, 2, 5}) {
-        Crew crew(threads);
-        CHECK(crew.threads() == threads);
+        ThreadPool workers(threads);
+        CHECK(workers.threads() == threads);
         for (const Index tasks : {0, 1, 3, 1000}) {
             Vector<std::atomic<int>> runs(tasks);
             std::atomic<bool> known_worker{true};
-            crew.run(tasks, [&](Index k, Index worker) {
+            workers.run(tasks, [&](Index k, Index worker) {
                 ++runs[k];
                 if (worker < 0 || worker >= threads) known_worker = false;
             });
@@ -28,57 +28,58 @@ TEST(every_task_runs_once) {
 }
 
 TEST(many_rounds_use_the_same_crew) {
-    Crew crew(3);
+    ThreadPool workers(3);
     long total = 0;
     for (Index round = 0; round < 2000; ++round) {
         std::atomic<long> sum{0};
-        crew.run(7, [&](Index k, Index) { sum += k; });
+        workers.run(7, [&](Index k, Index) { sum += k; });
         total += sum;
     }
     CHECK(total == 2000 * 21);
 }
 
 TEST(the_caller_goes_on_between_start_and_finish) {
-    Crew crew(2);
+    ThreadPool workers(2);
     for (Index round = 0; round < 200; ++round) {
         Vector<long> squares(100, 0);
-        crew.start(100, [&](Index k, Index) { squares[k] = k * k; });
+        workers.start(100, [&](Index k, Index) { squares[k] = k * k; });
         long own = 0;
         for (long k = 0; k < 100; ++k) own += k;
-        crew.finish();
+        workers.finish();
         CHECK(own == 4950);
         CHECK(std::accumulate(squares.begin(), squares.end(), 0L) == 328350);
     }
-    crew.finish();  // nothing was started: nothing to do
+    workers.finish();  // nothing was started: nothing to do
 }
 
 TEST(what_a_task_throws_comes_out_of_finish) {
     for (const Index threads : {1, 2, 4}) {
-        Crew crew(threads);
+        ThreadPool workers(threads);
         for (Index round = 0; round < 50; ++round) {
-            CHECK_THROWS("task 3", crew.run(20, [](Index k, Index) {
+            CHECK_THROWS("task 3", workers.run(20, [](Index k, Index) {
                 if (k == 3) throw std::runtime_error("task 3");
             }));
             std::atomic<int> runs{0};
-            crew.run(20, [&](Index, Index) { ++runs; });  // and the crew works on
+            workers.run(20, [&](Index, Index) { ++runs; });  // and the pool still works
             CHECK(runs == 20);
         }
     }
 }
 
 TEST(all_tasks_may_throw) {
-    Crew crew(4);
+    ThreadPool workers(4);
     for (Index round = 0; round < 100; ++round)
-        CHECK_THROWS("each",
-                     crew.run(50, [](Index, Index) -> void { throw std::runtime_error("each"); }));
+        CHECK_THROWS("each", workers.run(50, [](Index, Index) -> void {
+            throw std::runtime_error("each");
+        }));
 }
 
 TEST(a_crew_may_go_while_tasks_are_under_way) {
     for (Index round = 0; round < 100; ++round) {
         std::atomic<int> started{0}, ended{0};
         {
-            Crew crew(3);
-            crew.start(30, [&](Index, Index) {
+            ThreadPool workers(3);
+            workers.start(30, [&](Index, Index) {
                 ++started;
                 ++ended;
             });
@@ -91,8 +92,8 @@ TEST(an_exception_of_the_caller_leaves_no_task_behind) {
     for (Index round = 0; round < 100; ++round) {
         Vector<int> results(64, 0);
         try {
-            Crew crew(2);
-            crew.start(64, [&](Index k, Index) { results[k] = 1; });
+            ThreadPool workers(2);
+            workers.start(64, [&](Index k, Index) { results[k] = 1; });
             throw std::runtime_error("the caller's own");
         } catch (const std::runtime_error&) {
         }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "marginwise/types.hpp"
+#include "marginwise/base/types.hpp"
 
 namespace toy {
 

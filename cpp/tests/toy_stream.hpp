@@ -82,14 +82,14 @@ struct Essence {
     Vector<double> numbers;
 
     explicit Essence(const Dual<T>& D) {
-        for (const Share& share : D.shares) {
-            for (Index k = 0; k < share.P.size; ++k) {
-                if (!share.P.open[k]) continue;
-                ids.push_back(D.members.ids[Index(share.member[k])]);
-                numbers.push_back(share.P.alpha[k]);
-                numbers.push_back(share.P.g[k]);
+        for (const Subproblem& sub : D.subproblems) {
+            for (Index k = 0; k < sub.P.size; ++k) {
+                if (!sub.P.open[k]) continue;
+                ids.push_back(D.members.ids[Index(sub.member[k])]);
+                numbers.push_back(sub.P.alpha[k]);
+                numbers.push_back(sub.P.g[k]);
             }
-            numbers.push_back(share.P.bias());
+            numbers.push_back(sub.P.bias());
         }
     }
     bool operator==(const Essence& other) const {

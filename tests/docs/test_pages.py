@@ -36,6 +36,7 @@ ONLINE = ROOT / "docs" / "algorithms" / "online.md"
 ACTIVE = ROOT / "docs" / "active.md"
 INVARIANCE = ROOT / "docs" / "invariance.md"
 CORE = ROOT / "cpp" / "include" / "marginwise"
+DEFORM = CORE / "images" / "deform.hpp"
 ESTIMATORS = {
     "online": OnlineSVC,
     "gap": GapSVC,
@@ -47,7 +48,11 @@ ESTIMATORS = {
 }
 # The headers whose departures a page explains. Other pages have a header of their own name.
 # The departures of the sphere are in exact.hpp, and so on the page of ExactSVC.
-EXPLAINS = {"online": [CORE / "algo" / "lasvm.hpp", CORE / "select.hpp"], "one_class": []}
+EXPLAINS = {
+    "online": [CORE / "algo" / "lasvm.hpp", CORE / "model" / "selection.hpp"],
+    "exact": [CORE / "algo" / "exact" / "exact.hpp"],
+    "one_class": [],
+}
 BIASED = ("exact", "one_class")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -208,7 +213,7 @@ def test_parameters_of_learn_from_are_described_with_their_defaults() -> None:
 
 def test_every_algorithm_has_a_page() -> None:
     assert {path.stem for path in (ROOT / "docs" / "algorithms").iterdir()} == ESTIMATORS.keys()
-    explained = {path for name in ESTIMATORS for path in headers(name)} | {CORE / "deform.hpp"}
+    explained = {path for name in ESTIMATORS for path in headers(name)} | {DEFORM}
     assert {path for path in CORE.rglob("*.hpp") if "DEPARTS:" in path.read_text()} == explained
 
 
@@ -226,7 +231,7 @@ def test_departures_of_deforming_are_explained() -> None:
     assert numbers == [str(k + 1) for k in range(len(numbers))]
     for word in ("One strength", "range of the image", "No shift is one of the shifts"):
         assert word in text
-    assert (CORE / "deform.hpp").read_text().count("DEPARTS:") == 3
+    assert DEFORM.read_text().count("DEPARTS:") == 3
 
 
 @pytest.mark.parametrize("step", ["process", "reprocess"])

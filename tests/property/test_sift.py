@@ -331,7 +331,7 @@ def test_problems_that_want_nothing_stay_as_they_were(kind: Any, sparse: bool) -
 
 
 def picks_by_the_rules(rule: str, size: int, score: np.ndarray, margin: float) -> list[int]:
-    """What select.hpp would learn of a chunk: example by example, pool by pool.
+    """What selection.hpp would learn of a chunk: example by example, pool by pool.
 
     What sifting leaves out besides are pools whose best is beyond the margin and its leeway.
     """

@@ -1,4 +1,4 @@
-// OnlineSVM^R: the ramp-loss SVM over all examples seen, settled after each [wang2009].
+// OnlineSVM^R: the ramp-loss SVM over all examples seen, solved after each [wang2009].
 //
 //   paper    here                              paper    here
 //   I        open places of a problem          g        y g
@@ -12,13 +12,14 @@
 // DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
 //          that each round lowers the objective as the procedure promises; should it not settle
 //          even so (with a kernel that is not positive), examples only leave V any more.
-// DEPARTS: an example takes a limited number of steps, see effort.hpp; then examples only leave V.
+// DEPARTS: an example takes a limited number of steps, see step_limit.hpp; then examples only leave
+// V.
 #pragma once
 
-#include "marginwise/direction.hpp"
-#include "marginwise/effort.hpp"
-#include "marginwise/idle.hpp"
-#include "marginwise/learner.hpp"
+#include "marginwise/model/learner.hpp"
+#include "marginwise/solve/direction.hpp"
+#include "marginwise/solve/drop_idle.hpp"
+#include "marginwise/solve/step_limit.hpp"
 
 namespace marginwise {
 
@@ -49,8 +50,8 @@ class ExactRamp : public Learner<T> {
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
   private:
-    void settle_problem(Index c);
-    bool solve(Index c, double tau, double least_gain, Effort& effort);
+    void solve_problem(Index c);
+    bool solve(Index c, double tau, double least_gain, StepLimit& limit);
     bool update_active(Index c, bool may_join);
     void unlearn(Index c, Index k);
 
@@ -60,35 +61,35 @@ class ExactRamp : public Learner<T> {
 // Algorithm 1, steps 2 to 28, and the removal step of algorithm 2.
 template <class T>
 void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
-    if (this->holds(c, s)) return;  // settled before
+    if (this->holds(c, s)) return;  // solved before
     const double y = D.sign(c, example.label);
     const double g = y - this->raw_expansion(c, block.row(r));
     const bool active = y * g <= kRampEnds;
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g, active ? Box::usual : Box::shut);
-    if (active && ascend(D, c, k) != 0.0) settle_problem(c);  // 4 to 8
+    if (active && ascend(D, c, k) != 0.0) solve_problem(c);  // 4 to 8
     const Problem& P = D.problem(c);
     if (settings_.max_idle >= 0)
         drop_idle(D, c, settings_.max_idle, [&](Index l) { return std::abs(P.y(l) - P.g[l]); });
 }
 
-// Steps 9 to 27: solve over V and find V anew, until it stays.
+// Steps 9 to 27: solve over V and find V again, until it stays.
 template <class T>
-void ExactRamp<T>::settle_problem(Index c) {
+void ExactRamp<T>::solve_problem(Index c) {
     double tau = settings_.tau, least_gain = kLeastGain;
-    Effort effort = Effort::online(D.problem(c));
+    StepLimit limit = StepLimit::online(D.problem(c));
     D.problem(c).unsolved = 0.0;
     for (Index round = 1;; ++round) {
-        if (!solve(c, tau, least_gain, effort)) round = kMostRounds;
+        if (!solve(c, tau, least_gain, limit)) round = kMostRounds;
         if (!update_active(c, round < kMostRounds)) return;
         if (round % kManyRounds == 0 && round < kMostRounds) tau /= 10, least_gain /= 10;
     }
 }
 
-// Steps 10 to 15: the violator of largest gain moves, while there is one. Tells whether none is
+// Steps 10 to 15: the violator of largest gain moves, while there is one. Returns whether none is
 // left; else more steps would be needed than it may take.
 template <class T>
-bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort) {
+bool ExactRamp<T>::solve(Index c, double tau, double least_gain, StepLimit& limit) {
     Problem& P = D.problem(c);
     while (true) {
         const simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
@@ -96,8 +97,8 @@ bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort)
         const double curvature = P.diagonal[best.s];
         if (best.gain <= least_gain * std::min(1.0, kLarge / curvature)) return true;
         const double violation = std::abs(P.g[best.s]);
-        if (ascend(D, c, best.s) == 0.0 || effort.spent(P, violation) ||
-            (effort.looks() && this->interrupted())) {
+        if (ascend(D, c, best.s) == 0.0 || limit.reached(P, violation) ||
+            (limit.looks() && this->interrupted())) {
             give_up(P, violation);
             return false;
         }
@@ -105,7 +106,7 @@ bool ExactRamp<T>::solve(Index c, double tau, double least_gain, Effort& effort)
     }
 }
 
-// Steps 16 to 26. Tells whether V changed.
+// Steps 16 to 26. Returns whether V changed.
 template <class T>
 bool ExactRamp<T>::update_active(Index c, bool may_join) {
     Problem& P = D.problem(c);

@@ -16,13 +16,13 @@
 //          keep outliers that cannot move.
 // DEPARTS: an example that is a member already is not inserted again; REPROCESS follows all the
 //          same.
-// DEPARTS: loops end after a number of steps, see effort.hpp.
+// DEPARTS: loops end after a number of steps, see step_limit.hpp.
 #pragma once
 
-#include "marginwise/direction.hpp"
-#include "marginwise/effort.hpp"
-#include "marginwise/idle.hpp"
-#include "marginwise/learner.hpp"
+#include "marginwise/model/learner.hpp"
+#include "marginwise/solve/direction.hpp"
+#include "marginwise/solve/drop_idle.hpp"
+#include "marginwise/solve/step_limit.hpp"
 
 namespace marginwise {
 
@@ -45,25 +45,27 @@ class Gap : public Learner<T> {
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           standing_(D.problems()) {
-        for (Share& share : D.shares) share.keeps_bounded = true;
+        for (Subproblem& sub : D.subproblems) sub.keeps_bounded = true;
     }
 
     using Learner<T>::D;
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Gap>(*this); }
 
-    // Repeats REPROCESS until nobody violates by more than tau.
+    // Repeats REPROCESS until no member violates by more than tau.
     bool finish(double tau, double seconds) override;
-    void settle() override { finishing_.clear(); }
+    void end_finish() override { finishing_.clear(); }
 
-    Vector<double> notes(Index c) const override {
+    Vector<double> extra_state(Index c) const override {
         const Standing& now = standing_[c];
         return {double(now.since_clean), double(now.met[0]),   double(now.met[1]), now.gap,
                 now.moments.h,           now.moments.h_squared};
     }
-    void set_notes(Index c, const double* notes) override {
-        standing_[c] = {
-            Index(notes[0]), {Index(notes[1]), Index(notes[2])}, notes[3], {notes[4], notes[5]}};
+    void set_extra_state(Index c, const double* values) override {
+        standing_[c] = {Index(values[0]),
+                        {Index(values[1]), Index(values[2])},
+                        values[3],
+                        {values[4], values[5]}};
     }
 
   protected:
@@ -99,7 +101,7 @@ class Gap : public Learner<T> {
 
     GapSettings settings_;
     Vector<Standing> standing_;
-    Vector<Effort> finishing_;  // of each problem, while they are finished
+    Vector<StepLimit> finishing_;  // of each problem, while they are finished
 };
 
 // The online iteration of LASVM-G, LASVM-NC and LASVM-I.
@@ -128,11 +130,11 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
 template <class T>
 double Gap<T>::target(Index c) const {
     const simd::Moments& sums = standing_[c].moments;
-    const double l = static_cast<double>(D.shares[c].P.members());
+    const double l = static_cast<double>(D.subproblems[c].P.members());
     return l > 0 ? std::sqrt(std::max(0.0, sums.h_squared - sums.h * sums.h / l)) : 0.0;
 }
 
-// LASVM-G PROCESS(i). Tells whether alpha changed.
+// LASVM-G PROCESS(i). Returns whether alpha changed.
 template <class T>
 bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s, double f,
                      Box box) {
@@ -153,7 +155,7 @@ bool Gap<T>::process(Index c, const Example& example, Block<T>& block, Index r, 
     return true;
 }
 
-// LASVM-G REPROCESS(). Tells whether alpha changed.
+// LASVM-G REPROCESS(). Returns whether alpha changed.
 template <class T>
 bool Gap<T>::reprocess(Index c, double tau) {
     Problem& P = D.problem(c);
@@ -174,15 +176,15 @@ bool Gap<T>::reprocess(Index c, double tau) {
     return true;
 }
 
-// REPROCESS until the gap is within the threshold. Tells whether alpha changed.
+// REPROCESS until the gap is within the threshold. Returns whether alpha changed.
 template <class T>
 bool Gap<T>::repeat(Index c, double threshold) {
     Problem& P = D.problem(c);
-    Effort effort = Effort::online(P);
+    StepLimit limit = StepLimit::online(P);
     bool moved = false;
     while (standing_[c].gap > threshold && reprocess(c, settings_.tau)) {
         moved = true;
-        if (effort.spent(P, violation(P)) || (effort.looks() && this->interrupted())) {
+        if (limit.reached(P, violation(P)) || (limit.looks() && this->interrupted())) {
             give_up(P, violation(P));
             break;
         }
@@ -196,13 +198,13 @@ bool Gap<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
     for (Index c = finishing_.size(); c < D.problems(); ++c)
-        finishing_.push_back(Effort::finishing(D.problem(c)));
+        finishing_.push_back(StepLimit::finishing(D.problem(c)));
     for (Index c = 0; c < D.problems(); ++c) {
         Problem& P = D.problem(c);
-        Effort& effort = finishing_[c];
+        StepLimit& limit = finishing_[c];
         bool late = false, ended = false;
         for (Index step = 1; !late && !ended && reprocess(c, tau); ++step) {
-            ended = effort.spent(P, violation(P));
+            ended = limit.reached(P, violation(P));
             late = step % kLook == 0 && deadline.passed();
         }
         find_moments(c);
@@ -220,7 +222,7 @@ void Gap<T>::clean(Index c) {
     standing_[c].since_clean = 0;
     const auto distance = [&](Index k) { return P.hi[k] > 0 ? -P.g[k] : P.g[k]; };
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
-    if (D.problems() > 1) D.shares[c].compact();  // sums must not depend on closed places
+    if (D.problems() > 1) D.subproblems[c].compact();  // sums must not depend on closed places
     take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
     find_moments(c);
 }

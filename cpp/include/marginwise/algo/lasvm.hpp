@@ -16,12 +16,12 @@
 //          neither of two examples would be admitted that violate only together, and the model
 //          would stick.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
-// DEPARTS: loops end after a number of steps, see effort.hpp.
+// DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
 #pragma once
 
-#include "marginwise/active_set.hpp"
-#include "marginwise/learner.hpp"
+#include "marginwise/model/learner.hpp"
+#include "marginwise/solve/finishing.hpp"
 
 namespace marginwise {
 
@@ -90,14 +90,16 @@ class Lasvm : public Learner<T> {
 
     // Repeats REPROCESS until delta <= tau; then the members that no problem needs are removed.
     bool finish(double tau, double seconds) override;
-    void settle() override;
+    void end_finish() override;
 
-    double slack(Index c) const override { return D.shares[c].P.extremes.delta(); }
-    bool judges(Index c) const override { return D.shares[c].P.extremes.both(); }
+    double slack(Index c) const override { return D.subproblems[c].P.extremes.delta(); }
+    bool judges(Index c) const override { return D.subproblems[c].P.extremes.both(); }
 
-    Vector<double> notes(Index c) const override { return {static_cast<double>(waiting_[c])}; }
-    void set_notes(Index c, const double* notes) override {
-        waiting_[c] = static_cast<Index>(notes[0]);
+    Vector<double> extra_state(Index c) const override {
+        return {static_cast<double>(waiting_[c])};
+    }
+    void set_extra_state(Index c, const double* values) override {
+        waiting_[c] = static_cast<Index>(values[0]);
     }
 
   protected:
@@ -118,7 +120,7 @@ class Lasvm : public Learner<T> {
 };
 
 // LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
-// members, or kNone; set where it becomes a member. Tells whether alpha changed.
+// members, or kNone; set where it becomes a member. Returns whether alpha changed.
 template <class T>
 bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     if (this->holds(c, s)) return false;  // 1
@@ -157,7 +159,7 @@ bool Lasvm<T>::awaits_partner(Index c, double y, double g) {
     return P.idle_places().size() < kMostWaiting;
 }
 
-// LASVM REPROCESS in problem c. Tells whether alpha changed.
+// LASVM REPROCESS in problem c. Returns whether alpha changed.
 template <class T>
 bool Lasvm<T>::reprocess(Index c) {
     const simd::Extremes e = D.problem(c).extremes;             // 1
@@ -200,9 +202,9 @@ template <class T>
 template <class Wanted>
 void Lasvm<T>::repeat(Index c, Wanted wanted) {
     const Problem& P = D.problem(c);
-    Effort effort = Effort::online(P);
+    StepLimit limit = StepLimit::online(P);
     for (Index n = 0; wanted(n) && reprocess(c); ++n)
-        if (effort.spent(P, P.extremes.delta()) || (effort.looks() && this->interrupted())) {
+        if (limit.reached(P, P.extremes.delta()) || (limit.looks() && this->interrupted())) {
             give_up(D.problem(c), P.extremes.delta());
             return;
         }
@@ -231,24 +233,24 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
     std::atomic<bool> begun{false};  // however soon the deadline, something is done
-    Crew crew(std::min(this->threads(), left.size()));
-    crew.run(left.size(), [&](Index k, Index) {
+    ThreadPool workers(std::min(this->threads(), left.size()));
+    workers.run(left.size(), [&](Index k, Index) {
         if (!begun.exchange(true) || !deadline.passed()) left[k]->solve(tau, deadline);
     });
     for (const Finishing<T>* finishing : left)
         if (!finishing->done()) return false;
-    settle();
+    end_finish();
     for (Index c = 0; c < D.problems(); ++c) {
         evict(c);
-        if (D.problems() > 1) D.shares[c].compact();
+        if (D.problems() > 1) D.subproblems[c].compact();
     }
     if (D.dead > 0) this->compact();
     return true;
 }
 
 template <class T>
-void Lasvm<T>::settle() {
-    for (Finishing<T>& finishing : finishing_) finishing.settle();
+void Lasvm<T>::end_finish() {
+    for (Finishing<T>& finishing : finishing_) finishing.end();
     finishing_.clear();
 }
 

@@ -9,8 +9,8 @@
 // DEPARTS: the averaged perceptron decides by the mean of all coefficients, not by a vote.
 #pragma once
 
-#include "marginwise/direction.hpp"
-#include "marginwise/learner.hpp"
+#include "marginwise/model/learner.hpp"
+#include "marginwise/solve/direction.hpp"
 
 namespace marginwise {
 
@@ -34,18 +34,20 @@ class Perceptron : public Learner<T> {
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Perceptron>(*this); }
 
     Array<double> output(Index c) const override {
-        const Share& share = D.shares[c];
-        Array<double> weight = share.weight;
+        const Subproblem& sub = D.subproblems[c];
+        Array<double> weight = sub.weight;
         if (!settings_.average) return weight;
         const double examples = static_cast<double>(presented_[c]);
-        for (Index k = 0; k < share.P.size; ++k)
-            if (share.P.open[k]) weight[share.member[k]] -= share.P.trail[k] / examples;
+        for (Index k = 0; k < sub.P.size; ++k)
+            if (sub.P.open[k]) weight[sub.member[k]] -= sub.P.average_offset[k] / examples;
         return weight;
     }
 
-    Vector<double> notes(Index c) const override { return {static_cast<double>(presented_[c])}; }
-    void set_notes(Index c, const double* notes) override {
-        presented_[c] = static_cast<Index>(notes[0]);
+    Vector<double> extra_state(Index c) const override {
+        return {static_cast<double>(presented_[c])};
+    }
+    void set_extra_state(Index c, const double* values) override {
+        presented_[c] = static_cast<Index>(values[0]);
     }
 
     void check(double tolerance) override { D.check(tolerance, false); }
@@ -72,9 +74,9 @@ void Perceptron<T>::learn_in(Index c, const Example& example, Block<T>& block, I
     if (size == 0.0) return;
     ++D.stats.process;
     if (!this->holds(c, s)) this->insert(c, example, block, r, s, y - f, Box::endless);  // 4a
-    const Index k = D.shares[c].place[s];
+    const Index k = D.subproblems[c].place[s];
     move(c, k, y * size);
-    if (settings_.average) D.problem(c).trail[k] += y * size * static_cast<double>(before);
+    if (settings_.average) D.problem(c).average_offset[k] += y * size * static_cast<double>(before);
     if (settings_.budget > 0 && D.problem(c).members() > settings_.budget) remove_one(c);  // 4b
 }
 

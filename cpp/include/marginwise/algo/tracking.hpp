@@ -2,7 +2,7 @@
 //
 //   paper         here                            paper       here
 //   alpha, g      Problem::alpha, Problem::g      K           steps
-//   alpha-bar     alpha - Problem::trail          t           Round::known
+//   alpha-bar     alpha - Problem::average_offset          t           Round::known
 //   delta_T       Round::gained
 //
 // Picks are a hash of the seed, the round and the step: the same for any cut of the stream.
@@ -12,8 +12,9 @@
 //          round longer than its alpha; it is not picked in it.
 #pragma once
 
-#include "marginwise/direction.hpp"
-#include "marginwise/learner.hpp"
+#include "marginwise/base/random.hpp"
+#include "marginwise/model/learner.hpp"
+#include "marginwise/solve/direction.hpp"
 
 namespace marginwise {
 
@@ -27,13 +28,8 @@ struct TrackingSettings {
 
 // A number below n that looks random, for a step of a round.
 inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::uint64_t step) {
-    std::uint64_t z =
-        seed ^ ((round + 1) * 0x9E3779B97F4A7C15ULL) ^ ((step + 1) * 0xBF58476D1CE4E5B9ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    z ^= z >> 31;
-    __extension__ typedef unsigned __int128 Wide;
-    return static_cast<Index>((Wide{z} * static_cast<std::uint64_t>(n)) >> 64);
+    const std::uint64_t key = seed ^ ((round + 1) * kGolden) ^ ((step + 1) * 0xbf58476d1ce4e5b9u);
+    return scale_below(splitmix64(key), n);
 }
 
 template <class T>
@@ -43,7 +39,7 @@ class Tracking : public Learner<T> {
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           rounds_(D.problems()) {
-        D.most_together = 1;  // nobody knows which will be picked
+        D.most_together = 1;  // which rows will be picked is not known
     }
 
     using Learner<T>::D;
@@ -51,19 +47,19 @@ class Tracking : public Learner<T> {
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Tracking>(*this); }
 
     Array<double> output(Index c) const override {
-        const Share& share = D.shares[c];
-        Array<double> weight = share.weight;
-        for (Index k = 0; k < share.P.size; ++k)
-            if (share.P.trail[k] != 0) weight[share.member[k]] -= share.P.trail[k];
+        const Subproblem& sub = D.subproblems[c];
+        Array<double> weight = sub.weight;
+        for (Index k = 0; k < sub.P.size; ++k)
+            if (sub.P.average_offset[k] != 0) weight[sub.member[k]] -= sub.P.average_offset[k];
         return weight;
     }
 
-    Vector<double> notes(Index c) const override {
+    Vector<double> extra_state(Index c) const override {
         const Round& round = rounds_[c];
         return {static_cast<double>(round.number), static_cast<double>(round.known), round.gained};
     }
-    void set_notes(Index c, const double* notes) override {
-        rounds_[c] = {static_cast<Index>(notes[0]), static_cast<Index>(notes[1]), notes[2]};
+    void set_extra_state(Index c, const double* values) override {
+        rounds_[c] = {static_cast<Index>(values[0]), static_cast<Index>(values[1]), values[2]};
     }
 
     void check(double tolerance) override { D.check(tolerance, false); }
@@ -92,15 +88,16 @@ template <class T>
 void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     Round& round = rounds_[c];
     Problem& P = D.problem(c);
-    std::fill(P.trail.begin(), P.trail.end(), 0.0);  // alpha-bar is of one round alone
+    std::fill(P.average_offset.begin(), P.average_offset.end(),
+              0.0);  // alpha-bar is of one round alone
     const bool known = this->holds(c, s);
     const double y = D.sign(c, example.label);
     const double g = known ? 0.0 : y - this->raw_expansion(c, block.row(r));
     const bool stays = !settings_.support_only || y * g > 0;  // alpha will not be 0
     if (!known && stays) this->insert(c, example, block, r, s, g);
     if (!known) ++round.known;
-    if (settings_.process && (known || stays)) process(c, D.shares[c].place[s]);  // 4
-    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);      // 5
+    if (settings_.process && (known || stays)) process(c, D.subproblems[c].place[s]);  // 4
+    for (Index step = 0; step < settings_.steps; ++step) reprocess(c, step);           // 5
     if (settings_.support_only) forget_idle(c);
     ++round.number;  // 11
 }
@@ -128,23 +125,24 @@ void Tracking<T>::reprocess(Index c, Index step) {
     ++D.stats.reprocess;
     // 8: of the `steps` values that are averaged, the first `step` lack this change
     if (settings_.average)
-        P.trail[i] += change * static_cast<double>(step) / static_cast<double>(settings_.steps);
+        P.average_offset[i] +=
+            change * static_cast<double>(step) / static_cast<double>(settings_.steps);
 }
 
 template <class T>
 void Tracking<T>::forget_idle(Index c) {
     Problem& P = D.problem(c);
     for (const Index k : P.idle_places())
-        if (P.trail[k] == 0.0) D.close(c, k);
+        if (P.average_offset[k] == 0.0) D.close(c, k);
 }
 
 template <class T>
 double Tracking<T>::expansion(Index c, const float* row) const {
     double f = this->raw_expansion(c, row);
-    const Share& share = D.shares[c];
-    for (Index k = 0; k < share.P.size; ++k)
-        if (share.P.trail[k] != 0)
-            f -= share.P.trail[k] * static_cast<double>(row[share.member[k]]);
+    const Subproblem& sub = D.subproblems[c];
+    for (Index k = 0; k < sub.P.size; ++k)
+        if (sub.P.average_offset[k] != 0)
+            f -= sub.P.average_offset[k] * static_cast<double>(row[sub.member[k]]);
     return f;
 }
 

@@ -6,7 +6,7 @@
 // features, so that skipping a zero, cutting a stream or adding a thread changes no bit.
 #pragma once
 
-#include "marginwise/types.hpp"
+#include "marginwise/base/types.hpp"
 
 namespace marginwise::simd {
 

@@ -1,0 +1,99 @@
+// Address space that is backed by memory only where it is written: a large array that costs what
+// has been used of it, and grows without being copied where the system can move its pages.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "marginwise/base/types.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define MARGINWISE_MMAP 1
+#include <sys/mman.h>
+#include <unistd.h>
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+#endif
+
+namespace marginwise {
+
+template <class V>
+class Arena {
+  public:
+    Arena() = default;
+    explicit Arena(Index n) : bytes_(bytes_of(n)) {
+#ifdef MARGINWISE_MMAP
+        void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) throw std::bad_alloc();
+#else
+        void* p = std::malloc(bytes_);
+        if (!p) throw std::bad_alloc();
+#endif
+        data_ = static_cast<V*>(p);
+    }
+    ~Arena() { free(); }
+    Arena(Arena&& other) noexcept { swap(other); }
+    Arena& operator=(Arena&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    V* data() const { return data_; }
+    Index size() const { return static_cast<Index>(bytes_ / sizeof(V)); }
+
+    // Makes room for n values; those stored stay, and data() may change. If there is no memory,
+    // throws and leaves all as it was.
+    void grow(Index n) {
+        if (n <= size()) return;
+#ifdef MREMAP_MAYMOVE
+        if (data_) {
+            void* p = mremap(data_, bytes_, bytes_of(n), MREMAP_MAYMOVE);
+            if (p == MAP_FAILED) throw std::bad_alloc();
+            data_ = static_cast<V*>(p);
+            bytes_ = bytes_of(n);
+            return;
+        }
+#endif
+        Arena larger(n);
+        if (data_) std::memcpy(larger.data_, data_, bytes_);
+        swap(larger);
+    }
+
+    // Gives back the memory behind the first n values, which are lost; it may be written again.
+    void release(Index n) {
+#ifdef MARGINWISE_MMAP
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t begin = (bytes_of(n) + page - 1) / page * page;
+        if (data_ && begin < bytes_)
+            madvise(reinterpret_cast<char*>(data_) + begin, bytes_ - begin, MADV_DONTNEED);
+#else
+        static_cast<void>(n);
+#endif
+    }
+
+  private:
+    static std::size_t bytes_of(Index n) { return static_cast<std::size_t>(n) * sizeof(V); }
+
+    void free() {
+        if (!data_) return;
+#ifdef MARGINWISE_MMAP
+        munmap(data_, bytes_);
+#else
+        std::free(data_);
+#endif
+    }
+
+    void swap(Arena& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+    }
+
+    V* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace marginwise

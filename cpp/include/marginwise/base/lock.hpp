@@ -1,0 +1,126 @@
+// Who may use a model: any number of readers, or one writer.
+//
+// A writer that waits holds back the readers that come after it, and the readers that waited for a
+// writer go before the next one, so that neither kind starves the other.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "marginwise/base/types.hpp"
+
+namespace marginwise {
+
+class Guard {
+  public:
+    // A thread that uses the model already would wait for itself.
+    struct Reentered : std::logic_error {
+        Reentered()
+            : std::logic_error(
+                  "a kernel function must not use the model that it is the kernel of; compute "
+                  "kernel values from the two blocks alone") {}
+    };
+
+    void lock_shared() {
+        std::unique_lock<std::mutex> hold(mutex_);
+        refuse_reentry();
+        if (writing_ || writers_waiting_ > 0) {
+            ++readers_waiting_;
+            const Index phase = phase_;
+            changed_.wait(hold,
+                          [&] { return phase != phase_ || (!writing_ && writers_waiting_ == 0); });
+            phase != phase_ ? --admitted_ : --readers_waiting_;
+        }
+        readers_.push_back(std::this_thread::get_id());
+    }
+
+    void unlock_shared() {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        readers_.erase(std::find(readers_.begin(), readers_.end(), std::this_thread::get_id()));
+        if (readers_.empty()) changed_.notify_all();
+    }
+
+    void lock() {
+        std::unique_lock<std::mutex> hold(mutex_);
+        refuse_reentry();
+        ++writers_waiting_;
+        changed_.wait(hold, [&] { return !writing_ && readers_.empty() && admitted_ == 0; });
+        --writers_waiting_;
+        writing_ = true;
+        writer_ = std::this_thread::get_id();
+    }
+
+    void unlock() {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        writing_ = false;
+        writer_ = {};
+        ++phase_;
+        admitted_ += std::exchange(readers_waiting_, 0);
+        changed_.notify_all();
+    }
+
+    // How many writers there have been: a reader that finds the same number before and after knows
+    // that nothing changed between.
+    Index changes() {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        return phase_;
+    }
+
+  private:
+    void refuse_reentry() const {
+        const auto me = std::this_thread::get_id();
+        const bool reads = std::find(readers_.begin(), readers_.end(), me) != readers_.end();
+        if (reads || (writing_ && writer_ == me)) throw Reentered();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    Vector<std::thread::id> readers_;
+    std::thread::id writer_;
+    Index readers_waiting_ = 0;  // for the writer at work, or for those that came before
+    Index admitted_ = 0;         // readers that go before the next writer
+    Index writers_waiting_ = 0;
+    Index phase_ = 0;  // counts writers
+    bool writing_ = false;
+};
+
+// Calls that must not overlap: of several threads one runs, and the others wait.
+class Turn {
+  public:
+    // Waits for its turn, calling look() about twenty times a second, which may throw.
+    template <class Look>
+    void take(Look look) {
+        std::unique_lock<std::mutex> hold(mutex_);
+        const auto me = std::this_thread::get_id();
+        while (depth_ > 0 && owner_ != me) {
+            if (free_.wait_for(hold, std::chrono::milliseconds(50)) == std::cv_status::no_timeout)
+                continue;
+            hold.unlock();
+            look();
+            hold.lock();
+        }
+        owner_ = me;
+        ++depth_;
+    }
+    void give_back() {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        if (--depth_ == 0) free_.notify_one();
+    }
+    // Whether it is the turn of this thread.
+    bool mine() {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        return depth_ > 0 && owner_ == std::this_thread::get_id();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable free_;
+    std::thread::id owner_;
+    Index depth_ = 0;
+};
+
+}  // namespace marginwise

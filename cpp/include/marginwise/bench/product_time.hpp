@@ -1,0 +1,75 @@
+// The floor: how long the kernel values of a run take by themselves, in blocks, on one thread.
+#pragma once
+
+#include <numeric>
+
+#include "marginwise/base/clock.hpp"
+#include "marginwise/model/block.hpp"
+
+namespace marginwise {
+
+// Seconds for the RBF kernel of all rows of X with all rows of M, computed in blocks of `rows` from
+// dense rows or, with `skip`, from lists of their nonzeros.
+inline double product_seconds(const DenseView<float>& X, const DenseView<float>& M, double gamma,
+                              bool skip, Index rows = 256) {
+    Kernel rbf;
+    rbf.gamma = gamma;
+    const KernelBlocks<float> kernel(rbf);
+    Vector<std::int64_t> order(std::max(X.rows, M.rows));
+    std::iota(order.begin(), order.end(), std::int64_t(0));
+    Rows<float> block;
+    Members<float> members(M.cols, false);
+    for (Index r = 0; r < M.rows; ++r) {
+        block.read(M, order.data() + r, 1, {});
+        members.append(block, 0, r);
+    }
+    Scratch<float> scratch;
+    const Index stride = padded(M.rows) + 16;
+    Array<float> out(rows * stride, 0.0f);
+    double seconds = 0;
+    for (Index first = 0; first < X.rows; first += rows) {
+        const Index n = std::min(rows, X.rows - first);
+        block.read(X, order.data() + first, n, {}, skip ? Form::lists : Form::dense);
+        const Stopwatch watch(seconds);
+        for (Index t = 0; t < tiles_for(members.size()); ++t)
+            kernel.values(block, 0, n, members.tile(t), scratch, out.data() + t * kLanes, stride,
+                          members.tile_after(t));
+    }
+    return seconds;
+}
+
+// Seconds that the sensitivities of all examples to the free ones take [laskov2006, section 5.3],
+// on average of `rounds`. `rows` are the kernel rows of the free examples, at `free`, with all.
+// In gaxpy form the rows are added up as they are; else the columns of the others are gathered into
+// a matrix first, and that is multiplied.
+inline double sensitivity_seconds(const DenseView<double>& rows, const std::int64_t* free,
+                                  Index rounds, bool gather) {
+    const Index s = rows.rows, n = rows.cols;
+    Vector<std::uint8_t> is_free(n, 0);
+    for (Index i = 0; i < s; ++i) is_free[free[i]] = 1;
+    Vector<Index> others;
+    for (Index k = 0; k < n; ++k)
+        if (!is_free[k]) others.push_back(k);
+    Vector<const double*> pointers;
+    for (Index i = 0; i < s; ++i) pointers.push_back(rows.data + i * n);
+    const Vector<double> beta(s, 0.5);
+    Vector<double> gamma(n, 0.0), matrix;
+    double seconds = 0;
+    {
+        const Stopwatch whole(seconds);
+        for (Index round = 0; round < rounds; ++round) {
+            if (!gather) {
+                table().gaxpy(gamma.data(), pointers.data(), beta.data(), s, n);
+                continue;
+            }
+            matrix.resize(s * others.size());
+            for (Index r = 0; r < others.size(); ++r)
+                for (Index i = 0; i < s; ++i) matrix[r * s + i] = pointers[i][others[r]];
+            for (Index r = 0; r < others.size(); ++r)
+                gamma[r] = table().dot_full(matrix.data() + r * s, beta.data(), s);
+        }
+    }
+    return seconds / static_cast<double>(rounds) + 0 * gamma[0];
+}
+
+}  // namespace marginwise

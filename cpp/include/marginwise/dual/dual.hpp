@@ -1,0 +1,388 @@
+// The dual state: members, and for each binary problem the coefficients, gradient and box of those
+// it holds.
+//
+// All problems of one-vs-rest share the members and their features. Each problem keeps what it
+// walks over at every step, its arrays and kernel rows, to the members it holds. So a member has a
+// position s among the members and, in each problem that holds it, a place k. Where there is only
+// one problem, places are positions.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "marginwise/dual/members.hpp"
+#include "marginwise/dual/stats.hpp"
+#include "marginwise/dual/subproblem.hpp"
+#include "marginwise/kernel/kernel_blocks.hpp"
+
+namespace marginwise {
+
+struct Example {
+    std::int64_t id;
+    std::int32_t label;  // its class
+    double cost;         // C times its weight
+};
+
+template <class T>
+class Dual {
+  public:
+    Dual(Members<T> members_, KernelBlocks<T> kernel_, Index problems, Index cache_bytes,
+         bool biased = true)
+        : members(std::move(members_)), kernel(std::move(kernel_)) {
+        for (Index c = 0; c < problems; ++c) {
+            subproblems.emplace_back((kWorkingBytes + cache_bytes) / problems,
+                                     kWorkingBytes + cache_bytes);
+            subproblems.back().P.biased = biased;
+        }
+    }
+
+    // Rows that are kept however small the cache is meant to be.
+    static constexpr Index kWorkingBytes = 52 << 20;
+    static constexpr Index kLeastBytes = 4 << 20;  // ... of each problem
+
+    Members<T> members;
+    KernelBlocks<T> kernel;
+    Vector<Subproblem> subproblems;
+    Vector<std::int32_t> label;  // class of each member
+    Vector<double> cost;         // its C times its weight
+    Vector<double> diagonal;     // K(s, s)
+    Vector<Index> holders;       // how many problems hold it
+    Index dead = 0;              // members that no problem holds
+    Index most_together = 64;    // rows computed when one is missing
+    bool full = false;           // kernel values are wanted in the precision of T
+    Stats stats;
+
+    // Divides the memory for kernel rows among the problems by what they need: none gets more than
+    // all its rows would take, and what is left goes to the others in equal parts.
+    void divide_cache();
+
+    // Memory for n more members, held by all problems: until then nothing that they need fails.
+    void reserve(Index n) {
+        members.reserve(n);
+        enlarge(label, size() + n);
+        enlarge(cost, size() + n);
+        enlarge(diagonal, size() + n);
+        enlarge(holders, size() + n);
+        for (Subproblem& sub : subproblems) {
+            enlarge(sub.place, size() + n);
+            enlarge(sub.weight, padded(size() + n));
+            enlarge(sub.member, sub.P.size + n);
+            sub.P.reserve(n);
+        }
+    }
+
+    // Lets a copy find its members by their ids.
+    void reindex() {
+        for (Index s = 0; s < size(); ++s)
+            if (holders[s] > 0) members.remember(s);
+    }
+
+    Index size() const { return members.size(); }
+    Index problems() const { return subproblems.size(); }
+    Problem& problem(Index c) { return subproblems[c].P; }
+
+    // +1 or -1: the label of an example of class `label` in problem c.
+    double sign(Index c, std::int32_t class_index) const {
+        return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
+    }
+
+    // Takes in a new member that no problem holds yet; row[s] gets its kernel value with itself.
+    template <class V>
+    Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
+        const Index s = members.append(rows, r, example.id);
+        diagonal.push_back(diagonal_of(rows, r));
+        row[s] = static_cast<V>(diagonal.back());
+        label.push_back(example.label);
+        cost.push_back(example.cost);
+        holders.push_back(0);
+        ++dead;
+        for (Subproblem& sub : subproblems) {
+            sub.place.push_back(kNone);
+            sub.weight.resize(padded(s + 1), 0.0);
+        }
+        return s;
+    }
+
+    // K(x, x) for row r.
+    double diagonal_of(const Rows<T>& rows, Index r) const {
+        return full ? kernel.template diagonal<T>(rows, r) : kernel.diagonal(rows, r);
+    }
+
+    // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
+    // gradient g. Returns the place.
+    Index open(Index c, Index s, double g, const float* row, Box box = Box::usual) {
+        const Index k = open(c, s, 0.0, g, box);
+        Subproblem& sub = subproblems[c];
+        simd::Extremes& e = sub.P.extremes;
+        if (sub.P.hi[k] > 0 && g > e.g_max) e.i = k, e.g_max = g;
+        if (sub.P.lo[k] < 0 && g < e.g_min) e.j = k, e.g_min = g;
+        RowCache::Row& held = sub.rows.take(k, sub.P.size);
+        if (problems() == 1)
+            std::copy(row, row + k + 1, held.values);  // places are positions
+        else
+            table().collect(held.values, row, sub.member.data(), k + 1);
+        Subproblem::complete(held, k + 1);
+        ++stats.cache_misses;
+        return k;
+    }
+
+    // The same with any alpha, for a state that is being put together: extremes and kernel row are
+    // left to be found.
+    Index open(Index c, Index s, double alpha, double g, Box box) {
+        Subproblem& sub = subproblems[c];
+        const double side = sign(c, label[s]) * cost[s];
+        const Index k = sub.P.add(alpha, g, side, diagonal[s], box);
+        sub.member.push_back(static_cast<std::int32_t>(s));
+        sub.place[s] = k;
+        sub.weight[s] = alpha;
+        if (holders[s]++ == 0) {
+            --dead;
+            members.remember(s);
+        }
+        ++stats.inserted;
+        return k;
+    }
+
+    void close(Index c, Index k) {
+        Subproblem& sub = subproblems[c];
+        const Index s = sub.member[k];
+        sub.P.close(k);
+        sub.member[k] = 0;
+        sub.rows.drop(k);
+        sub.place[s] = kNone;
+        if (--holders[s] == 0) {
+            ++dead;
+            members.forget(s);
+        }
+        ++stats.removed;
+    }
+
+    // Leaves nothing of member s, which no problem holds, except its position. The first member
+    // that is held stands in for all that were wiped; where s was that one, another does from now
+    // on.
+    void wipe(Index s) {
+        Index other = 0;
+        while (other < size() && holders[other] == 0) ++other;
+        const Index first = s < other ? 0 : s, last = s < other ? size() - 1 : s;
+        if (other == size()) other = kNone;
+        for (Index t = first; t <= last; ++t) {
+            if (holders[t] > 0) continue;
+            members.wipe(t, other);
+            label[t] = 1;
+            cost[t] = 1.0;
+            diagonal[t] = other == kNone ? 0.0 : diagonal[other];
+        }
+    }
+
+    // Call after alpha of place k changed.
+    void weigh(Index c, Index k) {
+        Subproblem& sub = subproblems[c];
+        sub.weight[sub.member[k]] = sub.P.alpha[k];
+    }
+
+    // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Good until
+    // two more rows of the problem have been asked for.
+    const float* row(Index c, Index k) {
+        Subproblem& sub = subproblems[c];
+        RowCache::Row& held = sub.rows.take(k, sub.P.size);
+        held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
+        if (held.length == sub.P.size || sub.mirror(held, k)) return held.values;
+        if (problems() == 1 && 2 * held.length >= sub.P.size) return complete_row(sub, held, k);
+        fetch(c, wanted_soon(sub.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
+        return sub.rows.peek(k)->values;
+    }
+
+    // Whether row(c, k) would cost little.
+    bool has_row(Index c, Index k) { return subproblems[c].has_row(k); }
+
+    // How many rows may be fetched at a time: several while there is room for them and reading the
+    // members is what takes the time; else one.
+    Index rows_at_once(Index c) const {
+        constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
+        const RowCache& rows = subproblems[c].rows;
+        const Index spare = rows.room() - rows.held() - 1;
+        return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, most_together);
+    }
+
+    // Computes the rows of some places, all in one product: the tiles of members, which come from
+    // main memory, are read once for all of them.
+    void fetch(Index c, const Vector<Index>& places) {
+        Subproblem& sub = subproblems[c];
+        Vector<RowCache::Row*> rows;
+        for (const Index k : places) sub.rows.take(k, sub.P.size);
+        for (const Index k : places) rows.push_back(sub.rows.peek(k));
+        multiply(sub, places, [&](Index l, Index r, float value) { rows[r]->values[l] = value; });
+        for (RowCache::Row* row : rows) sub.finish_row(*row);
+    }
+
+    // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
+    void spread(Index c, const Vector<std::pair<Index, double>>& changes) {
+        constexpr Index kBlock = 128;
+        Subproblem& sub = subproblems[c];
+        const Index width = padded(sub.P.size);
+        Array<float> computed;
+        for (Index first = 0; first < changes.size(); first += kBlock) {
+            const Index end = std::min(first + kBlock, changes.size());
+            Vector<Index> absent;
+            for (Index n = first; n < end; ++n)
+                if (!has_row(c, changes[n].first)) absent.push_back(changes[n].first);
+            computed.resize(absent.size() * width, 0.0f);
+            multiply(sub, absent,
+                     [&](Index l, Index r, float value) { computed[r * width + l] = value; });
+            const float* next = computed.data();
+            Index used = 0;
+            for (Index n = first; n < end; ++n) {
+                const auto& [k, change] = changes[n];
+                const bool here = used < absent.size() && absent[used] == k;
+                table().add(sub.P.g.data(), here ? next : row(c, k), -change, width);
+                if (here) next += width, ++used;
+            }
+        }
+    }
+
+    // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
+    template <class V>
+    void fill(const Rows<T>& rows, Index r, Index from, V* row) {
+        for (Index t = from / kLanes; t < tiles_for(size()); ++t)
+            kernel.values(rows, r, 1, members.tile(t), scratch_, row + t * kLanes, kLanes);
+        stats.kernel_evaluations += size() - from;
+    }
+
+    // An id stands for one example: where row r came with the id of member s but is another, its
+    // kernel values are replaced by those of s.
+    void stand_for(Index s, const Rows<T>& rows, Index r, float* row) {
+        const bool same =
+            rows.norms[r] == members.norm(s) && static_cast<double>(row[s]) == diagonal[s];
+        if (same) return;
+        members.extract(s, extracted_);
+        fill(extracted_, 0, 0, row);
+    }
+
+    // Problem c by itself, with its members' features, arrays and rows, for long work on it: kernel
+    // rows then cost no more than its own members. Ends with take_back().
+    Dual single(Index c);
+    void take_back(Index c, Dual alone);
+
+    bool wants_compaction() const { return dead >= kLanes && 8 * dead >= size(); }
+
+    // Closed places of problem c are removed when there are many.
+    void tidy(Index c) {
+        if (problems() > 1 && subproblems[c].wants_compaction()) subproblems[c].compact();
+    }
+
+    // Removes the dead. Positions change: position compaction[k] becomes k for the keep returned.
+    Compaction compact() {
+        if (problems() == 1) subproblems[0].compact();
+        Compaction compaction;
+        Vector<std::int32_t> position(size(), 0);
+        for (Index s = 0; s < size(); ++s)
+            if (holders[s] > 0) {
+                position[s] = static_cast<std::int32_t>(compaction.size());
+                compaction.add(s);
+            }
+        compaction.apply(label);
+        compaction.apply(cost);
+        compaction.apply(diagonal);
+        compaction.apply(holders);
+        for (Subproblem& sub : subproblems) {
+            compaction.apply(sub.place);
+            compaction.apply(sub.weight);
+            sub.weight.resize(padded(compaction.size()), 0.0);
+            for (Index k = 0; k < sub.P.size; ++k)
+                if (sub.P.open[k]) sub.member[k] = position[sub.member[k]];
+        }
+        members.compact(compaction);
+        dead = 0;
+        return compaction;
+    }
+
+    // What a saved state says of the members of all problems, at [c * n + s] for problem c and
+    // member s: its rank among the places, or -1 where it has none, and what is kept there.
+    struct Saved {
+        const std::int64_t* rank;
+        const double *alpha, *g;
+        const std::uint8_t* box;       // null: all usual
+        const double* average_offset;  // null: all 0
+    };
+
+    // Fills an empty dual with members. Statistics are the caller's to set.
+    void restore(const Matrix& X, const Example* examples, const Saved& saved);
+
+    // Computes the gradient again from kernel values and coefficients.
+    void regrade();
+
+    double objective(Index c) const {
+        const Problem& P = subproblems[c].P;
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k) sum += P.alpha[k] * (P.y(k) + P.g[k]);
+        return sum / 2;
+    }
+
+    // The sum of C over the examples held, which is the primal objective at w = 0.
+    double penalty(Index c) const {
+        const Problem& P = subproblems[c].P;
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k) sum += std::abs(P.side[k]);
+        return sum;
+    }
+
+    // Primal minus dual objective over the examples held, for an algorithm without a bias.
+    double duality_gap(Index c) const {
+        const Problem& P = subproblems[c].P;
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k)
+            sum += std::max(0.0, P.side[k] * P.g[k]) - P.alpha[k] * P.g[k];
+        return sum;
+    }
+
+    // Throws std::logic_error, naming it, if an INVARIANT does not hold; `tolerance` bounds the
+    // error of g, and `extremes` says whether they are kept. Cost: size()^2 kernel values.
+    void check(double tolerance, bool extremes = true);
+
+  private:
+    void check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by);
+    void check_place(Index c, Index k, double tolerance);
+
+    // Computes the columns that a row lacks; places are positions.
+    const float* complete_row(Subproblem& sub, RowCache::Row& held, Index k) {
+        const Index first = held.length / kLanes;
+        multiply(sub, {k}, [&](Index l, Index, float value) { held.values[l] = value; }, first);
+        sub.finish_row(held);
+        return held.values;
+    }
+
+    // Calls use(l, r, K(places[r], l)) for all r and all open places l of members from tile `first`
+    // on.
+    template <class F>
+    void multiply(Subproblem& sub, const Vector<Index>& places, F use, Index first = 0) {
+        const Index n = places.size();
+        if (n == 0) return;
+        Vector<Index> at;
+        for (const Index k : places) at.push_back(sub.member[k]);
+        members.extract(at.data(), n, extracted_);
+        collected_.resize(n * kLanes);
+        for (Index t = first; t < tiles_for(size()); ++t) {
+            kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
+                          members.tile_after(t));
+            for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
+                const Index l = sub.place[t * kLanes + lane];
+                if (l == kNone) continue;
+                for (Index r = 0; r < n; ++r) use(l, r, collected_[r * kLanes + lane]);
+            }
+        }
+        stats.kernel_evaluations += n * (size() - first * kLanes);
+    }
+
+    Scratch<T> scratch_;
+    Rows<T> extracted_;
+    Array<float> collected_;
+};
+
+}  // namespace marginwise
+
+#include "marginwise/dual/check.hpp"
+#include "marginwise/dual/divide_cache.hpp"
+#include "marginwise/dual/restore.hpp"
+#include "marginwise/dual/single.hpp"

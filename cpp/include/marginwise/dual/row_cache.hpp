@@ -1,0 +1,204 @@
+// Rows of the kernel matrix, bounded in bytes; the least recently used row makes room. A row may be
+// truncated: it is valid for the first `length` columns, and whoever asks for it fills the rest.
+//
+// Rows stand side by side in one arena, all of one width. When wider rows are asked for, those held
+// are spread in place, so that memory once touched is used again. The arena is as large as all rows
+// of that width could need, within the limit.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "marginwise/base/arena.hpp"
+#include "marginwise/base/compaction.hpp"
+
+namespace marginwise {
+
+template <class V>
+class BasicRowCache {
+  public:
+    struct Row {
+        V* values = nullptr;
+        Index length = 0;  // valid for columns 0 .. length-1
+        Index owner = kNone;
+        Index newer = kNone, older = kNone;  // neighbours in order of use
+    };
+
+    // INVARIANT  slot_of_[k] == kNone or rows_[slot_of_[k]].owner == k
+    //            rows_[slot].values == arena_ + slot * width_
+    //            bytes() <= limit, or kLeast rows are held
+    // The limit may be set to anything up to `most_bytes`, by default the limit itself.
+    explicit BasicRowCache(Index limit_bytes, Index most_bytes = 0)
+        : limit_(limit_bytes / Index(sizeof(V))),
+          most_(std::max(limit_bytes, most_bytes) / Index(sizeof(V))) {}
+    BasicRowCache(BasicRowCache&&) = default;
+    BasicRowCache& operator=(BasicRowCache&&) = default;
+    // A copy has the same limits and holds nothing.
+    BasicRowCache(const BasicRowCache& other) : limit_(other.limit_), most_(other.most_) {}
+    BasicRowCache& operator=(const BasicRowCache&) = delete;
+
+    Index bytes() const { return rows_.size() * width_ * Index(sizeof(V)); }
+    Index held() const { return held_; }
+    Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
+    Index width() const { return width_; }
+
+    // Row k with room for `columns` values (and for padding them), marked as just used; `length`
+    // tells how many are valid, 0 if the row is new. The values stay where they are until kLeast -
+    // 1 other rows have been asked for, or a wider one.
+    Row& take(Index k, Index columns) {
+        if (columns > width_) widen(columns);
+        if (k >= slot_of_.size()) slot_of_.resize(std::max(k + 1, 2 * slot_of_.size()), kNone);
+        Index slot = slot_of_[k];
+        if (slot == kNone) {
+            slot = free_slot();
+            rows_[slot].owner = k;
+            rows_[slot].length = 0;
+            slot_of_[k] = slot;
+            ++held_;
+        } else {
+            unlink(slot);
+        }
+        link_newest(slot);
+        return rows_[slot];
+    }
+
+    // Row k as it stands, or null; does not count as use.
+    Row* peek(Index k) {
+        const bool holds = k < slot_of_.size() && slot_of_[k] != kNone;
+        return holds ? &rows_[slot_of_[k]] : nullptr;
+    }
+
+    void drop(Index k) {
+        if (!peek(k)) return;
+        const Index slot = slot_of_[k];
+        unlink(slot);
+        slot_of_[k] = kNone;
+        rows_[slot].owner = kNone;
+        free_.push_back(slot);
+        --held_;
+    }
+
+    // Whose row makes room next, or kNone.
+    Index oldest() const { return oldest_ == kNone ? kNone : rows_[oldest_].owner; }
+
+    // Drops all rows and gives their memory back.
+    void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
+
+    Index limit() const { return limit_ * Index(sizeof(V)); }
+    Index most() const { return most_ * Index(sizeof(V)); }
+
+    // Rows beyond a lower limit are dropped, the least recently used first.
+    void set_limit(Index bytes) {
+        limit_ = std::min(bytes / Index(sizeof(V)), most_);
+        if (width_ == 0) return;
+        if (rows_.size() <= room(width_)) return reserve(width_);
+        while (held_ > room(width_)) drop(rows_[oldest_].owner);
+        close_ranks(width_);
+        arena_.release(rows_.size() * width_);
+    }
+
+    // Rows and columns compaction[0] < compaction[1] < ... become 0, 1, ...; the other rows must be
+    // dropped already.
+    void compact(const Compaction& compaction) {
+        Vector<Index> slot_of(compaction.size(), kNone);
+        for (Index k = 0; k < compaction.size(); ++k)
+            if (Row* row = peek(compaction[k])) {
+                slot_of[k] = slot_of_[compaction[k]];
+                row->owner = k;
+                row->length = compaction.apply(row->values, row->length);
+            }
+        slot_of_ = std::move(slot_of);
+    }
+
+  private:
+    static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
+
+    // How many rows of a width fit.
+    Index room(Index width) const { return std::max(limit_ / width, kLeast); }
+
+    Index free_slot() {
+        if (free_.empty() && rows_.size() < std::min(room(width_), arena_.size() / width_)) {
+            rows_.emplace_back();
+            rows_.back().values = arena_.data() + (rows_.size() - 1) * width_;
+            return rows_.size() - 1;
+        }
+        if (free_.empty()) drop(rows_[oldest_].owner);
+        const Index slot = free_.back();
+        free_.pop_back();
+        return slot;
+    }
+
+    void widen(Index columns) {
+        const Index before = width_, width = padded(std::max(columns, width_ + width_ / 4));
+        if (kLeast * width > limit_) clear();  // too wide for the bound: start again
+        reserve(width);
+        width_ = width;
+        while (held_ > room(width_)) drop(rows_[oldest_].owner);
+        if (rows_.size() > room(width_)) close_ranks(before);
+        for (Index slot = rows_.size() - 1; slot >= 0; --slot) {
+            Row& row = rows_[slot];
+            V* to = arena_.data() + slot * width_;
+            std::memmove(to, row.values, row.length * sizeof(V));
+            row.values = to;
+        }
+    }
+
+    // Makes the arena large enough for all the rows of a width that there may be: as many as it has
+    // columns. If there is no memory, throws and leaves all as it was.
+    void reserve(Index width) {
+        arena_.grow(std::min(room(width), std::max(width, kLeast)) * width);
+        for (Index slot = 0; slot < rows_.size(); ++slot)
+            rows_[slot].values = arena_.data() + slot * width_;
+    }
+
+    // Moves the rows held to the first slots, so that none is left beyond what will fit.
+    void close_ranks(Index width) {
+        Index to = 0;
+        for (Index slot = 0; slot < rows_.size(); ++slot) {
+            if (rows_[slot].owner == kNone) continue;
+            if (slot != to) move_row(slot, to, width);
+            ++to;
+        }
+        rows_.resize(to);
+        free_.clear();
+    }
+
+    void move_row(Index from, Index to, Index width) {
+        Row& row = rows_[to];
+        row = rows_[from];
+        row.values = arena_.data() + to * width;
+        std::memcpy(row.values, rows_[from].values, row.length * sizeof(V));
+        slot_of_[row.owner] = to;
+        (row.newer == kNone ? newest_ : rows_[row.newer].older) = to;
+        (row.older == kNone ? oldest_ : rows_[row.older].newer) = to;
+    }
+
+    void unlink(Index slot) {
+        Row& row = rows_[slot];
+        (row.newer == kNone ? newest_ : rows_[row.newer].older) = row.older;
+        (row.older == kNone ? oldest_ : rows_[row.older].newer) = row.newer;
+        row.newer = row.older = kNone;
+    }
+    void link_newest(Index slot) {
+        Row& row = rows_[slot];
+        row.older = newest_;
+        row.newer = kNone;
+        (newest_ == kNone ? oldest_ : rows_[newest_].newer) = slot;
+        newest_ = slot;
+    }
+
+    Index limit_;  // values
+    Index most_;   // ... that the limit may be set to
+    Index width_ = 0;
+    Index held_ = 0;
+    Index newest_ = kNone, oldest_ = kNone;
+    Arena<V> arena_;
+    Vector<Row> rows_;       // by slot
+    Vector<Index> slot_of_;  // row -> slot
+    Vector<Index> free_;     // slots without an owner
+};
+
+// Most algorithms make do with single precision.
+using RowCache = BasicRowCache<float>;
+
+}  // namespace marginwise

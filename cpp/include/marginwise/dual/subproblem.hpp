@@ -1,0 +1,120 @@
+// A problem of the dual: which members have a place in it, and the kernel rows of those places.
+#pragma once
+
+#include "marginwise/dual/problem.hpp"
+#include "marginwise/dual/row_cache.hpp"
+
+namespace marginwise {
+
+struct Subproblem {
+    // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
+    //            weight[s] == alpha of member s here, 0 where it has no open place; padded
+    //            rows.take(k).values[l] == K(k, l) for open l < length
+    Problem P;
+    RowCache rows;
+    Vector<std::int32_t> member;  // of each place; any where it is closed
+    Vector<Index> place;          // of each member, kNone where it has none
+    Array<double> weight;
+    Index tended = 0;            // places at the last tend_rows()
+    bool keeps_bounded = false;  // rows of bounded members stay while there is room
+
+    // `most_bytes`: what the kernel rows may be allowed to take.
+    Subproblem(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}
+
+    bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
+
+    void compact() {
+        Compaction compaction;
+        for (Index k = 0; k < P.size; ++k) {
+            if (!P.open[k]) {
+                rows.drop(k);
+                continue;
+            }
+            place[member[k]] = compaction.size();
+            compaction.add(k);
+        }
+        compaction.apply(member);
+        tended = compaction.below(tended);
+        rows.compact(compaction);
+        P.compact(compaction);
+    }
+
+    // Whether the row of k is at hand, or nearly.
+    bool has_row(Index k) {
+        const RowCache::Row* row = rows.peek(k);
+        return row && row->length >= P.size - kFewColumns;
+    }
+
+    // Pads a row that is valid for n places.
+    static void complete(RowCache::Row& held, Index n) {
+        std::fill(held.values + n, held.values + padded(n), 0.0f);
+        held.length = n;
+    }
+
+    // K(k, l) = K(l, k): completes a row from the rows of the places it lacks, if they are held.
+    bool mirror(RowCache::Row& held, Index k) {
+        if (held.length < P.size - kFewColumns) return false;
+        for (; held.length < P.size; ++held.length) {
+            const Index l = held.length;
+            const RowCache::Row* other = rows.peek(l);
+            const bool known = other && other->length > k;
+            if (!known && P.open[l]) return false;
+            held.values[l] = known ? other->values[k] : 0.0f;
+        }
+        complete(held, P.size);
+        return true;
+    }
+
+    // Gives finite values to the closed places of a row that has those of the open ones.
+    void finish_row(RowCache::Row& row) {
+        for (Index l = 0; l < P.size; ++l)
+            if (!P.open[l]) row.values[l] = 0.0f;
+        complete(row, P.size);
+    }
+
+    // Between blocks: rows that were complete after the block before are completed, a few at a time
+    // from the rows of the places since; then rows of bounded members, which a learner of pairs
+    // seldom asks for again, give up their memory.
+    void tend_rows() {
+        constexpr Index kGroup = 16;  // one cache line of each new row
+        const Index n = P.size;
+        Vector<const float*> fresh;
+        bool at_hand = rows.width() >= n;
+        for (Index l = tended; l < n; ++l) {
+            const RowCache::Row* row = rows.peek(l);
+            fresh.push_back(row ? row->values : nullptr);
+            at_hand = at_hand && (row || !P.open[l]);
+        }
+        for (Index k = 0; at_hand && k < tended; k += kGroup)
+            tend_group(k, std::min(k + kGroup, tended), fresh);
+        for (Index k = tended; at_hand && k < n; ++k)
+            if (fresh[k - tended]) mirror(*rows.peek(k), k);
+        for (Index k = 0; k < n && !keeps_bounded; ++k)
+            if (P.bounded(k)) rows.drop(k);
+        tended = n;
+    }
+
+  private:
+    static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
+
+    // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
+    void tend_group(Index begin, Index end, const Vector<const float*>& fresh) {
+        RowCache::Row* held[16];
+        float* to[16];
+        Index lacking = 0, at[16];
+        for (Index k = begin; k < end; ++k) {
+            RowCache::Row* row = rows.peek(k);
+            if (!row || row->length < tended || P.bounded(k)) continue;
+            to[lacking] = row->values + tended;
+            at[lacking] = k;
+            held[lacking++] = row;
+        }
+        for (Index f = 0; f < fresh.size(); ++f) {
+            const float* from = fresh[f];
+            for (Index r = 0; r < lacking; ++r) to[r][f] = from ? from[at[r]] : 0.0f;
+        }
+        for (Index r = 0; r < lacking; ++r) complete(*held[r], P.size);
+    }
+};
+
+}  // namespace marginwise

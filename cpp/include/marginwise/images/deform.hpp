@@ -1,0 +1,160 @@
+// Virtual images: elastic deformations, thickening and shifts of given images [loosli2007, 3.2].
+//
+//   paper                 here
+//   x, t_x, t_y           Originals: images and their translation tangents
+//   f_x, f_y              rows of Fields, one collection for both directions
+//   alpha_x, alpha_y      Draw::along_x, along_y
+//   beta                  Draw::thicken
+//   large translations    Draw::right, down
+//
+// DEPARTS: alpha_x and alpha_y are one strength for all variants; the fields carry the variety.
+// DEPARTS: values are kept to the range of their image, and faint ones become its lowest.
+// DEPARTS: no shift is one of the shifts, as likely as each of the others.
+//
+// A virtual image is a function of (seed, variant, example) and of nothing else, so any of them can
+// be made at any time, in any order and on any thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "marginwise/base/random.hpp"
+#include "marginwise/base/thread_pool.hpp"
+#include "marginwise/simd/dispatch.hpp"
+
+namespace marginwise {
+
+// Images lie in memory row by row, the channels of a pixel side by side.
+struct Shape {
+    Index height, width, channels;
+    Index size() const { return height * width * channels; }
+    Index line() const { return width * channels; }
+};
+
+struct Strengths {
+    double elastic;     // times the fields, which are in pixels
+    double thickening;  // the largest beta
+    Index shift;        // the largest whole-pixel translation
+};
+
+// All arrays have one row of shape.size() values for each image; the caller owns them.
+struct Originals {
+    const float *images, *tangents_x, *tangents_y;
+    const float *low, *high;  // range of each image, which its deformations keep to
+    Index n;
+};
+
+struct Fields {
+    const float* values;  // pixels, repeated for each channel
+    Index n;
+};
+
+// Random numbers by counter: the k-th of a stream is a hash of its key and of k.
+class Draws {
+  public:
+    Draws(std::uint64_t seed, std::uint64_t variant, std::uint64_t example)
+        : key_(mixed(mixed(mixed(seed) + variant) + example)) {}
+
+    // 0 .. n - 1
+    Index below(Index n) { return scale_below(next(), n); }
+    // -1 .. 1
+    double symmetric() { return static_cast<double>(next() >> 11) * 0x1p-52 - 1.0; }
+
+  private:
+    static std::uint64_t mixed(std::uint64_t z) { return splitmix64(z + kGolden); }
+    std::uint64_t next() { return mixed(key_ + ++drawn_ * kGolden); }
+
+    std::uint64_t key_, drawn_ = 0;
+};
+
+// What happens to one image.
+struct Draw {
+    Index field_x, field_y;
+    float along_x, along_y, thicken;
+    Index right, down;
+
+    static Draw of(std::uint64_t seed, std::int64_t variant, std::int64_t example,
+                   const Strengths& strengths, Index fields) {
+        Draws draws(seed, static_cast<std::uint64_t>(variant), static_cast<std::uint64_t>(example));
+        Draw draw;
+        draw.field_x = draws.below(fields);
+        draw.field_y = draws.below(fields);
+        draw.along_x = static_cast<float>(strengths.elastic);
+        draw.along_y = static_cast<float>(strengths.elastic);
+        draw.thicken = static_cast<float>(strengths.thickening * draws.symmetric());
+        draw.right = draws.below(2 * strengths.shift + 1) - strengths.shift;
+        draw.down = draws.below(2 * strengths.shift + 1) - strengths.shift;
+        return draw;
+    }
+};
+
+class Deformer {
+  public:
+    // Values nearer than this part of an image's range to its lowest become the lowest: the faint
+    // traces that smoothing leaves would cost more than they tell.
+    static constexpr float kFaint = 1.0f / 256;
+
+    Deformer(Shape shape, Strengths strengths, Fields fields, std::uint64_t seed)
+        : shape_(shape), strengths_(strengths), fields_(fields), seed_(seed) {}
+
+    // out[r] = variant variants[r] of image examples[r]; variant 0 is the image itself.
+    void deform(const Originals& from, const std::int64_t* examples, const std::int64_t* variants,
+                Index n, Index threads, float* out) const {
+        constexpr Index kTogether = 64;
+        const Index size = shape_.size();
+        ThreadPool workers(std::min(threads, 1 + n / kTogether));
+        workers.run((n + kTogether - 1) / kTogether, [&](Index task, Index) {
+            Array<float> still(size);
+            for (Index r = task * kTogether; r < std::min(n, (task + 1) * kTogether); ++r)
+                make(from, examples[r], variants[r], still.data(), out + r * size);
+        });
+    }
+
+  private:
+    void make(const Originals& from, std::int64_t example, std::int64_t variant, float* still,
+              float* out) const {
+        const Index at = example * shape_.size();
+        const float* image = from.images + at;
+        if (variant == 0) {
+            std::copy(image, image + shape_.size(), out);
+            return;
+        }
+        const Draw draw = Draw::of(seed_, variant, example, strengths_, fields_.n);
+        const float low = from.low[example], high = from.high[example];
+        const simd::Bending bending{draw.along_x, draw.along_y, draw.thicken,
+                                    low,          high,         kFaint * (high - low)};
+        const bool moves = draw.right != 0 || draw.down != 0;
+        table().bend(image, from.tangents_x + at, from.tangents_y + at,
+                     fields_.values + draw.field_x * shape_.size(),
+                     fields_.values + draw.field_y * shape_.size(), bending, moves ? still : out,
+                     shape_.size());
+        if (moves) shift(still, draw, low, out);
+    }
+
+    // Pixels that come from outside are `background`.
+    void shift(const float* from, const Draw& draw, float background, float* out) const {
+        const Index line = shape_.line();
+        const Index right = draw.right * shape_.channels;
+        const Index first = std::clamp<Index>(right, 0, line);
+        const Index last = std::clamp<Index>(line + right, 0, line);
+        for (Index row = 0; row < shape_.height; ++row) {
+            float* to = out + row * line;
+            const Index source = row - draw.down;
+            if (source < 0 || source >= shape_.height || first >= last) {
+                std::fill(to, to + line, background);
+                continue;
+            }
+            std::fill(to, to + first, background);
+            std::copy(from + source * line + first - right, from + source * line + last - right,
+                      to + first);
+            std::fill(to + last, to + line, background);
+        }
+    }
+
+    Shape shape_;
+    Strengths strengths_;
+    Fields fields_;
+    std::uint64_t seed_;
+};
+
+}  // namespace marginwise

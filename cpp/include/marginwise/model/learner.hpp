@@ -1,0 +1,285 @@
+// A learner: what the algorithms share that learn a stream by looking at one example at a time.
+//
+// Examples come in blocks whose kernel values are computed ahead. An algorithm derives from Learner
+// and says, in learn_in(), what one example does to one binary problem.
+#pragma once
+
+#include "marginwise/model/model.hpp"
+
+namespace marginwise {
+
+template <class T>
+class Learner : public Model<T> {
+  public:
+    using Model<T>::D;
+    using Model<T>::Model;
+    // A copy takes no part in a pass that is under way.
+    Learner(const Learner& other) : Model<T>(other) {}
+
+    Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override {
+        return learn_wanted(batch, order, nullptr, n, seconds);
+    }
+    Index learn_wanted(const Batch& batch, const std::int64_t* order, const std::uint8_t* wanted,
+                       Index n, double seconds) override;
+    void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
+    Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
+    void end_pass() override;
+
+  protected:
+    using Model<T>::beyond_;
+    using Model<T>::judges;
+    using Model<T>::require_width;
+    using Model<T>::settings_;
+    using Model<T>::slack;
+    using Model<T>::threads;
+
+    // Learns an example, which is row r of the block, in problem c. `s` is its position among the
+    // members, or kNone; to be set where it becomes a member.
+    virtual void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) = 0;
+
+    // f_c of an example by its kernel values with the members, without the bias.
+    virtual double expansion(Index c, const float* row) const { return raw_expansion(c, row); }
+    double raw_expansion(Index c, const float* row) const {
+        const Array<double>& weight = D.subproblems[c].weight;
+        return table().dot(weight.data(), row, weight.size());
+    }
+
+    // The primal-dual gap of problem c over its members.
+    virtual double gap(Index c) const { return gap_of(D.subproblems[c].P); }
+
+    // Gives row r of the block a place in problem c, and makes it a member if it is not one.
+    Index insert(Index c, const Example& example, Block<T>& block, Index r, Index& s, double g,
+                 Box box = Box::usual) {
+        if (s == kNone) {
+            s = D.append(block.rows, r, example, block.row(r));
+            block.valid[r] = D.size();
+        }
+        return D.open(c, s, g, block.row(r), box);
+    }
+    bool holds(Index c, Index s) const { return s != kNone && D.subproblems[c].place[s] != kNone; }
+
+    // Removes the members that no problem holds.
+    Compaction compact();
+
+  private:
+    static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
+    static constexpr Index kFewRows = 32;
+
+    // Rows order[0..n) of a batch, the first `read` of which are in blocks.
+    struct Queue {
+        const Batch& batch;
+        const std::int64_t* order;
+        Index n;
+        Index read = 0;
+    };
+
+    Index ready(const Example& example, Block<T>& block, Index r);
+    void learn_example(const Example& example, Block<T>& block, Index r,
+                       const std::uint8_t* wanted);
+    void look_at(const Batch& batch, Block<T>& block, Index r);
+    void learn_best(Index c);
+    void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
+    void record();
+    Index room(Index rows) const;
+    void read_block(Queue& queue, Block<T>& block);
+    void compact_blocks(Block<T>& now, Index first, Block<T>* next);
+    template <class Use>
+    Index walk(const Batch& batch, const std::int64_t* order, Index n, double seconds, Use use);
+
+    Block<T> blocks_[2];
+    Choice choice_;
+    Vector<Pool<T>> pools_;  // one a problem, during a pass
+    std::uint8_t* seen_ = nullptr;
+    Index examples_ = 0;
+};
+
+// Brings the kernel values of row r up to the members taken in since they were computed. Returns
+// the position of the example among the members, or kNone.
+template <class T>
+Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
+    if (block.valid[r] < D.size()) {
+        D.fill(block.rows, r, block.valid[r], block.row(r));
+        block.valid[r] = D.size();
+    }
+    const Index s = D.members.find(example.id);
+    if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
+    return s;
+}
+
+// `wanted`, where not null, tells which problems learn the example.
+template <class T>
+void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
+                               const std::uint8_t* wanted) {
+    Index s = ready(example, block, r);
+    for (Index c = 0; c < D.problems(); ++c) {
+        if (wanted && !wanted[c]) continue;
+        learn_in(c, example, block, r, s);
+        D.tidy(c);
+    }
+}
+
+// An example is offered to the pool of each problem that has not learned it. A problem that cannot
+// judge examples yet learns them as they come.
+template <class T>
+void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
+    const Example example = batch.example(block.source[r]);
+    ready(example, block, r);
+    ++D.stats.sampled;
+    for (Index c = 0; c < D.problems(); ++c) {
+        if (seen_[c * examples_ + example.id]) continue;
+        if (!judges(c)) {
+            Index s = ready(example, block, r);
+            learn_in(c, example, block, r, s);
+            D.tidy(c);
+            mark_seen(c, example.id);
+            ++D.stats.chosen;
+            continue;
+        }
+        const double f = expansion(c, block.row(r)) + D.problem(c).bias();
+        const bool inside = std::abs(f) < 1 + std::abs(slack(c)) / 2;
+        Pool<T>& pool = pools_[c];
+        if (pool.sample(choice_.score(D.sign(c, example.label), f), inside))
+            pool.keep(batch, block, r, settings_.scaling);
+        if (pool.complete(choice_)) learn_best(c);
+    }
+}
+
+template <class T>
+void Learner<T>::learn_best(Index c) {
+    Pool<T>& pool = pools_[c];
+    pool.clear();
+    pool.best.set_room(D.size());
+    Index s = ready(pool.example, pool.best, 0);
+    learn_in(c, pool.example, pool.best, 0, s);
+    D.tidy(c);
+    mark_seen(c, pool.example.id);
+    ++D.stats.chosen;
+}
+
+template <class T>
+void Learner<T>::record() {
+    if (!settings_.record) return;
+    for (Index c = 0; c < D.problems(); ++c)
+        this->records.push_back({gap(c), D.problem(c).members(), D.stats.kernel_evaluations});
+}
+
+template <class T>
+void Learner<T>::begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) {
+    choice_ = choice;
+    seen_ = seen;
+    examples_ = examples;
+    pools_ = Vector<Pool<T>>(D.problems());
+}
+
+template <class T>
+void Learner<T>::end_pass() {
+    for (Index c = 0; c < pools_.size(); ++c)
+        if (!pools_[c].empty()) learn_best(c);
+    pools_.clear();
+    seen_ = nullptr;
+}
+
+template <class T>
+Index Learner<T>::learn_wanted(const Batch& batch, const std::int64_t* order,
+                               const std::uint8_t* wanted, Index n, double seconds) {
+    return walk(batch, order, n, seconds, [&](Block<T>& block, Index r) {
+        learn_example(batch.example(block.source[r]), block, r, wanted);
+        if (wanted) wanted += D.problems();
+    });
+}
+
+template <class T>
+Index Learner<T>::select(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    return walk(batch, order, n, seconds,
+                [&](Block<T>& block, Index r) { look_at(batch, block, r); });
+}
+
+template <class T>
+Compaction Learner<T>::compact() {
+    const Compaction compaction = D.compact();
+    for (Pool<T>& pool : pools_) pool.best.compact(compaction, 0);
+    return compaction;
+}
+
+// How many members there may be after `rows` more examples. A problem takes in one for each pool it
+// completes, and the first of these may have begun before.
+template <class T>
+Index Learner<T>::room(Index rows) const {
+    const Index picks = pools_.empty() ? 0 : D.problems() * (1 + rows / choice_.least());
+    return D.size() + rows + picks;
+}
+
+// Reads the next rows into a block, up to the first beyond norm_limit, with which the queue ends.
+template <class T>
+void Learner<T>::read_block(Queue& queue, Block<T>& block) {
+    const Index rows = std::min(queue.n - queue.read, Block<T>::rows_for(D.size()));
+    const Index most = room(2 * Block<T>::rows_for(D.size()));  // the block under way, and this one
+    const std::int64_t* order = queue.order + queue.read;
+    block.read(queue.batch, order, rows, settings_.scaling, most);
+    const Index within = block.rows_within(settings_.norm_limit);
+    if (within < rows) {
+        beyond_ = true;
+        queue.n = queue.read + within;
+        block.read(queue.batch, order, within, settings_.scaling, most);
+    }
+    queue.read += within;
+}
+
+// Removes members that no problem holds from the dual and from blocks: from rows `first` on of the
+// one that is being learned, and from the next one if there is one.
+template <class T>
+void Learner<T>::compact_blocks(Block<T>& now, Index first, Block<T>* next) {
+    const Compaction compaction = compact();
+    now.compact(compaction, first);
+    if (next) next->compact(compaction, 0);
+}
+
+// Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead. Memory
+// for a few rows is reserved beforehand: where there is none, nothing has changed.
+template <class T>
+template <class Use>
+Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, double seconds,
+                       Use use) {
+    require_width(batch.X);
+    const Stopwatch whole(D.stats.learn_seconds);
+    if (D.problems() > 1) D.divide_cache();
+    const Deadline deadline(seconds), late(seconds + kBlockSeconds);
+    ThreadPool workers(threads());
+    BlockProduct<T> product(D, workers);
+    if (n <= kFewRows) D.reserve(n);
+    Queue queue{batch, order, n};
+    Index learned = 0;
+    beyond_ = false;
+    Block<T>* now = &blocks_[0];
+    Block<T>* next = &blocks_[1];
+    read_block(queue, *now);
+    while (true) {
+        {
+            const Stopwatch phase(D.stats.product_seconds);
+            product.finish(*now);
+        }
+        const bool more = queue.read < queue.n && !deadline.passed();
+        if (more) {
+            read_block(queue, *next);
+            product.start(*next);
+        }
+        for (Index r = 0; r < now->size(); ++r) {
+            use(*now, r);
+            record();
+            this->count_example(batch.ids[now->source[r]]);
+            ++learned;
+            const bool leaves = late.passed() || this->interrupted();
+            if (!leaves && !D.wants_compaction()) continue;
+            product.wait();
+            if (D.wants_compaction()) compact_blocks(*now, r + 1, more ? next : nullptr);
+            if (!leaves) continue;
+            beyond_ = beyond_ && learned == queue.n;
+            return learned;
+        }
+        if (!more) return learned;
+        for (Subproblem& sub : D.subproblems) sub.tend_rows();
+        std::swap(now, next);
+    }
+}
+
+}  // namespace marginwise

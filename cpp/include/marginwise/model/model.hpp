@@ -1,0 +1,288 @@
+// A model in the core: the dual state, and what all algorithms offer around it.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "marginwise/base/clock.hpp"
+#include "marginwise/base/lock.hpp"
+#include "marginwise/model/block.hpp"
+#include "marginwise/model/selection.hpp"
+#include "marginwise/predict/decision.hpp"
+#include "marginwise/predict/rough.hpp"
+#include "marginwise/solve/duality_gap.hpp"
+
+namespace marginwise {
+
+struct ModelSettings {
+    FeatureScaling scaling{};
+    double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
+    Index threads = 1;
+    bool record = false;  // keep a Record of every example and problem
+};
+
+// Where a problem stood after an example.
+struct Record {
+    double gap;
+    Index members;
+    std::int64_t kernel_evaluations;
+};
+
+template <class T>
+class Model {
+  public:
+    Model(Dual<T> dual, ModelSettings settings)
+        : D(std::move(dual)), settings_(std::move(settings)) {}
+    virtual ~Model() = default;
+    Model& operator=(const Model&) = delete;
+
+    // A model that continues as this one would. Features are shared until either changes them, and
+    // kernel rows are left behind, so that it costs little more than the coefficients.
+    virtual std::unique_ptr<Model> clone() const = 0;
+
+    Dual<T> D;
+
+    // Held by whoever uses the model; the methods below leave that to their caller.
+    mutable Guard guard;
+
+    // The least id that is larger than those of all examples seen.
+    std::int64_t next_id = 0;
+    // Examples seen since it was last set to 0.
+    std::int64_t since_finish = 0;
+
+    // Lets loops that may be long ask now and then whether to stop, until another function, or
+    // none, is given. A model that stops learning is valid; one that stops otherwise is not.
+    void answer_to(std::function<bool()> stop_asked) {
+        stop_asked_ = std::move(stop_asked);
+        interrupted_ = false;
+        next_look_ = Clock::now() + kPause;
+    }
+
+    // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
+    // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
+    // sequence of examples alone, not on how it is cut into calls.
+    virtual Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) = 0;
+
+    // The same where, if `wanted` is not null, problem c learns row order[k] only if
+    // wanted[k * problems + c].
+    virtual Index learn_wanted(const Batch&, const std::int64_t*, const std::uint8_t*, Index,
+                               double) {
+        refuse_to_choose();
+    }
+
+    // Starts a pass in which the best of each pool is learned and the others are left alone.
+    // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
+    // set for those learned now, and must outlive the pass.
+    virtual void begin_pass(const Choice&, std::uint8_t*, Index) { refuse_to_choose(); }
+
+    // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
+    virtual Index select(const Batch&, const std::int64_t*, Index, double) { refuse_to_choose(); }
+
+    // Learns the best of pools that are not complete.
+    virtual void end_pass() { refuse_to_choose(); }
+
+    // Solves the problems over the members to within tau, where the algorithm can, or until
+    // `seconds` have passed; returns whether it is done. Unless it is, call finish() again or
+    // end_finish() before anything else.
+    virtual bool finish(double, double) { return true; }
+
+    // Ends a finish() that is not done.
+    virtual void end_finish() {}
+
+    // out[r * problems + c] = f_c(x_r), for the rows of a sample.
+    virtual void decision(const Sample& sample, double* out) const;
+
+    // The same, in single precision, for rows that are to be sifted.
+    void rough_decision(const Sample& sample, float* out) const;
+
+    // out[r * problems + c] = f_c(x_r) where asked[r * problems + c] is 1, of all rows of X,
+    // likewise; the other values stay as they are. Each problem meets only the members that it
+    // holds.
+    void rough_decision_where(const Matrix& X, const std::uint8_t* asked, float* out) const;
+
+    // The same of a model of a few centres, packed, in place of the members.
+    void rough_expansion(const Members<T>& centres, const RoughWeights& weights,
+                         const Sample& sample, float* out) const {
+        require_width(sample.X);
+        expand_roughly(D.kernel, centres, weights, settings_.scaling, threads(), sample, out);
+    }
+
+    // out[r * centres + m] = K(x_r, centre m), for the rows of a sample.
+    void cross_values(const Members<T>& centres, const Sample& sample, float* out) const {
+        require_width(sample.X);
+        cross(D.kernel, centres, settings_.scaling, threads(), sample, out);
+    }
+
+    // Rows packed into tiles, as members are, for add_expansion().
+    Members<T> pack(const Matrix& X) const;
+
+    // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for packed
+    // rows: how decision values change with the coefficients of a few examples.
+    void add_expansion(const Matrix& centres, const double* coefficients, const Members<T>& rows,
+                       double* out) const;
+
+    // out[r] = K(x_r, x_r).
+    void diagonal(const Matrix& X, double* out) const;
+
+    // W(alpha) of problem c.
+    virtual double objective(Index c) const { return D.objective(c); }
+
+    // The coefficients that decide, by member: those of problem c, or what they average to.
+    virtual Array<double> output(Index c) const { return D.subproblems[c].weight; }
+
+    // How far from exact problem c may be, which widens its margin; below 0, it is minus the width
+    // of the interval that the bias lies in.
+    virtual double slack(Index) const { return 0.0; }
+
+    // Whether problem c can tell good examples from bad.
+    virtual bool judges(Index) const { return true; }
+
+    // What the algorithm keeps of problem c besides coefficients and gradient; part of the state,
+    // where the array is called `notes`.
+    virtual Vector<double> extra_state(Index) const { return {}; }
+    virtual void set_extra_state(Index, const double*) {}
+
+    // Throws if an invariant does not hold (for tests).
+    virtual void check(double tolerance) { D.check(tolerance); }
+
+    // Whether the last call stopped at a row beyond norm_limit.
+    bool beyond() const { return beyond_; }
+
+    // Whether no row of X is beyond norm_limit.
+    bool within_limit(const Matrix& X) const;
+
+    // What was recorded, example by example, problem by problem.
+    Vector<Record> records;
+
+  protected:
+    Model(const Model& other)
+        : D(other.D),
+          next_id(other.next_id),
+          since_finish(other.since_finish),
+          records(other.records),
+          settings_(other.settings_) {
+        D.reindex();
+    }
+
+    // Counts an example that was presented.
+    void count_example(std::int64_t id) {
+        if (id >= next_id) next_id = id < std::numeric_limits<std::int64_t>::max() ? id + 1 : id;
+        ++since_finish;
+    }
+
+    // Whether to stop; asks the clock first, and others ten times a second.
+    bool interrupted() {
+        if (interrupted_ || !stop_asked_) return interrupted_;
+        const Clock::time_point now = Clock::now();
+        if (now < next_look_) return false;
+        next_look_ = now + kPause;
+        return interrupted_ = stop_asked_();
+    }
+
+    Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
+    void require_width(const Matrix& X) const {
+        if (cols_of(X) != D.members.features())
+            throw std::invalid_argument("rows are not as wide as the members");
+    }
+
+    ModelSettings settings_;
+    bool beyond_ = false;
+
+  private:
+    static constexpr std::chrono::milliseconds kPause{100};
+
+    std::function<bool()> stop_asked_;
+    bool interrupted_ = false;
+    Clock::time_point next_look_{};
+
+    [[noreturn]] static void refuse_to_choose() {
+        throw std::logic_error("this algorithm learns all examples that it is given");
+    }
+};
+
+template <class T>
+void Model<T>::decision(const Sample& sample, double* out) const {
+    require_width(sample.X);
+    Vector<Array<double>> weight;
+    for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
+    decide(D, weight, settings_.scaling, threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::rough_decision(const Sample& sample, float* out) const {
+    require_width(sample.X);
+    Vector<Array<double>> weight;
+    Vector<double> bias;
+    for (Index c = 0; c < D.problems(); ++c) {
+        weight.push_back(output(c));
+        bias.push_back(D.subproblems[c].P.bias());
+    }
+    expand_roughly(D.kernel, D.members, RoughWeights(weight, bias, D.size()), settings_.scaling,
+                   threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::rough_decision_where(const Matrix& X, const std::uint8_t* asked, float* out) const {
+    require_width(X);
+    const Index problems = D.problems();
+    ThreadPool workers(threads());
+    workers.run(problems, [&](Index c, Index) {
+        Vector<std::int64_t> rows;
+        for (Index r = 0; r < rows_of(X); ++r)
+            if (asked[r * problems + c]) rows.push_back(r);
+        const Array<double> weight = output(c);
+        Vector<Index> held;
+        for (Index s = 0; s < D.size(); ++s)
+            if (weight[s] != 0.0) held.push_back(s);
+        Array<double> own;
+        for (const Index s : held) own.push_back(weight[s]);
+        Array<float> f(rows.size());
+        expand_roughly(D.kernel, D.members.some(held),
+                       RoughWeights({own}, {D.subproblems[c].P.bias()}, held.size()),
+                       settings_.scaling, 1, Sample(X, rows.data(), rows.size()), f.data());
+        for (Index k = 0; k < rows.size(); ++k) out[rows[k] * problems + c] = f[k];
+    });
+}
+
+template <class T>
+Members<T> Model<T>::pack(const Matrix& X) const {
+    require_width(X);
+    Members<T> rows(D.members.features(), D.members.sparse());
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.scaling);
+        rows.append(row, 0, r);
+    }
+    return rows;
+}
+
+template <class T>
+void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
+                             const Members<T>& rows, double* out) const {
+    require_width(centres);
+    expand_over<float>(D.kernel, centres, {coefficients, D.problems()}, settings_.scaling,
+                       threads(), rows, out);
+}
+
+template <class T>
+bool Model<T>::within_limit(const Matrix& X) const {
+    require_width(X);
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.scaling);
+        if (!(static_cast<double>(row.norms[0]) <= settings_.norm_limit)) return false;
+    }
+    return true;
+}
+
+template <class T>
+void Model<T>::diagonal(const Matrix& X, double* out) const {
+    require_width(X);
+    Rows<T> row;
+    for (std::int64_t r = 0; r < rows_of(X); ++r) {
+        row.read(X, &r, 1, settings_.scaling);
+        out[r] = D.diagonal_of(row, 0);
+    }
+}
+
+}  // namespace marginwise

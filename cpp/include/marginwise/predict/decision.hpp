@@ -1,0 +1,129 @@
+// Decision values: blocks of rows against the members, all problems at once.
+#pragma once
+
+#include <numeric>
+
+#include "marginwise/base/thread_pool.hpp"
+#include "marginwise/dual/dual.hpp"
+
+namespace marginwise {
+
+// Some rows of a matrix, by number; all of them where `order` is null.
+struct Sample {
+    const Matrix& X;
+    const std::int64_t* order = nullptr;
+    Index n = 0;
+
+    Sample(const Matrix& X_) : X(X_), n(rows_of(X_)) {}
+    Sample(const Matrix& X_, const std::int64_t* order_, Index n_) : X(X_), order(order_), n(n_) {}
+
+    // The numbers of rows [first, first + count) of the sample.
+    Vector<std::int64_t> numbers(Index first, Index count) const {
+        Vector<std::int64_t> found(count);
+        std::iota(found.begin(), found.end(), first);
+        if (order) std::copy_n(order + first, count, found.begin());
+        return found;
+    }
+};
+
+inline double dot(const double* a, const float* k, Index n) { return table().dot(a, k, n); }
+inline double dot(const double* a, const double* k, Index n) { return table().dot_full(a, k, n); }
+
+// out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample; the
+// weights are padded to whole tiles. A row's values do not depend on the others. Kernel values are
+// rounded to V.
+template <class V, class T>
+void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
+            const Vector<const double*>& weight, const FeatureScaling& scaling, Index threads,
+            const Sample& sample, double* out) {
+    // Rows against sparse tiles are packed, as many as there are lanes.
+    const Index at_once = members.sparse() ? kLanes : 256;
+    const Index n = sample.n, problems = weight.size();
+    ThreadPool workers(threads);
+    workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
+        // Kept from call to call: for a few rows, fresh memory would cost more than the product.
+        // Not by helpers, which end with the call, and not for a kernel that is a function, which
+        // may ask another model in the middle.
+        static thread_local Rows<T> kept_block;
+        static thread_local Scratch<T> kept_scratch;
+        const bool keeps = worker == 0 && !kernel.is_callable();
+        Rows<T> own_block;
+        Scratch<T> own_scratch;
+        Rows<T>& block = keeps ? kept_block : own_block;
+        Scratch<T>& scratch = keeps ? kept_scratch : own_scratch;
+        const Index first = task * at_once, rows = std::min(at_once, n - first);
+        const Vector<std::int64_t> order = sample.numbers(first, rows);
+        Array<V> k(rows * kLanes);
+        block.read(sample.X, order.data(), rows, scaling);
+        const bool packs = members.sparse() && rows >= 4;  // fewer are quicker scattered
+        if (packs) kernel.pack_rows(block, rows, scratch);
+        for (Index t = 0; t < tiles_for(members.size()); ++t) {
+            if (packs)
+                kernel.values_packed(rows, members.tile(t), scratch, k.data());
+            else
+                kernel.values(block, 0, rows, members.tile(t), scratch, k.data(), kLanes,
+                              members.tile_after(t));
+            for (Index r = 0; r < rows; ++r)
+                for (Index c = 0; c < problems; ++c)
+                    out[(first + r) * problems + c] +=
+                        dot(weight[c] + t * kLanes, k.data() + r * kLanes, kLanes);
+        }
+        if (packs) kernel.clear_packed_rows(block, scratch);
+    });
+}
+
+// Coefficients of some examples: of example m in problem c at values[c * examples + m].
+struct Coefficients {
+    const double* values;
+    Index problems;
+};
+
+// out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for rows that Model::pack()
+// made. The rows are the tiles here, so that a few centres cost little more than reading them.
+template <class V, class T>
+void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
+                 const FeatureScaling& scaling, Index threads, const Members<T>& rows,
+                 double* out) {
+    const Index m = rows_of(centres), problems = weight.problems;
+    ThreadPool workers(threads);
+    Vector<std::int64_t> order(m);
+    std::iota(order.begin(), order.end(), std::int64_t(0));
+    for (Index first = 0; first < m; first += kLanes) {
+        const Index n = std::min(kLanes, m - first);
+        Rows<T> block;
+        block.read(centres, order.data() + first, n, scaling);
+        Vector<Scratch<T>> scratches(workers.threads());
+        if (rows.sparse())
+            for (Scratch<T>& scratch : scratches) kernel.pack_rows(block, n, scratch);
+        workers.run(tiles_for(rows.size()), [&](Index t, Index worker) {
+            Scratch<T>& scratch = scratches[worker];
+            Array<V> k(kLanes * kLanes);
+            if (rows.sparse())
+                kernel.values_packed(n, rows.tile(t), scratch, k.data());
+            else
+                kernel.values(block, 0, n, rows.tile(t), scratch, k.data(), kLanes,
+                              rows.tile_after(t));
+            for (Index c = 0; c < problems; ++c)
+                for (Index r = 0; r < n; ++r) {
+                    const double a = weight.values[c * m + first + r];
+                    for (Index lane = 0; lane < rows.tile(t).used; ++lane)
+                        out[(t * kLanes + lane) * problems + c] +=
+                            a * static_cast<double>(k[r * kLanes + lane]);
+                }
+        });
+    }
+}
+
+// out[r * problems + c] = f_c(x_r), for the rows of a sample and padded weights of the members.
+template <class T>
+void decide(const Dual<T>& D, const Vector<Array<double>>& weights, const FeatureScaling& scaling,
+            Index threads, const Sample& sample, double* out) {
+    Vector<const double*> weight;
+    for (const Array<double>& w : weights) weight.push_back(w.data());
+    for (Index r = 0; r < sample.n; ++r)
+        for (Index c = 0; c < D.problems(); ++c)
+            out[r * D.problems() + c] = D.subproblems[c].P.bias();
+    expand<float>(D.kernel, D.members, weight, scaling, threads, sample, out);
+}
+
+}  // namespace marginwise

@@ -1,0 +1,21 @@
+// Forgetting: which members with alpha = 0 a learner lets go.
+#pragma once
+
+#include "marginwise/dual/dual.hpp"
+
+namespace marginwise {
+
+// Closes the idle places of problem c except the `most` of least distance(k), the older where
+// several tie; returns whether there were any. Extremes are left to the caller.
+template <class T, class F>
+bool drop_idle(Dual<T>& D, Index c, Index most, F distance) {
+    Vector<Index> idle = D.problem(c).idle_places();
+    if (idle.size() <= most) return false;
+    Vector<std::pair<double, Index>> farthest;
+    for (const Index k : idle) farthest.emplace_back(distance(k), k);
+    std::nth_element(farthest.begin(), farthest.begin() + most, farthest.end());
+    for (auto at = farthest.begin() + most; at != farthest.end(); ++at) D.close(c, at->second);
+    return true;
+}
+
+}  // namespace marginwise

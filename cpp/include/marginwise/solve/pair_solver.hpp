@@ -1,0 +1,43 @@
+// The loop that solves a problem pair by pair: the most violating member, and the partner that
+// gains most [fan2005].
+#pragma once
+
+#include "marginwise/base/clock.hpp"
+#include "marginwise/solve/direction.hpp"
+#include "marginwise/solve/step_limit.hpp"
+
+namespace marginwise {
+
+class PairSolver {
+  public:
+    // Steps between two looks at the clock, and between two attempts to shrink.
+    static constexpr Index kLook = 256, kShrink = 1024;
+
+    // Calls move(i), which moves i and a partner and returns whether alpha changed, until delta <=
+    // tau, until the limit is reached, until ready() returns false, or until the deadline. Returns
+    // whether it was not the deadline. May be called again to continue.
+    template <class Ready, class Move>
+    bool solve(const Problem& P, double tau, const Deadline& deadline, StepLimit& limit,
+               Ready ready, Move move) {
+        while (P.extremes.both() && P.extremes.delta() > tau && ready()) {
+            const bool moved = move(P.extremes.i);
+            if (!moved || limit.reached(P, P.extremes.delta())) {
+                gave_up_ = true;
+                return true;
+            }
+            if (++steps_ % kLook == 0 && deadline.passed()) return false;
+        }
+        return true;
+    }
+
+    Index steps() const { return steps_; }
+
+    // Whether the violation that is left is rounding, or more steps would be needed.
+    bool gave_up() const { return gave_up_; }
+
+  private:
+    Index steps_ = 0;
+    bool gave_up_ = false;
+};
+
+}  // namespace marginwise

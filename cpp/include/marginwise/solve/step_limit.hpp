@@ -1,0 +1,54 @@
+// When loops end that might never end otherwise: after a number of steps, or where what is left of
+// the violation is rounding.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "marginwise/dual/problem.hpp"
+
+namespace marginwise {
+
+// Violations below this cannot be told from rounding: g is a sum of alpha K in double precision.
+inline double resolution(const Problem& P) {
+    constexpr double kUlps = 64 * std::numeric_limits<double>::epsilon();
+    double largest = 1.0;
+    for (Index k = 0; k < P.size; ++k)
+        largest = std::max(largest, std::abs(P.alpha[k]) * P.diagonal[k]);
+    return kUlps * largest;
+}
+
+// The steps that a loop may take.
+class StepLimit {
+  public:
+    explicit StepLimit(Index most) : left_(most) {}
+
+    // ... after one example.
+    static StepLimit online(const Problem& P) { return StepLimit(20000 + 20 * P.members()); }
+    // ... to solve a problem: as many as LIBSVM takes at most, and more where they cost little; few
+    // if it could not be solved the last time.
+    static StepLimit finishing(const Problem& P) {
+        constexpr Index kSteps = 10'000'000, kUpdates = 1'000'000'000;  // of one value each
+        const Index most = std::max({kSteps, 100 * P.members(), kUpdates / padded(P.size + 1)});
+        return StepLimit(P.unsolved > 0 ? most / 16 : most);
+    }
+
+    // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
+    // at now and then whether the violation is only rounding.
+    bool reached(const Problem& P, double violation) {
+        constexpr Index kLook = 4096;
+        if (--left_ <= 0) return true;
+        return left_ % kLook == 0 && violation <= resolution(P);
+    }
+
+    // Whether to look, after a step, if the user asks for a stop.
+    bool looks() const { return left_ % 256 == 0; }
+
+  private:
+    Index left_;
+};
+
+// Remembers that a loop over P was left at a violation above its tolerance.
+inline void give_up(Problem& P, double violation) { P.unsolved = std::max(P.unsolved, violation); }
+
+}  // namespace marginwise
