@@ -4,6 +4,7 @@
 
 #include "allocations.hpp"
 #include "check.hpp"
+#include "marginwise/dual/members.hpp"
 #include "marginwise/kernel/kernel_blocks.hpp"
 #include "toy.hpp"
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from marginwise._core import Batch
 
+MOST_FEATURES = 2**28  # some arrays of the core have a value per feature
+
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -208,6 +208,9 @@ class ExactSVC(ExactModel, KernelClassifier):
         super()._start(X, classes)
         self.__dict__.pop("_basis_weights", None)  # a sample of a source, whose ids are not known
 
+    def _update_costs(self) -> None:
+        """Leave the penalty as it is: one solution has one C, which `set_C` changes."""
+
     def _balances(self) -> bool:
         return isinstance(self.class_weight, str)
 

@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints, take_rows
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import HARD_COST, Machine
 from marginwise._estimator.exact import ExactModel
 from marginwise._estimator.exclusive import alone_once
 from marginwise._estimator.input import check_features, check_ids, check_weights
@@ -180,6 +180,10 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         draft._check_columns(X, names)
         if first:
             draft._start(X, weights, streaming=True)
+        elif draft._starts_over:
+            kept = np.flatnonzero(weights > 0)
+            ones = np.ones(len(kept), dtype=np.int32)
+            draft._begin_again(take_rows(X, kept), weights[kept], ones)
         self._learn(draft, X, weights, names)
         return self
 
@@ -192,7 +196,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, weights, names = take_rows(X, kept), weights[kept], names[kept]
-        costs = weights * (1.0 if self.C is None else float(self.C))
+        costs = weights * (1.0 if self.C is None else min(float(self.C), HARD_COST))
         labels = np.ones(len(names), dtype=np.int32)
         self._learn_rows(draft, draft._labelled(X, labels, costs, names), names)
 

@@ -411,7 +411,7 @@ LIES: list[Lie] = [
     ("matrix", "features must be finite", put("X", (0, 0), -np.inf)),
     ("dense", "too large for their precision", put("X", (0, 0), 1e30)),
     ("matrix", "too large for their precision", put("X", (0, 0), 1e160)),
-    ("names", "beyond single precision", put("X", (0, 0), 1e15)),
+    ("names", "beyond the range of kernel values", put("X", (0, 0), 1e15)),
     ("dense", "X must be an array", change("_machine.X", lambda a: a[:, :-1])),
     ("dense", "X must be an array", change("_machine.X", np.float64)),
     ("matrix", "rows must end with their ids", put("X", (0, -1), 7.5)),

@@ -25,7 +25,8 @@ from marginwise._core import (
 from marginwise._engine.kernel import BlockFunction, precomputed
 from marginwise._engine.plan import SINGLE_LIMIT, Blueprint, typical, unit_near, upgraded
 
-HARD_COST = 1e100  # the same for exact models, whatever the size of kernel values
+HARD_COST = 1e100  # a C that no coefficient reaches, whatever the size of kernel values
+MOST_COST = 1e120  # ... times weights
 HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
 VERIFY_WORK = 2_000_000  # multiplications by which a restored gradient is checked,
 VERIFY_LEAST = 8  # ... or more for so many members
@@ -130,17 +131,18 @@ class Machine:
         if plan.unit != 1:
             self._core = self._build()
 
-    def class_costs(self, costs: Float) -> Float:
+    def class_costs(self, costs: Float, balance: Float) -> Float:
         """Return what `costs` makes of the costs of the classes, which seldom change."""
         if self._class_costs is None or self._class_costs[0] is not costs:
-            self._class_costs = costs, self.costs(costs)
+            self._class_costs = costs, self.costs(np.minimum(costs, HARD_COST * balance))
         return self._class_costs[1]
 
     def costs(self, costs: Float) -> Float:
         """Return costs in the unit of the kernel; infinite ones become very large."""
         with np.errstate(over="ignore", under="ignore"):
-            hard = HARD_COST if self.algorithm.exact else HARD
+            hard = MOST_COST if self.algorithm.exact else HARD
             scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, hard)
+            scaled = np.where(costs >= HARD_COST / 1e20, np.maximum(scaled, HARD), scaled)
         if not (scaled > 0).all():
             raise ValueError(
                 f"C times weight is as small as {np.min(costs):.3g}, and the kernel about "

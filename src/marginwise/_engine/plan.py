@@ -192,12 +192,10 @@ def check_squares(plan: Blueprint, squares: Float) -> None:
     except OverflowError:
         value = math.inf
     if not value < 1e37:
+        relative = " times that of typical rows" if plan.unit != 1 else ""
         raise ValueError(
-            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g} times that of "
-            "typical rows, beyond single precision; scale the features down, or gamma."
-            if plan.unit != 1
-            else f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}, beyond single "
-            "precision; scale the features down, or gamma."
+            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}{relative}, beyond "
+            "the range of kernel values (1e37); scale the features down, or gamma."
         )
 
 

@@ -276,6 +276,14 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             f"tol={self.tol:g}: {why}. Scale the features, lower C or raise tol."
         )
 
+    @property
+    def _starts_over(self) -> bool:
+        """Whether the next rows decide what the first ones did, because all are forgotten."""
+        return False
+
+    def _begin_again(self, X: Any, weights: Float, labels: Labels) -> None:
+        """Make the machine that the first rows after all others were forgotten ask for."""
+
     def _check_together(self) -> None:
         """Raise if parameters do not go together."""
 

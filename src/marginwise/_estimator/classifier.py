@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints, spread_rows, take_rows
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import HARD_COST, Machine
 from marginwise._engine.scores import Scores
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, Labels, scalar_or_array
@@ -44,6 +44,7 @@ from marginwise._training.sift import Sieve, Tally
 from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
+FEW_ROWS = 16  # whose decision values show whether all are the same
 SAMPLE = 2000  # rows of a source that settle gamma and precision
 
 # Of estimators that may choose the rows they learn.
@@ -93,13 +94,14 @@ class KernelClassifier(
             Scales C row by row; rows of weight zero are left out.
         """
         draft = self._draft()
-        draft._fit(X, y, sample_weight)
+        separates = draft._fit(X, y, sample_weight)
         draft._report()
         draft._warn_if_far()
-        if len(draft.support_) == 0:
+        if not separates:
             warn_unconverged(
-                f"{type(self).__name__} ended without a support vector: f(x) is the same for all "
-                "rows. Scale the features, or change C."
+                f"{type(self).__name__} ended with an f(x) that is the same for all rows: no row "
+                "is a support vector, or kernel values do not differ in their digits. Scale the "
+                "features, remove a large constant from them, or change C."
             )
         self._take(draft)
         return self
@@ -107,7 +109,8 @@ class KernelClassifier(
     def _warn_if_far(self) -> None:
         """Warn of a model that is far from the solution, where this can be known."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> bool:
+        """Learn from nothing; return whether the model tells rows apart."""
         given = X, y, sample_weight
         X, y, weights, kept = self._check_fit(X, y, sample_weight)
         classes, places = np.unique(y, return_inverse=True)
@@ -121,7 +124,7 @@ class KernelClassifier(
         self._machine = self._make_machine(X, weights, streaming=False)
         self._machine.reserve_ids(int(kept[-1]) + 1)
         rng = check_random_state(self.random_state)
-        feed = ArrayFeed(self._labelled(X, labels, weights * self._costs[labels], kept), kept)
+        feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties[labels], kept), kept)
         if self._selection == "random":
             drawn = (self._epoch_order(labels, rng) for _ in range(self.epochs))
             orders = epochs(self, drawn, *given)
@@ -130,6 +133,19 @@ class KernelClassifier(
             self._search(feed, X, labels, rng)
         else:
             self._choose(feed, rng)
+        return self._separates(feed.batch, X)
+
+    def _separates(self, batch: Any, X: Any) -> bool:
+        """Return whether f(x) differs between some of the rows, if these differ themselves."""
+        if len(self.support_) == 0:
+            return False
+        if callable(self.kernel):
+            return True
+        rows = spread_rows(X.shape[0], FEW_ROWS)
+        if not (np.ptp(self._machine.decide(batch, rows), axis=0) == 0).all():
+            return True
+        some = X[rows].toarray() if hasattr(X, "toarray") else X[rows]
+        return bool((some == some[0]).all())
 
     @alone_once
     def learn_from(
@@ -321,7 +337,7 @@ class KernelClassifier(
             raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
         self._check_columns(X, ids)
         labels = self._encode(np.asarray(y))
-        return self._labelled(X, labels, self._costs[labels], ids)
+        return self._labelled(X, labels, self._penalties[labels], ids)
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Settle classes, gamma and precision from unlabelled rows, before anything is learned."""
@@ -371,7 +387,9 @@ class KernelClassifier(
         sample_weight
             Scales C row by row; rows of weight zero are left out.
         ids
-            Integers that name the rows in `support_` and `ids_`; by default, the running count.
+            Integers that name the rows in `support_` and `ids_`; by default, the running count. An
+            id names one example: a row whose id the model holds counts as that example, seen again,
+            and its features and label are not looked at.
         """
         draft = self._draft()
         batch, names = draft._read_partial(X, y, classes, sample_weight, ids)
@@ -400,7 +418,9 @@ class KernelClassifier(
             X, labels, names = take_rows(X, kept), labels[kept], names[kept]
         if first:
             self._machine = self._make_machine(X, weights[kept], streaming=True)
-        return self._labelled(X, labels, weights[kept] * self._costs[labels], names), names
+        elif self._starts_over:
+            self._begin_again(X, weights[kept], labels)
+        return self._labelled(X, labels, weights[kept] * self._penalties[labels], names), names
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
         """Learn one dense row with a model that exists; only its shape and type are checked."""
@@ -412,6 +432,10 @@ class KernelClassifier(
     @alone_once
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
         """Learn dense rows with a model that exists; only their shape and type are checked."""
+        if self._starts_over:
+            draft = self._draft()
+            self._learn_rows(draft, *draft._read_partial(X, y, None, None, None))
+            return self
         batch, names, at_once = self._read_many(X, y)
         if at_once and self._finish_every is None:
             self._machine.learn_now(batch, len(names))
@@ -438,6 +462,8 @@ class KernelClassifier(
             labels = self._numbers(y)
         except KeyError as error:
             raise ValueError(self._unknown(error.args)) from None
+        except TypeError:
+            raise ValueError(f"expected one label per row, got {y!r:.80}.") from None
         names = check_ids(None, len(labels), machine.next_id)
         self._check_columns(rows, names)
         batch = machine.batch(self._augmented(rows, names))
@@ -446,8 +472,13 @@ class KernelClassifier(
             check_finite(rows)
         self._check_names(names)
         self._check_batch(batch)
-        batch.label(labels, machine.class_costs(self._costs)[labels], names)
+        self._update_costs()
+        batch.label(labels, self._class_costs()[labels], names)
         return batch, names, at_once
+
+    def _class_costs(self) -> Float:
+        """Return the penalty of each class in the unit of the machine, which seldom changes."""
+        return self._machine.class_costs(self._costs, self._balance)
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:
         """Return rows of numbers without further checks, or the handles of objects."""
@@ -456,7 +487,7 @@ class KernelClassifier(
             self._objects.keep(handles, lambda: self._machine.state()["X"])
             return handles
         rows = np.asarray(X, order="C")
-        if rows.dtype.char in "fd":
+        if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
             return rows
         if rows.dtype.kind not in "biufO":
             raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
@@ -478,14 +509,14 @@ class KernelClassifier(
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> None:
         """Learn rows that were checked before, with a model that exists."""
         labels = self._numbers(y.tolist())
-        batch = self._labelled(X, labels, self._costs[labels], names)
+        batch = self._labelled(X, labels, self._penalties[labels], names)
         self._learn_rows(self._draft(), batch, names)
 
     @alone_once
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
         labels = self._numbers(y.tolist())
-        feed.note(rows, labels, self._machine.costs(self._costs[labels]))
+        feed.note(rows, labels, self._machine.costs(self._penalties[labels]))
         self._machine.reserve_ids(int(feed.ids[-1]) + 1)
         draft = self._draft()
         self._step_aside()
@@ -542,7 +573,7 @@ class KernelClassifier(
     def _gap(self, machine: Machine, X: Any, labels: Labels) -> Float:
         """Return primal minus dual objective of each binary problem."""
         scores = machine.decision(self._augmented(X, None))
-        losses = self._costs[labels] @ np.maximum(0.0, 1.0 - machine.signs(labels) * scores)
+        losses = self._penalties[labels] @ np.maximum(0.0, 1.0 - machine.signs(labels) * scores)
         return np.asarray(self._squared_norms(machine) / 2 + losses - machine.objective)
 
     def _squared_norms(self, machine: Machine) -> Float:
@@ -614,14 +645,27 @@ class KernelClassifier(
                 f"classes={plain(given)} is not what the model was started with: "
                 f"{plain(self.classes_)}."
             )
-        self._costs = float(self.C) * self._balance
+        self._update_costs()
+
+    def _update_costs(self) -> None:
+        """Let rows that are learned from here on have the penalty that `C` is now."""
+        if self._costs[0] != float(self.C) * self._balance[0]:
+            self._costs = float(self.C) * self._balance
+
+    @property
+    def _penalties(self) -> Float:
+        """The penalty of each class; that of a hard margin is finite, so that weights count."""
+        return np.minimum(self._costs, HARD_COST * self._balance)
 
     def _encode(self, y: NDArray[Any]) -> Labels:
         check_classification_targets(y)
-        known = np.isin(y, self.classes_)
-        if not known.all():
-            raise ValueError(self._unknown(np.unique(y[~known])))
-        return np.searchsorted(self.classes_, y).astype(np.int32)
+        labels, places = np.unique(y, return_inverse=True)
+        numbers = np.array(
+            [self._index.get(label, -1) for label in labels.tolist()], dtype=np.int32
+        )
+        if (numbers < 0).any():
+            raise ValueError(self._unknown(labels[numbers < 0]))
+        return numbers[places.reshape(-1)]
 
     def _numbers(self, labels: Iterable[Any]) -> Labels:
         """Return the classes of known labels; quicker than `_encode` for a few."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float, Ints
 from marginwise._engine.engine import Machine
-from marginwise._engine.kernel import resolve_gamma
+from marginwise._engine.kernel import WITH_GAMMA, resolve_gamma
 from marginwise._engine.plan import is_offset
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.exclusive import alone_once
@@ -116,9 +116,15 @@ class ExactModel(KernelModel):
         machine = super()._make_machine(X, weights, streaming=streaming)
         self.__dict__.pop("_basis_ids", None)
         self.__dict__.pop("_basis_weights", None)
-        if machine.plan.center or self._scales(machine) or self._balances():
+        self._adapts = self._adaptive(machine)
+        if machine.plan.center or self._adapts:
             self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
         return machine
+
+    def _adaptive(self, machine: Machine) -> str:
+        """Return what the parameters let the rows decide: "gamma", "balance", both or nothing."""
+        scales = self.gamma == "scale" and machine.plan.kernel in WITH_GAMMA
+        return " ".join(["gamma"] * scales + ["balance"] * self._balances())
 
     def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
         """Choose a centre only where double precision would lose the variation of the features.
@@ -133,12 +139,8 @@ class ExactModel(KernelModel):
             return super()._centre(X, kernel, streaming=True) if large > LARGE_EXPONENT else []
         return super()._centre(X, kernel, streaming=streaming) if is_offset(X) else []
 
-    def _scales(self, machine: Machine) -> bool:
-        """Return whether gamma is computed from rows."""
-        return self.gamma == "scale" and machine.plan.kernel in ("rbf", "poly", "sigmoid")
-
     def _balances(self) -> bool:
-        """Return whether class weights are computed from rows."""
+        """Return whether the parameters ask for class weights that are computed from rows."""
         return False
 
     def _rebalanced(self, labels: NDArray[np.int32]) -> Float | None:
@@ -148,7 +150,9 @@ class ExactModel(KernelModel):
     def _forget_basis(self, gone: Ints, *, keep: bool) -> None:
         """Compute again what rows that are forgotten were part of, and solve for it."""
         machine = self._machine
-        if not (machine.plan.center or self._scales(machine) or self._balances()):
+        if "_adapts" not in self.__dict__:  # of an earlier format
+            self._adapts = self._adaptive(machine)
+        if not (machine.plan.center or self._adapts):
             return
         ids = self.__dict__.get("_basis_ids")
         if ids is not None and not np.isin(ids, gone).any():
@@ -162,17 +166,47 @@ class ExactModel(KernelModel):
             basis, weights = ids[left][order], self._basis_weights[left][order]
             rows = rows[np.isin(state["ids"][rows], basis)]
             weights = weights[np.searchsorted(basis, state["ids"][rows])]
+        if len(rows) == 0 and not keep:
+            self._start_over()
+            return
         if len(rows):
             machine = self._adapted(state, rows, weights, keep=keep)
         self._basis_ids, self._basis_weights = state["ids"][rows], weights
         self._machine = machine
 
+    def _start_over(self) -> None:
+        """Forget what was computed from rows that are all gone: the next rows decide."""
+        machine = self._machine
+        gamma = 1.0 if "gamma" in self._adapts else machine.plan.gamma
+        plan = replace(machine.plan, gamma=gamma, center=[])
+        self._machine = machine.rebuilt(plan, machine.state()["costs"])
+        self.__dict__.pop("_basis_ids", None)
+        self._basis_weights = np.empty(0)
+        if "balance" in self._adapts:
+            self._costs, self._balance = self._costs / self._balance, np.ones_like(self._balance)
+
+    @property
+    def _starts_over(self) -> bool:
+        """Whether the next rows decide gamma, centre and class weights, as the first ones did."""
+        weights = self.__dict__.get("_basis_weights")
+        return weights is not None and len(weights) == 0
+
+    def _begin_again(self, X: Any, weights: Float, labels: NDArray[np.int32]) -> None:
+        """Make the machine that the first rows after all others were forgotten ask for."""
+        following = self._machine.next_id
+        self._machine = self._make_machine(X, weights, streaming=True)
+        self._machine.reserve_ids(following)
+        balance = self._rebalanced(labels) if "balance" in self._adapts else None
+        if balance is not None:
+            self._costs, self._balance = self._costs / self._balance * balance, balance
+
     def _adapted(self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool) -> Machine:
         """Return the machine with gamma, centre and class weights as they follow from some rows."""
         machine = self._machine
         X = machine.features_of(state)[rows]
-        gamma = resolve_gamma("scale", X, weights) if self._scales(machine) else machine.plan.gamma
-        balance = self._rebalanced(state["labels"][rows]) if self._balances() else None
+        scales, balances = ("gamma" in self._adapts), ("balance" in self._adapts)
+        gamma = resolve_gamma("scale", X, weights) if scales else machine.plan.gamma
+        balance = self._rebalanced(state["labels"][rows]) if balances else None
         if keep:
             self._report_kept(gamma, balance)
             return machine

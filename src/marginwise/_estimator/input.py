@@ -15,11 +15,10 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import validate_data
 
-from marginwise._arrays import Float, Ints, canonical
+from marginwise._arrays import MOST_FEATURES, Float, Ints, canonical
 from marginwise._estimator.objects import are_objects, lend
 
 _ABSENT = object()
-MOST_FEATURES = 2**31 - 1
 MOST_ID = 2**63 - 1
 FEW_VALUES = 4096  # are quicker looked at one by one than summed
 
@@ -55,9 +54,14 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
         estimator=estimator,
         input_name="X",
     )
+    if sp.issparse(X):
+        check_sparse(X)  # again: conversions copy indices as they are
     check_finite(X)
     if X.shape[1] > MOST_FEATURES:
-        raise ValueError(f"X has {X.shape[1]} features; at most {MOST_FEATURES} can be counted.")
+        raise ValueError(
+            f"X has {X.shape[1]} features; at most {MOST_FEATURES} are supported. Hash them to "
+            "fewer columns, or drop columns without entries."
+        )
     if y is _ABSENT:
         validate_data(estimator, given, reset=reset, skip_check_array=True)
         return canonical(X), None
@@ -73,10 +77,12 @@ def _check_labels(X: Any, y: Any) -> Any:
 
 
 def check_sparse(X: Any) -> None:
-    """Raise a ValueError unless a compressed matrix has valid indices.
+    """Raise a ValueError unless a sparse matrix has valid indices.
 
     SciPy does not check them: its own conversions, and the core, would write beyond their arrays.
     """
+    if X.format == "coo":
+        _check_coordinates(X)
     if X.format not in ("csr", "csc", "bsr"):
         return
     indices, indptr = X.indices, X.indptr
@@ -100,6 +106,17 @@ def check_sparse(X: Any) -> None:
             f"{stored[wrong]}, expected 0 to {columns - 1}. Give the matrix its full shape, or "
             "drop the entry."
         )
+
+
+def _check_coordinates(X: Any) -> None:
+    """Raise a ValueError unless all entries of a COO matrix lie within its shape."""
+    for name, places, size in (("row", X.row, X.shape[0]), ("column", X.col, X.shape[1])):
+        if len(places) and not (places.min() >= 0 and places.max() < size):
+            entry = int(np.flatnonzero((places < 0) | (places >= size))[0])
+            raise ValueError(
+                f"X is not a valid COO matrix: entry {entry} has the {name} {places[entry]}, "
+                f"expected 0 to {size - 1}. Give the matrix its full shape, or drop the entry."
+            )
 
 
 def check_finite(X: Any, names: Ints | None = None) -> None:
@@ -174,4 +191,10 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
         )
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids must be 64-bit integers with a sign (int64), got {array.max()}.")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    names = np.ascontiguousarray(array, dtype=np.int64)
+    known, times = np.unique(names, return_counts=True)
+    if len(known) < n:
+        raise ValueError(
+            f"the id {known[times > 1][0]} is given twice or more; an id names one example."
+        )
+    return names

@@ -57,6 +57,10 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
                 os.replace(temporary, target)
         if sys.platform == "win32":  # where open files cannot be moved
             os.replace(temporary, target)
+    except FileNotFoundError as error:
+        if target.parent.is_dir():
+            raise
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent)) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

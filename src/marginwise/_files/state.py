@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._algorithm import ALGORITHMS, ENDLESS, SHIFTED, SHUT, Algorithm
+from marginwise._arrays import MOST_FEATURES
 from marginwise._engine.engine import COUNTERS, EARLY_COUNTERS
 from marginwise._engine.kernel import NATIVE
 from marginwise._engine.plan import SINGLE_LIMIT, Blueprint, check_squares, upgraded
@@ -41,7 +42,6 @@ State = Mapping[str, Any]
 HISTORY = {"gap": "float64", "members": "int64", "kernel_evaluations": "int64"}
 
 MOST_IDS = 2**63 - 1  # the next id; the last there is stays as it is
-MOST_FEATURES = 2**31 - 1
 MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
 LARGEST_NORM = 1e300  # |x|^2
 # A binary problem takes so many bytes in memory, however few members it has. A model that would be
@@ -124,7 +124,7 @@ _MARGINS = {
 _FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
 _FITTED_CLASSIFIER = {*_FITTED, "classes_", "_balance", "_costs"}
 _FITTED_ONE_CLASS = {*_FITTED, "_square"}
-_OPTIONAL = {"feature_names_in_", "_history", "_steps", "_basis_ids", "_basis_weights"}
+_OPTIONAL = {"feature_names_in_", "_history", "_steps", "_basis_ids", "_basis_weights", "_adapts"}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -207,9 +207,9 @@ def _check_classes(state: State) -> None:
     _require((classes[:-1] < classes[1:]).all(), "classes_ must be in order and different")
     for name in ("_balance", "_costs"):
         _check_array(name, state[name], "float64", (len(classes),))
-        hard = name == "_costs" and state["C"] == np.inf
+        hard = name == "_costs" and bool((state[name] == np.inf).all())
         least = np.finfo(np.float64).tiny
-        fits = bool((state[name] == np.inf).all()) if hard else _within(state[name], least, np.inf)
+        fits = hard or _within(state[name], least, np.inf)
         _require(fits, f"{name} must be finite and above 0")
 
 
@@ -223,7 +223,8 @@ def _check_attributes(state: State, problems: int) -> None:
         _check_array("_steps", steps, "int64", (np.shape(steps)[0], 5))
         _require(_within(steps[:, 2], 0, problems - 1), "_steps must name problems")
         _require(_within(steps[:, 3:], 0, 3), "_steps must go from set to set")
-    if "_basis_ids" in state or "_basis_weights" in state:
+    _obey({"_adapts": one_of("", "gamma", "balance", "gamma balance")}, state, "")
+    if "_basis_ids" in state:
         _require_names(
             {"_basis_ids", "_basis_weights"},
             {"_basis_ids", "_basis_weights"} & set(state),
