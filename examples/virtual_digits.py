@@ -64,7 +64,7 @@ def split(images: int, seed: int) -> list[NDArray[Any]]:
 def one_run(way: Way, images: int, seed: int) -> tuple[float, float, float, float]:
     """Return error in percent, rows learned and support vectors of one class, and seconds."""
     X, X_test, y, y_test = split(images, seed)
-    source = VirtualSet(X, y, ImageDeformer(SHAPE, seed=seed, **BENT), way.variants)
+    source = VirtualSet(X, y, ImageDeformer(SHAPE, random_state=seed, **BENT), way.variants)
     model = OnlineSVC(selection=way.selection, random_state=seed, **SAME)
     start = time.perf_counter()
     model.learn_from(source)

@@ -69,7 +69,7 @@ def measure(model: Any, split: Split) -> dict[str, Any]:
 def measure_gap(
     data: DataSet, method: str, split: Split, seed: int, *, finish: bool
 ) -> dict[str, Any]:
-    params = {"C": data.C, "gamma": data.gamma, "finish": finish, **PARAMS[method]}
+    params = {"C": data.C, "gamma": data.gamma, "finish_at_end": finish, **PARAMS[method]}
     model = GapSVC(**params, n_jobs=1, random_state=seed)
     found = {"seed": seed, **measure(model, split)}
     found["kernel_evaluations"] = model.stats_["kernel_evaluations"] / 1e6

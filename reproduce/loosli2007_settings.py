@@ -135,7 +135,7 @@ def learn_few(setting: Setting, seed: int, folder: Path, quick: bool) -> dict[st
     n, transformed = (QUICK, 2) if quick else (IMAGES, TRANSFORMED)
     deforming = {name: setting[name] for name in ("strength", "shift", "thickening")}
     variants = transformed + 1 if any(deforming.values()) else 1
-    deformer = ImageDeformer(setup.SHAPE, seed=seed, **deforming)
+    deformer = ImageDeformer(setup.SHAPE, random_state=seed, **deforming)
     source = VirtualSet(images.X[:n], images.y[:n], deformer, variants, bootstrap=(), cache_size=0)
     model = setup.model(1, CACHE, selection="random", gamma=setting["gamma"])
     with setup.timed() as spent:

@@ -22,6 +22,14 @@ MOST_STEPS = 10**6
 MOST_REPROCESS = 10**9  # ends by itself where nothing is left to do
 
 
+RENAMED = {"finish": "finish_at_end"}  # parameters of 0.1.0 and before
+
+
+def current(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters or a state of an earlier version by the names of now."""
+    return {RENAMED.get(name, name): value for name, value in named.items()}
+
+
 def plain(value: Any) -> Any:
     """Return a value for a message: NumPy's scalars, alone or in a sequence, as Python's."""
     if isinstance(value, np.ndarray | list):

@@ -44,7 +44,7 @@ def main() -> None:
 @click.option("--strength", default=2.0, help="How much images are bent.")
 @click.option("--thickening", default=0.0, help="How much strokes may gain or lose.")
 @click.option("--shift", default=1, help="The largest shift, in pixels.")
-@click.option("--seed", default=0, help="Chooses the variants.")
+@click.option("--seed", "random_state", default=0, help="Chooses the variants.")
 @click.option("--images", default=10, help="How many images: rows of the sheet.")
 @click.option("--variants", default=12, help="How many of each: columns, the image itself first.")
 @click.option("--zoom", default=2, help="Pixels of the sheet for a pixel of an image.")

@@ -10,7 +10,7 @@ import numpy as np
 from marginwise._algorithm import SHIFTED, USUAL, Algorithm
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.classifier import SELECTION_RULES
-from marginwise._finish import FinishSwitch
+from marginwise._estimator.finishing import FinishingMixin
 from marginwise._params import Rule, below, boolean, count, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")
@@ -30,7 +30,7 @@ ALGORITHM = Algorithm(
 )
 
 
-class GapSVC(BiasFreeClassifier):
+class GapSVC(FinishingMixin, BiasFreeClassifier):
     """Support vector classifier that wrong labels do not swell [ertekin2011].
 
     After each row it takes as many optimisation steps as bring the duality gap over the examples
@@ -67,9 +67,9 @@ class GapSVC(BiasFreeClassifier):
         is FULL SVM: every row stays.
     max_idle
         How many examples that are no support vectors stay then, the nearest to the margin.
-    finish
-        Whether `fit` ends by settling the examples held. (As a method, `finish()` does that at any
-        time.) The paper does not.
+    finish_at_end
+        Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
+        held. The paper does not.
     epochs
         Passes of `fit` over the rows.
     selection
@@ -130,10 +130,8 @@ class GapSVC(BiasFreeClassifier):
         "ramp": below(1),
         "clean_every": either(none(), integer(1)),
         "max_idle": integer(0),
-        "finish": boolean(),
+        "finish_at_end": boolean(),
     }
-
-    finish: Any = FinishSwitch()
 
     def __init__(
         self,
@@ -148,7 +146,7 @@ class GapSVC(BiasFreeClassifier):
         ramp: float = -1.0,
         clean_every: int | None = 300,
         max_idle: int = 100,
-        finish: bool = True,
+        finish_at_end: bool = True,
         epochs: int = 1,
         selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
@@ -171,7 +169,7 @@ class GapSVC(BiasFreeClassifier):
         self.ramp = ramp
         self.clean_every = clean_every
         self.max_idle = max_idle
-        self.finish = finish
+        self.finish_at_end = finish_at_end
         self.epochs = epochs
         self.selection = selection
         self.pool_size = pool_size
@@ -183,14 +181,6 @@ class GapSVC(BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {**super().get_params(deep), "finish": self.__dict__["finish"]}
-
-    @property
-    def _finishes(self) -> bool:
-        return bool(self.finish)
 
     @property
     def _selection(self) -> str:

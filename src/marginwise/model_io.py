@@ -21,6 +21,7 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
+from marginwise._params import current
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -94,7 +95,7 @@ def _describe(model: Any) -> dict[str, list[Part]]:
 def _restore(data: bytes) -> Any:
     """Return the model in a file's content; raise ValueError, or anything, if there is none."""
     name, state = unpack(data, estimators())
-    kind = estimator_class(name)
+    kind, state = estimator_class(name), current(state)
     kind._check_state(state)
     model = kind.__new__(kind)
     model.__setstate__(state)

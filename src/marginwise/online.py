@@ -9,7 +9,7 @@ import numpy as np
 
 from marginwise._algorithm import Algorithm
 from marginwise._estimator.classifier import SELECTION_RULES, KernelClassifier
-from marginwise._finish import FinishSwitch
+from marginwise._estimator.finishing import FinishingMixin
 from marginwise._params import (
     MOST_REPROCESS,
     Rule,
@@ -40,7 +40,7 @@ ALGORITHM = Algorithm(
 )
 
 
-class OnlineSVC(KernelClassifier):
+class OnlineSVC(FinishingMixin, KernelClassifier):
     """Support vector classifier that learns one example at a time [bordes2005].
 
     One pass over the data gives a model about as good as the SVM solution, in a fraction of the
@@ -83,9 +83,9 @@ class OnlineSVC(KernelClassifier):
         costlier and the model between rows more exact. At most 10^9.
     reprocess_when
         "processed" takes those steps after rows that changed the model, "each" after all rows.
-    finish
-        Whether `fit` ends by settling the examples held. (As a method, `finish()` does that at any
-        time.)
+    finish_at_end
+        Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
+        held.
     finish_every
         Settle the examples held after every so many rows, too.
     delta_max
@@ -132,13 +132,11 @@ class OnlineSVC(KernelClassifier):
         "tol": positive(),
         "reprocess": either(integer(0, MOST_REPROCESS), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
-        "finish": boolean(),
+        "finish_at_end": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
     }
     _seeds_per_class = 5
-
-    finish: Any = FinishSwitch()
 
     def __init__(
         self,
@@ -154,7 +152,7 @@ class OnlineSVC(KernelClassifier):
         pool_size: int | None = 50,
         reprocess: int | Literal["gap"] = 1,
         reprocess_when: Literal["processed", "each"] = "processed",
-        finish: bool = True,
+        finish_at_end: bool = True,
         finish_every: int | None = None,
         delta_max: float | None = None,
         cache_size: float = 500,
@@ -175,7 +173,7 @@ class OnlineSVC(KernelClassifier):
         self.pool_size = pool_size
         self.reprocess = reprocess
         self.reprocess_when = reprocess_when
-        self.finish = finish
+        self.finish_at_end = finish_at_end
         self.finish_every = finish_every
         self.delta_max = delta_max
         self.cache_size = cache_size
@@ -185,17 +183,9 @@ class OnlineSVC(KernelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {**super().get_params(deep), "finish": self.__dict__["finish"]}
-
     @property
     def _selection(self) -> str:
         return str(self.selection)
-
-    @property
-    def _finishes(self) -> bool:
-        return bool(self.finish)
 
     @property
     def _finish_every(self) -> int | None:

@@ -263,7 +263,7 @@ def test_full_keeps_everything(seed: int) -> None:
 def test_members_right_after_clean(seed: int) -> None:
     """Up to the first CLEAN all is as without; then the idle nearest to the margin are left."""
     X, y = rings(300, seed, noise=0.1)
-    params: dict[str, Any] = {"C": 5.0, "gamma": 1.0, "shuffle": False, "finish": False}
+    params: dict[str, Any] = {"C": 5.0, "gamma": 1.0, "shuffle": False, "finish_at_end": False}
     full = GapSVC(clean_every=None, **params).fit(X, y)
     model = GapSVC(clean_every=300, max_idle=20, **params).fit(X, y)
     np.testing.assert_array_equal(np.sort(model.support_), np.sort(full.support_))
@@ -315,7 +315,7 @@ def test_gap_stays_within_its_threshold_unless_nothing_can_move(seed: int) -> No
 def test_finish_leaves_no_violation(loss: str) -> None:
     """After finish() no member that may move has |g| > tol; the dual has grown, nobody was lost."""
     X, y = rings(400, seed=3)
-    model = GapSVC(C=20.0, gamma=1.0, loss=loss, finish=False, random_state=0).fit(X, y)
+    model = GapSVC(C=20.0, gamma=1.0, loss=loss, finish_at_end=False, random_state=0).fit(X, y)
     before, held = model.dual_objective(), model.ids_.tolist()
     state = model.finish()._machine.state()
     g, alpha, box = state["g"][0], state["alpha"][0], state["box"][0]

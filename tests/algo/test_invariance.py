@@ -32,7 +32,7 @@ def mixed(z: int) -> int:
 
 def drawn(deformer: ImageDeformer, variant: int, example: int) -> tuple[int, int, float, int, int]:
     """The fields along x and y, β, and the shifts right and down."""
-    key = mixed((mixed((mixed(deformer.seed) + variant) & WORD) + example) & WORD)
+    key = mixed((mixed((mixed(deformer.random_state) + variant) & WORD) + example) & WORD)
     words = [mixed((key + k * GOLDEN) & WORD) for k in range(1, 6)]
     span = 2 * deformer.shift + 1
     return (
@@ -104,7 +104,7 @@ def test_a_line_of_four_pixels() -> None:
     # s = 3: x' = (0, 3/2 f_1, 1 + 3/2 f_2, 1), of which the range 0 .. 1 is kept.
     params: dict[str, Any] = {"affine": 0, "fields": 1, "field_smoothing": 0, "smoothing": 0}
     for seed in range(8):
-        deformer = ImageDeformer((1, 4), strength=3.0, shift=0, seed=seed, **params)
+        deformer = ImageDeformer((1, 4), strength=3.0, shift=0, random_state=seed, **params)
         f = deformer.fields_[0, 0]
         second = 1.5 * f[1] if 1.5 * f[1] >= FAINT else 0.0
         third = 1 + 1.5 * f[2]
@@ -114,7 +114,9 @@ def test_a_line_of_four_pixels() -> None:
 
 def test_thickening_by_hand() -> None:
     # x = (0, 0, 1, 1) again, s = 0: x' = x + β (0, 1/2, 1/2, 0), and β is that of the draw.
-    deformer = ImageDeformer((1, 4), strength=0, thickening=0.5, shift=0, smoothing=0, seed=1)
+    deformer = ImageDeformer(
+        (1, 4), strength=0, thickening=0.5, shift=0, smoothing=0, random_state=1
+    )
     variants = np.arange(1, 9)
     betas = [drawn(deformer, int(v), 0)[2] for v in variants]
     assert min(betas) < -0.1 < 0.1 < max(betas), "both thinner and thicker"
@@ -133,7 +135,13 @@ def test_variants_are_what_the_formulas_say(
 ) -> None:
     """Grey and in colour, high and wide, moved a little or out of sight."""
     deformer = ImageDeformer(
-        shape, strength=1.5, thickening=thickening, shift=shift, affine=0.5, fields=9, seed=7
+        shape,
+        strength=1.5,
+        thickening=thickening,
+        shift=shift,
+        affine=0.5,
+        fields=9,
+        random_state=7,
     )
     images = pictures(3, int(np.prod(shape)))
     originals = deformer.prepare(images)
@@ -145,7 +153,7 @@ def test_variants_are_what_the_formulas_say(
 
 @pytest.mark.parametrize("variant", [1, 2**31, 2**40 + 5, 2**62])
 def test_the_number_of_a_variant_may_be_large(variant: int) -> None:
-    deformer = ImageDeformer((4, 5), fields=50, shift=2, seed=2**63 - 1)
+    deformer = ImageDeformer((4, 5), fields=50, shift=2, random_state=2**63 - 1)
     images = pictures(70, 20)
     found = deformer.deform(images, variant)
     for row in (0, 69):
@@ -199,7 +207,9 @@ def test_a_shift_larger_than_the_image_leaves_its_background() -> None:
 @pytest.mark.parametrize("shape", [(6, 9), (4, 5, 3)])
 def test_the_range_is_kept_and_what_is_faint_is_flushed(shape: tuple[int, ...]) -> None:
     images = pictures(200, int(np.prod(shape)))
-    deformer = ImageDeformer(shape, strength=6.0, thickening=2.0, shift=1, fields=30, seed=1)
+    deformer = ImageDeformer(
+        shape, strength=6.0, thickening=2.0, shift=1, fields=30, random_state=1
+    )
     low, high = images.min(axis=1, keepdims=True), images.max(axis=1, keepdims=True)
     for variant in (1, 2, 3):
         found = deformer.deform(images, variant)
@@ -249,7 +259,7 @@ def test_shifts_are_spread_evenly(many: str) -> None:
     n = 2500
     dot = np.zeros((n if many == "examples" else 1, 49), dtype=np.float32)
     dot[:, 24] = 1.0
-    deformer = ImageDeformer((7, 7), strength=0, shift=2, fields=1, seed=5)
+    deformer = ImageDeformer((7, 7), strength=0, shift=2, fields=1, random_state=5)
     if many == "examples":
         found = deformer.deform(dot, 3)
     else:
@@ -266,7 +276,7 @@ def test_fields_are_spread_evenly_and_independently(many: str) -> None:
     n = 2000
     down, right = np.mgrid[:6, :6]
     image = (2.0 * down + right + 1).astype(np.float32)
-    deformer = ImageDeformer((6, 6), strength=0.1, shift=0, fields=5, seed=6)
+    deformer = ImageDeformer((6, 6), strength=0.1, shift=0, fields=5, random_state=6)
     if many == "examples":
         found = deformer.deform(np.repeat(image.reshape(1, -1), n, axis=0), 1)
     else:
@@ -283,7 +293,9 @@ def test_thickening_is_spread_evenly() -> None:
     """β of variants 1 to n; Kolmogorov's bound, exceeded by chance in one of a thousand."""
     n = 2000
     image = np.linspace(0, 1, 8, dtype=np.float32)[None]
-    deformer = ImageDeformer((1, 8), strength=0, thickening=0.5, shift=0, smoothing=0, seed=2)
+    deformer = ImageDeformer(
+        (1, 8), strength=0, thickening=0.5, shift=0, smoothing=0, random_state=2
+    )
     found = deformer.deform(image, np.arange(1, n + 1), examples=np.zeros(n, dtype=int))
     betas = np.sort((found[:, 3] - image[0, 3]) * 7)  # t_x = 1/7 everywhere
     assert np.abs(betas).max() <= 0.5
@@ -320,9 +332,9 @@ def test_fields_are_those_of_the_parameters_at_hand() -> None:
     """Parameters may be set anew after fields were made."""
     deformer = ImageDeformer((3, 4), fields=6)
     before = deformer.fields_
-    changed = deformer.set_params(seed=9, fields=7).fields_
-    assert np.array_equal(changed, ImageDeformer((3, 4), fields=7, seed=9).fields_)
-    assert np.array_equal(deformer.set_params(seed=0, fields=6).fields_, before)
+    changed = deformer.set_params(random_state=9, fields=7).fields_
+    assert np.array_equal(changed, ImageDeformer((3, 4), fields=7, random_state=9).fields_)
+    assert np.array_equal(deformer.set_params(random_state=0, fields=6).fields_, before)
 
 
 # -- ways to ask ----------------------------------------------------------------------------------

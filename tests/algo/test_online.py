@@ -310,7 +310,7 @@ def test_finish_every(by: str) -> None:
 @pytest.mark.parametrize(("epochs", "times"), [(1, 1), (2, 4)])
 def test_epochs_visit_the_rows_again(epochs: int, times: int) -> None:
     # In the second epoch all rows are held; with "each" every visit is one REPROCESS.
-    model = learner(reprocess_when="each", epochs=epochs, shuffle=False, finish=False)
+    model = learner(reprocess_when="each", epochs=epochs, shuffle=False, finish_at_end=False)
     model.fit(E[:3], [1, -1, 1])
     assert held(model) == after_reprocess(times)[0]
 
@@ -318,7 +318,7 @@ def test_epochs_visit_the_rows_again(epochs: int, times: int) -> None:
 def test_fit_opens_with_five_of_each_class() -> None:
     # K = I: every row violates on arrival, and without REPROCESS nobody leaves.
     y = np.repeat([-1, 1], 10)
-    model = learner(reprocess=0, finish=False, shuffle=False).fit(np.eye(20), y)
+    model = learner(reprocess=0, finish_at_end=False, shuffle=False).fit(np.eye(20), y)
     expected = [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19]
     assert core_state(model)["ids"].tolist() == expected
 

@@ -52,7 +52,7 @@ def one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def line(examples: list[tuple[float, int]], **params: Any) -> OnlineSVC:
     """A model that has looked at these (x, y) in this order."""
     rows = np.array([[x] for x, _ in examples], dtype=np.float64)
-    options = {"kernel": "linear", "C": 10.0, "gamma": 1.0, "reprocess": 0, "finish": False}
+    options = {"kernel": "linear", "C": 10.0, "gamma": 1.0, "reprocess": 0, "finish_at_end": False}
     return OnlineSVC(**{**options, "shuffle": False, **params}).fit(rows, [y for _, y in examples])
 
 

@@ -338,8 +338,10 @@ def test_every_option_of_the_command_is_described_with_its_default() -> None:
     for options, values in re.findall(r"^\| (`--.*?) \| (.*?) ?\|", text, re.M):
         told.update(zip(re.findall(r"`--(\w+)`", options), values.split(", "), strict=True))
     _, shape, *others = virtual.params
-    actual = {option.name: str(option.default).removesuffix(".0") for option in others}
-    assert told == {shape.name: "", **actual}
+    actual = {
+        option.opts[0].lstrip("-"): str(option.default).removesuffix(".0") for option in others
+    }
+    assert told == {str(shape.name): "", **actual}
 
 
 def test_all_that_a_callback_is_told_is_described() -> None:

@@ -41,7 +41,7 @@ DEFAULTS = {
     "pool_size": 50,
     "reprocess": 1,
     "reprocess_when": "processed",
-    "finish": True,
+    "finish_at_end": True,
     "finish_every": None,
     "delta_max": None,
     "cache_size": 500,
@@ -80,22 +80,20 @@ def test_parameters_are_stored_as_given() -> None:
     assert vars(model) == given, "__init__ must do nothing but store"
 
 
-def test_finish_is_a_parameter_and_a_method(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_finishing_at_the_end_and_at_any_time(data: tuple[np.ndarray, np.ndarray]) -> None:
     model = OnlineSVC(gamma=1.0, C=5.0)
-    assert model.get_params()["finish"] is True
-    assert model.set_params(finish=False).get_params()["finish"] is False
-    assert not model.finish
-    assert model.finish == False  # noqa: E712  it compares as the parameter does
-    assert clone(model).get_params()["finish"] is False
-    assert repr(model) == "OnlineSVC(C=5.0, finish=False, gamma=1.0)"
+    assert model.get_params()["finish_at_end"] is True
+    assert model.set_params(finish_at_end=False).get_params()["finish_at_end"] is False
+    assert clone(model).get_params()["finish_at_end"] is False
+    assert repr(model) == "OnlineSVC(C=5.0, finish_at_end=False, gamma=1.0)"
     model.fit(*data)
     unfinished = model._machine.delta
-    assert unfinished > model.tol, "finish=False must leave the model unfinished"
+    assert unfinished > model.tol, "finish_at_end=False must leave the model unfinished"
     assert model.finish() is model
     assert model._machine.delta <= model.tol
-    assert model.get_params()["finish"] is False
+    assert model.get_params()["finish_at_end"] is False
     assert clone(OnlineSVC()).fit(*data)._machine.delta <= 1e-3
-    assert pickle.loads(pickle.dumps(model)).get_params()["finish"] is False
+    assert pickle.loads(pickle.dumps(model)).get_params()["finish_at_end"] is False
 
 
 def test_clone_and_repr() -> None:
@@ -111,9 +109,9 @@ def test_parameters_change_what_they_say(data: tuple[np.ndarray, np.ndarray]) ->
     plain = essence(OnlineSVC(**base).fit(*data))
     changes = [
         {"C": 1.0}, {"kernel": "linear"}, {"gamma": 0.1}, {"tol": 0.1}, {"epochs": 3},
-        {"reprocess": 0, "finish": False}, {"finish": False}, {"finish_every": 5},
-        {"delta_max": 0.01, "finish": False}, {"class_weight": {0: 3.0}}, {"shuffle": False},
-        {"random_state": 1}, {"reprocess": "gap", "finish": False},
+        {"reprocess": 0, "finish_at_end": False}, {"finish_at_end": False}, {"finish_every": 5},
+        {"delta_max": 0.01, "finish_at_end": False}, {"class_weight": {0: 3.0}}, {"shuffle": False},
+        {"random_state": 1}, {"reprocess": "gap", "finish_at_end": False},
     ]  # fmt: skip
     for change in changes:
         changed = essence(OnlineSVC(**{**base, **change}).fit(*data))
@@ -514,7 +512,7 @@ def test_a_callable_is_given_blocks(data: tuple[np.ndarray, np.ndarray]) -> None
 
 
 def test_grid_search(data: tuple[np.ndarray, np.ndarray]) -> None:
-    grid = {"C": [0.01, 10.0], "gamma": [1e-4, 1.0], "finish": [True, False]}
+    grid = {"C": [0.01, 10.0], "gamma": [1e-4, 1.0], "finish_at_end": [True, False]}
     search = GridSearchCV(OnlineSVC(random_state=0), grid, cv=3).fit(*data)
     assert search.best_params_["gamma"] == 1.0
     assert search.best_score_ > 0.65
@@ -588,8 +586,8 @@ INTERRUPTED = """
 @pytest.mark.parametrize(
     ("n_jobs", "start", "call"),
     [
-        (1, "", "model.set_params(epochs=10**6, finish=False).fit(X, y)"),
-        (2, "", "model.set_params(epochs=10**6, finish=False).fit(X, y)"),
+        (1, "", "model.set_params(epochs=10**6, finish_at_end=False).fit(X, y)"),
+        (2, "", "model.set_params(epochs=10**6, finish_at_end=False).fit(X, y)"),
         (
             1,
             "model.set_params(reprocess=0, tol=1e-9).partial_fit(X, y, classes=[0, 1])",

@@ -23,7 +23,7 @@ CATALOGUE = [
     OnlineSVC(),
     OnlineSVC(kernel="linear", epochs=3, n_jobs=2),
     OnlineSVC(kernel="poly", coef0=1.0, reprocess="gap"),
-    OnlineSVC(kernel="sigmoid", reprocess=0, finish=False),
+    OnlineSVC(kernel="sigmoid", reprocess=0, finish_at_end=False),
     OnlineSVC(kernel="cosine", reprocess_when="each", delta_max=0.1),
     OnlineSVC(kernel="tanimoto", finish_every=7, shuffle=False),
     OnlineSVC(selection="autoactive"),

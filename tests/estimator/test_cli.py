@@ -73,11 +73,12 @@ def test_sheet_has_a_row_for_each_image(tmp_path: Path) -> None:
 
 def test_options_reach_the_deformer(tmp_path: Path) -> None:
     X, y = pictures(), np.arange(6)
-    given = {"strength": 1.5, "thickening": 0.3, "shift": 2, "seed": 7}
+    given = {"strength": 1.5, "thickening": 0.3, "shift": 2}
     options = [text for name, value in given.items() for text in (f"--{name}", value)]
+    options += ["--seed", 7]
     done = virtual(tmp_path, stored(tmp_path / "six.npz", X_train=X, y_train=y), *options)
     assert done.exit_code == 0, done.output
-    source = VirtualSet(X, y, ImageDeformer((7, 7), **given), variants=12)
+    source = VirtualSet(X, y, ImageDeformer((7, 7), random_state=7, **given), variants=12)
     contact_sheet(source, tmp_path / "other.png")
     assert (tmp_path / "sheet.png").read_bytes() == (tmp_path / "other.png").read_bytes()
 
@@ -171,7 +172,7 @@ def test_arrays_of_no_use_are_refused(arrays: dict[str, Any], said: str, tmp_pat
         (("--strength", "nan"), "strength must be a number from 0 to 1e+06, got nan"),
         (("--thickening", "much"), "'much' is not a valid float"),
         (("--shift", "-1"), "shift must be an integer from 0 to 1048576, got -1"),
-        (("--seed", "-1"), "seed must be an integer from 0 to"),
+        (("--seed", "-1"), "random_state must be an integer from 0 to"),
         (("--images", "0"), "images must be an integer of at least 1, got 0"),
         (("--variants", "0"), "variants must be an integer of at least 1, got 0"),
         (("--zoom", "0"), "zoom must be an integer of at least 1, got 0"),

@@ -295,7 +295,7 @@ BAD_PARAMETERS = [
     ("reprocess", -1, "from 0"),
     ("reprocess", "delta", "'gap'"),
     ("reprocess_when", "always", "'each'"),
-    ("finish", "yes", "True or False"),
+    ("finish_at_end", "yes", "True or False"),
     ("finish_every", 0, "at least 1"),
     ("delta_max", -0.1, "at least 0"),
     ("cache_size", 0, "above 0"),

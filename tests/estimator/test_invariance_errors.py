@@ -71,9 +71,9 @@ BAD_PARAMETERS = [
     ("field_smoothing", -1),
     ("smoothing", -0.7),
     ("smoothing", np.nan),
-    ("seed", -1),
-    ("seed", None),
-    ("seed", 0.5),
+    ("random_state", -1),
+    ("random_state", None),
+    ("random_state", 0.5),
     ("n_jobs", 0),
     ("n_jobs", 1.5),
 ]
@@ -88,7 +88,9 @@ def test_parameters_of_a_deformer(name: str, value: Any) -> None:
     wrong(lambda: virtual(deformer=later), "ImageDeformer", name)
 
 
-@pytest.mark.parametrize(("name", "value"), [("seed", 2**64), ("shift", 2**63), ("strength", 1e39)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("random_state", 2**64), ("shift", 2**63), ("strength", 1e39)]
+)
 def test_parameters_beyond_what_the_core_holds(name: str, value: Any) -> None:
     """64 bits, and single precision: a ValueError, not a TypeError or images of NaN."""
     wrong(lambda: deformer(**{name: value}).deform(IMAGES), name)

@@ -101,7 +101,7 @@ OWN: dict[Kind, list[tuple[str, Any, str]]] = {
         ("max_idle", 0.5, "integer"),
         ("tol", 0.0, "above 0"),
         ("tol", -1e-3, "above 0"),
-        ("finish", "yes", "True or False"),
+        ("finish_at_end", "yes", "True or False"),
         *CHOOSING,
     ],
     TrackingSVC: [
@@ -401,5 +401,5 @@ def test_history_that_was_not_recorded(kind: Kind) -> None:
 
 def test_only_gap_svc_has_something_to_finish(kind: Kind) -> None:
     """The others are settled after each example, or by their nature never."""
-    assert ("finish" in kind().get_params()) is (kind is GapSVC)
+    assert ("finish_at_end" in kind().get_params()) is (kind is GapSVC)
     assert hasattr(kind(), "finish") is (kind is GapSVC)

@@ -195,10 +195,10 @@ def finished(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     [
         ({}, [100, 200, 300]),  # at the end of each stage
         ({"epochs": 2}, [100, 200, 300] * 2),
-        ({"finish": False}, []),
+        ({"finish_at_end": False}, []),
         ({"finish_every": 10}, [96, 4, 96, 96, 8, 96, 96, 96, 12]),  # after each chunk
         ({"finish_every": 97}, [100, 192, 8, 192, 108]),
-        ({"finish_every": 97, "finish": False}, [100, 192, 104, 192]),
+        ({"finish_every": 97, "finish_at_end": False}, [100, 192, 104, 192]),
         ({"finish_every": 10**6}, [100, 200, 300]),
     ],
     ids=str,
@@ -615,7 +615,7 @@ def test_the_file_that_others_are_made_of_is_in_order(path: Path) -> None:
         ({"selection": "active"}, ["selection='random'", "'active'"]),
         ({"pool_size": 5}, ["pool_size=4", "5"]),
         ({"epochs": 2}, ["epochs=1", "2"]),
-        ({"finish": False}, ["finish=True", "False"]),
+        ({"finish_at_end": False}, ["finish_at_end=True", "False"]),
         ({"finish_every": 7}, ["finish_every=None", "7"]),
         ({"shuffle": False}, ["shuffle=True", "False"]),
         ({"random_state": 1}, ["random_state=0", "1"]),

@@ -375,7 +375,9 @@ def test_a_second_epoch(learner: str, seed: int) -> None:
     X, y = cloud(seed, n=90)
     params: dict[str, Any] = {"clean_every": 25, "max_idle": 2, **LEARNERS[learner]}
     problems = problems_of(single(rbf(X, X)), y, 2.0, params)
-    model = GapSVC(kernel=rbf, C=2.0, epochs=2, shuffle=False, finish=False, **params).fit(X, y)
+    model = GapSVC(kernel=rbf, C=2.0, epochs=2, shuffle=False, finish_at_end=False, **params).fit(
+        X, y
+    )
     assert learn_all(problems, [*range(len(y)), *range(len(y))])
     compare(model, problems, X, "after two epochs")
 
@@ -409,7 +411,9 @@ def test_history_is_that_of_the_paper(classes: int, seed: int) -> None:
         assert learn_all(problems, [k])
         gaps.append([P.gap() for P in problems])
         members.append([len(P.S) for P in problems])
-    model = GapSVC(kernel=rbf, C=2.0, record=True, shuffle=False, finish=False, **params).fit(X, y)
+    model = GapSVC(
+        kernel=rbf, C=2.0, record=True, shuffle=False, finish_at_end=False, **params
+    ).fit(X, y)
     shape = (len(y),) if classes == 2 else (len(y), classes)
     np.testing.assert_array_equal(model.history_["members"], np.reshape(members, shape))
     np.testing.assert_allclose(model.history_["gap"], np.reshape(gaps, shape), rtol=0, atol=1e-8)
@@ -420,7 +424,9 @@ def test_dual_objective_and_duality_gap(seed: int) -> None:
     K = single(rbf(X, X))
     (P,) = problems_of(K, y, 2.0, {"clean_every": None})
     assert learn_all([P], range(len(y)))
-    model = GapSVC(kernel=rbf, C=2.0, clean_every=None, shuffle=False, finish=False).fit(X, y)
+    model = GapSVC(kernel=rbf, C=2.0, clean_every=None, shuffle=False, finish_at_end=False).fit(
+        X, y
+    )
     w2, f = P.alpha @ K @ P.alpha, K @ P.alpha
     dual = P.alpha @ P.y - w2 / 2
     primal = w2 / 2 + 2.0 * np.maximum(0, 1 - P.y * f).sum()

@@ -75,7 +75,7 @@ def test_values_at_any_width_and_density(kernel: str, d: int, seed: int) -> None
         X, y = sparse_data(50, d, density, seed)
         X_test, _ = sparse_data(20, d, density, seed + 1)
         scaled = {"gamma": 1.0 / d} if kernel in ("poly", "sigmoid", "rbf") else {}
-        model = learner(kernel, finish=False, **scaled).fit(sp.csr_array(X), y)
+        model = learner(kernel, finish_at_end=False, **scaled).fit(sp.csr_array(X), y)
         K = kernel_values(kernel, X_test, X[model.support_], **{**OPTIONS[kernel], **scaled})
         expected = K @ model.dual_coef_[0] + model.intercept_[0]
         scale = np.abs(model.dual_coef_).sum() * max(1.0, np.abs(K).max())

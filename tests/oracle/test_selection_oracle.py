@@ -153,7 +153,7 @@ def test_every_row_in_double_precision(
 ) -> None:
     """A callable is computed in double and kept in single precision, here as there."""
     X, y = data(seed, n=60, classes=classes, d=2)
-    model = OnlineSVC(kernel=rbf, C=2.0, shuffle=False, finish=False, **rule)
+    model = OnlineSVC(kernel=rbf, C=2.0, shuffle=False, finish_at_end=False, **rule)
     K = rbf(X, X).astype(np.float32).astype(np.float64)
     follow(model, X, y, Selection(model, K, signs_of(y), near=1e-9))
 
@@ -162,7 +162,7 @@ def test_every_row_in_double_precision(
 def test_every_row_with_a_native_kernel(rule: dict[str, Any], follow: Follow, seed: int) -> None:
     """Kernel values agree to single precision only, and steps divide by small curvatures."""
     X, y = data(seed, n=60, d=4)
-    model = OnlineSVC(gamma=0.5, C=2.0, shuffle=False, finish=False, **rule)
+    model = OnlineSVC(gamma=0.5, C=2.0, shuffle=False, finish_at_end=False, **rule)
     K = rbf(X, X).astype(np.float32).astype(np.float64)
     follow(model, X, y, Selection(model, K, signs_of(y), near=1e-4))
 
@@ -171,7 +171,7 @@ def test_every_row_with_a_native_kernel(rule: dict[str, Any], follow: Follow, se
 def test_full_search_row_by_row(rule: str, follow: Follow, seed: int) -> None:
     X, y = data(seed, n=80, d=2)
     model = OnlineSVC(
-        kernel=rbf, C=2.0, finish=False, selection=rule, pool_size=None, random_state=0
+        kernel=rbf, C=2.0, finish_at_end=False, selection=rule, pool_size=None, random_state=0
     )
     K = rbf(X, X).astype(np.float32).astype(np.float64)
     paper = Selection(model, K, signs_of(y), near=1e-9)

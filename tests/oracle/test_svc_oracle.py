@@ -174,7 +174,7 @@ def test_duality_gap_bounds_what_is_missing(finish: bool, seed: int) -> None:
     X, y = rings(300, seed, noise=0.1)
     svc = SVC(C=2.0, gamma=0.7, tol=TOL).fit(X, y)
     optimum = dual_of(svc, kernel_values("rbf", X, X, gamma=0.7))
-    model = OnlineSVC(C=2.0, gamma=0.7, finish=finish, random_state=seed).fit(X, y)
+    model = OnlineSVC(C=2.0, gamma=0.7, finish_at_end=finish, random_state=seed).fit(X, y)
     missing = optimum - model.dual_objective()
     assert missing >= -1e-4 * optimum, "no model can be better than the optimum"
     assert model.duality_gap(X, y) >= missing - 1e-4 * optimum

@@ -69,7 +69,7 @@ def classes(request: pytest.FixtureRequest) -> int:
 def make(learner: str, **more: Any) -> Any:
     kind, params = LEARNERS[learner]
     if kind is GapSVC:  # finishing belongs to fit, and not to a stream
-        params = {"finish": False, **params}
+        params = {"finish_at_end": False, **params}
     return kind(**{"C": 3.0, "gamma": 0.7, "random_state": 0, **params, **more})
 
 

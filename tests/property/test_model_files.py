@@ -69,7 +69,7 @@ def lists(folder: Path) -> Sample:
     X = sp.random(60, 400, density=0.02, format="csr", random_state=np.random.RandomState(1))
     y = np.array(["ant", "bee", "cow"])[np.arange(60) % 3]
     weights = {"ant": 1.0, "bee": 2.0, "cow": 3}
-    model = OnlineSVC(kernel="linear", class_weight=weights, finish=False, random_state=0)
+    model = OnlineSVC(kernel="linear", class_weight=weights, finish_at_end=False, random_state=0)
     return Sample.of(model.fit(X, y), X, y, folder)
 
 
@@ -477,7 +477,7 @@ LIES: list[Lie] = [
     ("names", "random_state must be", says(random_state=-1)),
     ("dense", "class_weight must be", says(class_weight={"items": [[0, -1.0]]})),
     ("dense", "class_weight must be", says(class_weight=[1, 2])),
-    ("dense", "finish must be", says(finish="yes")),
+    ("dense", "finish_at_end must be", says(finish_at_end="yes")),
     ("dense", "verbose must be", says(verbose="loud")),
     ("dense", "lacks 'C'", lambda forged: forged.state.pop("C")),
     # attributes

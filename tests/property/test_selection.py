@@ -73,7 +73,7 @@ def test_fit_gives_one_model(rule: str, size: int | None, classes: int, seed: in
 @pytest.mark.parametrize("rule", ["random", *RULES])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
-    "more", [{}, {"finish_every": 50}, {"finish": False, "epochs": 2}], ids=str
+    "more", [{}, {"finish_every": 50}, {"finish_at_end": False, "epochs": 2}], ids=str
 )
 def test_how_a_source_is_cut_does_not_matter(
     rule: str, classes: int, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seed: int
@@ -132,7 +132,7 @@ def test_learn_from_at_random_opens_with_no_seeds(seed: int) -> None:
             "reprocess": st.sampled_from([0, 1, "gap"]),
             "reprocess_when": st.sampled_from(["processed", "each"]),
             "delta_max": st.sampled_from([None, 0.3]),
-            "finish": st.booleans(),
+            "finish_at_end": st.booleans(),
             "finish_every": st.sampled_from([None, 1, 13]),
             "epochs": st.sampled_from([1, 2]),
             "kernel": st.sampled_from(["rbf", "linear", "cosine"]),
@@ -151,7 +151,7 @@ def test_any_setting_holds_the_invariants(
     model._machine.check(1e-5 * (1 + core_state(model)["costs"].sum()))
     assert model.stats_["chosen"] <= n * len(model.intercept_)
     assert len(set(model.ids_.tolist())) == len(model.ids_), "a row is held twice"
-    if params["finish"]:
+    if params["finish_at_end"]:
         assert model._machine.delta <= params["tol"]
 
 

@@ -41,7 +41,7 @@ LISTS = sp.hstack([sp.random(120, 400, density=0.02, random_state=RANDOM), X[:, 
 
 MODELS: dict[str, Callable[[], Any]] = {
     "online": lambda: OnlineSVC(random_state=0).fit(X, Y),
-    "unfinished": lambda: OnlineSVC(random_state=0, finish=False).fit(X, Y > 0),
+    "unfinished": lambda: OnlineSVC(random_state=0, finish_at_end=False).fit(X, Y > 0),
     "linear": lambda: OnlineSVC(kernel="linear", random_state=0).fit(X, Y),
     "poly": lambda: OnlineSVC(kernel="poly", coef0=-1.0, random_state=0).fit(X, Y),
     "sigmoid": lambda: OnlineSVC(kernel="sigmoid", coef0=-1.0, random_state=0).fit(X, Y),
@@ -158,7 +158,7 @@ def test_honest_states_are_taken(name: str) -> None:
 def test_large_models_are_copied_quickly() -> None:
     """The check looks at some of the members, not at all pairs."""
     rows, labels = make_moons(6000, noise=0.4, random_state=0)
-    model = OnlineSVC(finish=False, random_state=0).fit(rows, labels)
+    model = OnlineSVC(finish_at_end=False, random_state=0).fit(rows, labels)
     assert model._machine.size > 1500
     started = time.perf_counter()
     copy.deepcopy(model)
@@ -205,7 +205,7 @@ EXTREMES: dict[str, list[Any]] = {
     "ramp": [-1e300, 0, -(10**30)],
     "tol": [1e-3, 1e300, 10**30],
     "random_state": [0, 2**32 - 1, np.int64(3)],
-    "finish": [np.True_, False],
+    "finish_at_end": [np.True_, False],
 }
 KINDS = [
     OnlineSVC,

@@ -25,7 +25,7 @@ IMAGES.flags.writeable = LABELS.flags.writeable = False
 
 
 def deformer(**params: Any) -> ImageDeformer:
-    return ImageDeformer(SHAPE, **{"fields": 8, "thickening": 0.2, "seed": 1, **params})
+    return ImageDeformer(SHAPE, **{"fields": 8, "thickening": 0.2, "random_state": 1, **params})
 
 
 def virtual(variants: int = VARIANTS, n_jobs: int | None = None, **more: Any) -> VirtualSet:
@@ -95,7 +95,9 @@ def test_variant_0_is_the_image(all_rows: np.ndarray) -> None:
 def test_variants_differ(all_rows: np.ndarray) -> None:
     """Between the variants of an image, and from what another seed makes of it."""
     assert len(np.unique(all_rows, axis=0)) > 0.99 * len(all_rows)
-    other = VirtualSet(IMAGES, LABELS, deformer(seed=2), VARIANTS).read(np.arange(N * VARIANTS))[0]
+    other = VirtualSet(IMAGES, LABELS, deformer(random_state=2), VARIANTS).read(
+        np.arange(N * VARIANTS)
+    )[0]
     assert bits(other[:N]) == bits(all_rows[:N])
     assert (other != all_rows).any(axis=1)[N:].all()
 
@@ -300,7 +302,7 @@ OTHERS = {
     "fields": 9,
     "field_smoothing": 4.0,
     "smoothing": 0.8,
-    "seed": 2,
+    "random_state": 2,
 }
 
 

@@ -47,6 +47,7 @@ from marginwise._params import (
     Rule,
     boolean,
     check_params,
+    current,
     either,
     integer,
     none,
@@ -214,7 +215,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = current(state)
         machine = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)

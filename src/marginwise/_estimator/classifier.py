@@ -494,18 +494,6 @@ class KernelClassifier(
         return rows.astype(np.float64)
 
     @alone_once
-    def _finish_now(self) -> Self:
-        """Repeat REPROCESS until no pair violates by more than `tol`."""
-        check_is_fitted(self)
-        draft = self._draft()
-        self._step_aside()
-        with Progress(0, self.verbose) as progress:
-            draft._finish(progress)
-        draft._report()
-        self._take(draft)
-        return self
-
-    @alone_once
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> None:
         """Learn rows that were checked before, with a model that exists."""
         labels = self._numbers(y.tolist())

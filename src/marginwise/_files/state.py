@@ -63,7 +63,6 @@ def _is_floats(value: Any) -> bool:
 
 # Parameters that an estimator's own rules leave out or bound less.
 _MORE_RULES: dict[str, Rule] = {
-    "finish": boolean(),
     "n_jobs": either(none(), threads()),
     "class_weight": either(none(), one_of("balanced"), (_is_weights, "a dict of weights")),
     "random_state": either(

@@ -23,7 +23,7 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
-from marginwise._params import Rule, integer, is_integer, non_negative
+from marginwise._params import Rule, current, integer, is_integer, non_negative
 from marginwise._training.feeds import Source
 from marginwise._training.sift import CHUNK, Sieve, Tally
 from marginwise._warn import warn
@@ -311,6 +311,8 @@ def _unpacked(data: bytes) -> dict[str, Any]:
     _, state = unpack(data, [KIND])
     if state.keys() != _PARTS:
         raise ValueError(f"its parts are not those expected: {min(set(state) ^ _PARTS)!r:.40}")
+    for part in ("model", "parameters"):
+        state[part] = current(state[part]) if isinstance(state[part], dict) else state[part]
     course = state["course"]
     if not isinstance(course, dict) or course.keys() != _COURSE.keys():
         raise ValueError("it does not tell where the run stood")

@@ -19,7 +19,7 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
-from marginwise._params import check_params
+from marginwise._params import check_params, current
 from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
 from marginwise.active.models import OwnModel, is_fitted, model_for
 from marginwise.active.pool import Pool
@@ -120,7 +120,7 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
                 "code: give it by estimator"
             )
         return given
-    found = estimator_class(state["estimator"])(**state["parameters"])
+    found = estimator_class(state["estimator"])(**current(state["parameters"]))
     check_params(found, found._rules)
     return found
 

@@ -72,8 +72,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     """Makes variants of images: elastic deformations, thickening and shifts [loosli2007].
 
     A variant of image x is x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), moved by whole pixels.
-    Fields f_x and f_y, the shift and β are drawn at random by (seed, variant, example) alone, so
-    that a variant is the same bits in whatever order, batch or thread it is made.
+    Fields f_x and f_y, the shift and β are drawn at random by (random_state, variant, example)
+    alone, so that a variant is the same bits in whatever order, batch or thread it is made.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         Standard deviation of the filter that makes the fields smooth, in pixels.
     smoothing
         ... and of the one that images pass through before tangents are taken.
-    seed
+    random_state
         Chooses the fields and all variants.
     n_jobs
         Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
@@ -107,7 +107,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     >>> from marginwise.invariance import ImageDeformer
     >>> bar = np.zeros((5, 5))
     >>> bar[1:4, 2] = 1.0
-    >>> right = ImageDeformer((5, 5), strength=0, shift=1, seed=2)
+    >>> right = ImageDeformer((5, 5), strength=0, shift=1, random_state=2)
     >>> right.deform(bar.reshape(1, -1), variants=3).reshape(5, 5).astype(int)
     array([[0, 0, 0, 0, 0],
            [0, 0, 0, 0, 0],
@@ -125,7 +125,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         "fields": integer(1),
         "field_smoothing": _up_to(1e4),
         "smoothing": _up_to(1e4),
-        "seed": _whole(2**63 - 1),
+        "random_state": _whole(2**63 - 1),
         "n_jobs": either(none(), threads()),
     }
 
@@ -140,7 +140,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         fields: int = 2000,
         field_smoothing: float = 5.0,
         smoothing: float = 0.7,
-        seed: int = 0,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.shape = shape
@@ -151,7 +151,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         self.fields = fields
         self.field_smoothing = field_smoothing
         self.smoothing = smoothing
-        self.seed = seed
+        self.random_state = random_state
         self.n_jobs = n_jobs
         check_params(self, self._rules)
 
@@ -175,7 +175,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         made = tuple(self.get_params()[name] for name in self._OF_FIELDS)
         if getattr(self, "_made", None) != made:
             height, width, channels = self.full_shape
-            rng = np.random.default_rng([self.seed, 1])
+            rng = np.random.default_rng([self.random_state, 1])
             fields = smoothed_fields(self.fields, height, width, self.field_smoothing, rng)
             turned = round(self.affine * self.fields)
             fields[:turned] += affine_fields(turned, height, width, rng)
@@ -184,7 +184,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
             self._made = made
         return self._flat
 
-    _OF_FIELDS = ("shape", "affine", "fields", "field_smoothing", "seed")
+    _OF_FIELDS = ("shape", "affine", "fields", "field_smoothing", "random_state")
 
     def prepare(self, X: Any) -> Originals:
         """Check images and compute their tangents.
@@ -263,7 +263,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
             float(self.strength),
             float(self.thickening),
             int(self.shift),
-            int(self.seed),
+            int(self.random_state),
             examples,
             variants,
             thread_count(self.n_jobs),
@@ -273,7 +273,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     def fingerprint(self) -> str:
         """Return a digest of all that shapes the images: the parameters but `n_jobs`."""
         numbers = (float(self.strength), float(self.thickening), float(self.smoothing))
-        shaping = (self.full_shape, *numbers, int(self.shift), int(self.seed))
+        shaping = (self.full_shape, *numbers, int(self.shift), int(self.random_state))
         digest = hashlib.sha256(repr(shaping).encode())
         digest.update(self._flat_fields().data)
         return digest.hexdigest()
