@@ -1,7 +1,8 @@
 """Variants of images, by the formulas of [loosli2007, section 3.2] in plain NumPy and by hand.
 
 x' = x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), kept to the range of x, then moved by whole
-pixels. Which fields, β and shift is a hash of (seed, variant, example), SplitMix64 in plain Python.
+pixels. Which fields, β and shift is a hash of (random_state, variant, example), SplitMix64 in plain
+Python.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def test_the_number_of_a_variant_may_be_large(variant: int) -> None:
 def test_channels_move_together() -> None:
     """A grey image given three times over as channels: the bits of the grey variant, thrice."""
     images = pictures(5, 35)
-    params: dict[str, Any] = {"fields": 20, "thickening": 0.4, "shift": 2, "seed": 3}
+    params: dict[str, Any] = {"fields": 20, "thickening": 0.4, "shift": 2, "random_state": 3}
     grey = ImageDeformer((5, 7), **params).deform(images, 2)
     colour = ImageDeformer((5, 7, 3), **params).deform(np.repeat(images, 3, axis=1), 2)
     assert np.array_equal(colour, np.repeat(grey, 3, axis=1))
@@ -316,7 +317,7 @@ def test_fields_move_pixels_by_what_they_should() -> None:
 
 def test_some_fields_have_an_affine_part() -> None:
     """The share asked for; it is linear in the place, zero at the centre, of the given slopes."""
-    params: dict[str, Any] = {"fields": 600, "seed": 4}
+    params: dict[str, Any] = {"fields": 600, "random_state": 4}
     plain = ImageDeformer((5, 8), affine=0, **params).fields_
     part = ImageDeformer((5, 8), affine=0.5, **params).fields_ - plain
     assert not part[300:].any()

@@ -24,12 +24,12 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._estimator.base import KernelModel
 from marginwise._estimator.classifier import SAMPLE
 from marginwise._files.format import pack, unpack, write_file
 from marginwise._training import checkpoint as _run
 from marginwise._training import sift as _sift
 from marginwise._training.checkpoint import Moment
+from marginwise._training.loop import Trainer
 from marginwise.invariance import ImageDeformer, VirtualSet
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, differences
 
@@ -180,13 +180,13 @@ def test_a_source_of_one_stage_is_gone_through_as_ever(monkeypatch: pytest.Monke
 def finished(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many rows a run was finished."""
     seen: list[int] = []
-    finish = KernelModel._finish
+    finish = Trainer._finish
 
     def recording(self: Any, progress: Any) -> None:
-        seen.append(int(self._machine.since_finish))
+        seen.append(int(self.machine.since_finish))
         finish(self, progress)
 
-    monkeypatch.setattr(KernelModel, "_finish", recording)
+    monkeypatch.setattr(Trainer, "_finish", recording)
     return seen
 
 
@@ -210,7 +210,7 @@ def test_models_are_settled_after_a_stage_and_when_it_is_due(
     """Rows since the last time, whenever finishing began."""
     model = learner(**params).learn_from(Rows(stages=[100, 300, 600]), sift=sift)
     assert finished == expected
-    if model.finish:
+    if model.finish_at_end:
         assert model._machine.delta <= model.tol
 
 

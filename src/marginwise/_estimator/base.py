@@ -8,7 +8,6 @@ that model; other threads, and the estimator if the call fails, then have a clon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -57,9 +56,9 @@ from marginwise._params import (
     thread_count,
     threads,
 )
-from marginwise._training.feeds import ArrayFeed, SourceFeed
+from marginwise._training.feeds import ArrayFeed
+from marginwise._training.loop import EveryRow, Step, Trainer
 from marginwise._warn import warn_unconverged
-from marginwise.progress import Progress
 
 Labels = NDArray[np.int32]
 
@@ -375,53 +374,17 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             machine.learn_now(batch, len(names))
         else:
             self._step_aside()
-            draft._stream(ArrayFeed(batch, names), [np.arange(len(names), dtype=np.int64)])
+            draft._stream(ArrayFeed(batch, names), np.arange(len(names), dtype=np.int64))
         draft._report()
         self._take(draft)
 
-    def _stream(
-        self,
-        feed: ArrayFeed | SourceFeed,
-        orders: Iterable[Ints],
-        *,
-        epochs: int = 1,
-        finish: bool = False,
-    ) -> None:
-        """Learn rows in the given orders, finishing after each where asked."""
-        with Progress(len(feed.ids) * epochs, self.verbose) as progress:
-            for order in orders:
-                self._run(self._machine.learn, feed, order, progress)
-                if finish:
-                    self._finish(progress)
+    @property
+    def _trainer(self) -> Trainer:
+        """The training loop of this model, with its parameters as they are."""
+        return Trainer(
+            self._machine, getattr(self, "tol", 0.0), self._finish_every, int(self.verbose)
+        )
 
-    def _run(
-        self,
-        learn: Callable[[Any, Ints], Iterator[int]],
-        feed: ArrayFeed | SourceFeed,
-        order: Ints,
-        progress: Progress,
-    ) -> None:
-        """Learn rows in one order, finishing after every `finish_every` of them."""
-        machine = self._machine
-        for part in self._parts(order):
-            for batch, rows in feed.cuts(part):
-                for learned in learn(batch, rows):
-                    progress.learned(learned, machine.size, machine.delta)
-            if self._finish_every is not None and machine.since_finish >= self._finish_every:
-                self._finish(progress)
-
-    def _parts(self, order: Ints) -> Iterator[Ints]:
-        """Cut an order where finishing is due."""
-        if self._finish_every is None:
-            yield order
-            return
-        start = 0
-        while start < len(order):
-            end = start + max(int(self._finish_every) - self._machine.since_finish, 1)
-            yield order[start:end]
-            start = end
-
-    def _finish(self, progress: Progress) -> None:
-        self._machine.count_since_finish(0)
-        for delta in self._machine.finish(self.tol):
-            progress.finishing(delta)
+    def _stream(self, feed: ArrayFeed, rows: Ints) -> None:
+        """Learn rows in their order."""
+        self._trainer.train(feed, [Step(rows)], EveryRow(), total=len(rows))

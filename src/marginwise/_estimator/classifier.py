@@ -39,10 +39,19 @@ from marginwise._params import (
 )
 from marginwise._training.checkpoint import Callback, Checkpoint, Course, Moment, Run, stage_ends
 from marginwise._training.feeds import ArrayFeed, Bench, Source, SourceFeed, check_source
+from marginwise._training.loop import (
+    Chooser,
+    EveryRow,
+    Pools,
+    Sifted,
+    Step,
+    order_steps,
+    run_steps,
+    search_steps,
+)
 from marginwise._training.selection import FullSearch, Passes
 from marginwise._training.sift import Sieve, Tally
 from marginwise._warn import warn_unconverged
-from marginwise.progress import Progress
 
 FEW_ROWS = 16  # whose decision values show whether all are the same
 SAMPLE = 2000  # rows of a source that settle gamma and precision
@@ -128,7 +137,7 @@ class KernelClassifier(
         if self._selection == "random":
             drawn = (self._epoch_order(labels, rng) for _ in range(self.epochs))
             orders = epochs(self, drawn, *given)
-            self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+            self._learn_orders(feed, orders)
         elif self.pool_size is None:
             self._search(feed, X, labels, rng)
         else:
@@ -240,7 +249,7 @@ class KernelClassifier(
         self._machine.reserve_ids(self._machine.next_id + n)
         if self._selection == "random":
             orders = (self._plain_order(n, rng) for _ in range(self.epochs))
-            self._stream(feed, orders, epochs=self.epochs, finish=self._finishes)
+            self._learn_orders(feed, orders)
         else:
             self._choose(feed, rng)
 
@@ -276,57 +285,44 @@ class KernelClassifier(
         elif sieve is not None:
             sieve.seed = course.seed
         run = Run(source, self.epochs, self.shuffle, course)
+        feed = SourceFeed(source, self._read_batch, course.first, chunk=len(source))
 
         def report() -> bool:
             if callback is None:
                 return False
-            tally = Tally() if sieve is None else replace(sieve.tally)
-            return callback(self._snapshot(), Moment(run.examples, course.seconds, tally)) is True
+            moment = Moment(
+                run.examples, course.seconds, replace(sieve.tally) if sieve else Tally()
+            )
+            return callback(self._snapshot(), moment) is True
+
+        def after(step: Step) -> bool:
+            nonlocal error
+            run.pass_chunk(len(step.rows))
+            if checkpoint is not None and (file.due or run.left == 0):
+                error = file.write(course, sieve, last=run.left == 0)
+            return report()
 
         if run.examples > 0 and report():
             return None
-        with Progress(run.examples + run.left, self.verbose, run.examples) as progress:
-            for rows, ends in run.chunks():
-                self._learn_chunk(source, rows, course.first, sieve, progress)
-                every, since = self._finish_every, self._machine.since_finish
-                due = every is not None and since >= every
-                if due or (ends and self._finishes):
-                    self._finish(progress)
-                run.pass_chunk(len(rows))
-                if checkpoint is not None and (file.due or run.left == 0):
-                    error = file.write(course, sieve, last=run.left == 0)
-                if report():
-                    break
+        self._trainer.train(
+            feed,
+            run_steps(run.chunks(), finish=self._finishes),
+            self._chooser(sieve, feed),
+            total=run.examples + run.left,
+            done=run.examples,
+            in_chunks=True,
+            after=after,
+        )
         return error
 
-    def _learn_chunk(
-        self, source: Source, rows: Ints, first: int, sieve: Sieve | None, progress: Progress
-    ) -> None:
-        """Learn the rows of a chunk that are worth it."""
-        machine, choosing = self._machine, self._selection != "random"
-        X, y = source.read(rows)
-        batch = self._read_batch(X, y, first + rows)
-        order = np.arange(len(rows), dtype=np.int64)
+    def _chooser(self, sieve: Sieve | None, feed: SourceFeed) -> Chooser:
+        """Return what decides which rows of a chunk are learned."""
         if sieve is not None:
-            wanted = sieve.choose(machine, batch, machine.signs(self._encode(np.asarray(y))))
-            order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
-            learned = machine.learn_wanted(batch, order, wanted[order])
-        elif choosing:
-            seen = np.zeros((machine.plan.problems, first + int(rows.max()) + 1), dtype=np.uint8)
-            machine.begin_pass(self._selection, self.pool_size, seen)
-            learned = machine.select(batch, order)
-        else:
-            learned = machine.learn(batch, order)
-        for count in learned:
-            progress.learned(count, machine.size, machine.delta)
-        passed_over = len(rows) - len(order)
-        progress.learned(passed_over, machine.size, machine.delta)
-        machine.count_since_finish(machine.since_finish + passed_over)
-        if choosing and sieve is None:
-            machine.end_pass()
+            return Sifted(sieve, feed)
+        return EveryRow() if self._selection == "random" else Pools(self._selection, self.pool_size)
 
-    def _read_batch(self, X: Any, y: Any, ids: Ints) -> Any:
-        """Check what a source returned for these ids."""
+    def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Any, Labels]:
+        """Check what a source returned for these ids; return a batch, and the labels as numbers."""
         if callable(self.kernel) and are_objects(X, expected=False):
             raise ValueError(
                 "the source returned a sequence of objects; learn_from supports rows of numbers "
@@ -337,7 +333,7 @@ class KernelClassifier(
             raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
         self._check_columns(X, ids)
         labels = self._encode(np.asarray(y))
-        return self._labelled(X, labels, self._penalties[labels], ids)
+        return self._labelled(X, labels, self._penalties[labels], ids), labels
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Settle classes, gamma and precision from unlabelled rows, before anything is learned."""
@@ -508,7 +504,7 @@ class KernelClassifier(
         self._machine.reserve_ids(int(feed.ids[-1]) + 1)
         draft = self._draft()
         self._step_aside()
-        draft._stream(feed, [rows])
+        draft._stream(feed, rows)
         draft._report()
         self._take(draft)
 
@@ -676,21 +672,21 @@ class KernelClassifier(
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         return order.astype(np.int64)
 
+    def _learn_orders(self, feed: ArrayFeed | SourceFeed, orders: Iterable[Ints]) -> None:
+        """Learn all rows, epoch by epoch."""
+        steps = order_steps(orders, finish=self._finishes)
+        self._trainer.train(feed, steps, EveryRow(), total=len(feed.ids) * self.epochs)
+
     def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
         """Make passes over the rows, learning those that selection chooses."""
-        machine = self._machine
-        passes = Passes(feed.ids, machine.plan.problems, self.epochs, self._chosen())
-        with Progress(len(feed.ids) * self.epochs, self.verbose) as progress:
-            done = False
-            while not done:
-                left = passes.left()
-                order = left[self._plain_order(len(left), rng)].astype(np.int64)
-                machine.begin_pass(self._selection, self.pool_size, passes.seen)
-                self._run(machine.select, feed, order, progress)
-                machine.end_pass()
-                if self._finishes:
-                    self._finish(progress)
-                done = passes.done(*self._chosen())
+        passes = Passes(feed.ids, self._machine.plan.problems, self.epochs, self._chosen())
+        orders = passes.orders(lambda n: self._plain_order(n, rng), self._chosen)
+        self._trainer.train(
+            feed,
+            order_steps(orders, finish=self._finishes),
+            Pools(self._selection, self.pool_size, passes.seen),
+            total=len(feed.ids) * self.epochs,
+        )
 
     def _chosen(self) -> tuple[int, int]:
         """Return how many rows selection has chosen so far, and how many rows changed the model."""
@@ -713,10 +709,10 @@ class KernelClassifier(
             slack=machine.plan.settings.get("tol", 0.0),
         )
         seen = np.zeros((machine.plan.problems, machine.next_id), dtype=np.uint8)
-        machine.begin_pass("active", 1, seen)  # pools of the one row that was found
-        with Progress(len(feed.ids), self.verbose) as progress:
-            for row in search.rows(scores.values, lambda: machine.deltas):
-                self._run(machine.select, feed, np.array([row], dtype=np.int64), progress)
-            machine.end_pass()
-            if self._finishes:
-                self._finish(progress)
+        found = search.rows(scores.values, lambda: machine.deltas)
+        self._trainer.train(
+            feed,
+            search_steps(found, finish=self._finishes),
+            Pools("active", 1, seen),  # pools of the one row that was found
+            total=len(feed.ids),
+        )

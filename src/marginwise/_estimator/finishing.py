@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.exclusive import alone_once
-from marginwise.progress import Progress
+from marginwise._training.loop import finish_only
 
 
 class FinishingMixin(KernelModel):
@@ -28,8 +28,7 @@ class FinishingMixin(KernelModel):
         check_is_fitted(self)
         draft = self._draft()
         self._step_aside()
-        with Progress(0, self.verbose) as progress:
-            draft._finish(progress)
+        finish_only(draft._trainer)
         draft._report()
         self._take(draft)
         return self

@@ -89,21 +89,32 @@ class SourceFeed:
     source
         The source.
     label
-        Makes a labelled batch of features, labels and ids.
+        Makes a labelled batch of features, labels and ids, and numbers the labels.
     first
         Id of row 0.
+    chunk
+        How many rows to read at a time; `CHUNK` by default.
     """
 
+    labels: NDArray[np.int32]  # of the rows that were read last
+
     def __init__(
-        self, source: Source, label: Callable[[Any, Any, Ints], Batch], first: int
+        self,
+        source: Source,
+        label: Callable[[Any, Any, Ints], tuple[Batch, NDArray[np.int32]]],
+        first: int,
+        chunk: int | None = None,
     ) -> None:
         self._source = source
         self._label = label
+        self._chunk = chunk
         self.ids: Ints = np.arange(first, first + len(source), dtype=np.int64)
 
     def cuts(self, order: Ints) -> Iterator[tuple[Batch, Ints]]:
         """Give the batches that hold the rows of an order, and the places of the rows there."""
-        for start in range(0, len(order), CHUNK):
-            rows = np.ascontiguousarray(order[start : start + CHUNK])
+        chunk = CHUNK if self._chunk is None else self._chunk
+        for start in range(0, len(order), chunk):
+            rows = np.ascontiguousarray(order[start : start + chunk])
             X, y = self._source.read(rows)
-            yield self._label(X, y, self.ids[rows]), np.arange(len(rows), dtype=np.int64)
+            batch, self.labels = self._label(X, y, self.ids[rows])
+            yield batch, np.arange(len(rows), dtype=np.int64)

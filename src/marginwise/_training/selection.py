@@ -38,6 +38,24 @@ class Passes:
         self._changed = before[1]
         self.seen: NDArray[np.uint8] = np.zeros((problems, int(ids.max()) + 1), dtype=np.uint8)
 
+    def orders(
+        self, draw: Callable[[int], Ints], counts: Callable[[], tuple[int, int]]
+    ) -> Iterator[Ints]:
+        """Give the rows of one pass after the other.
+
+        Parameters
+        ----------
+        draw
+            Returns an order of n rows.
+        counts
+            Returns what `done` is to be told, after a pass.
+        """
+        done = False
+        while not done:
+            left = self.left()
+            yield left[draw(len(left))].astype(np.int64)
+            done = self.done(*counts())
+
     def left(self) -> NDArray[np.intp]:
         """Return the rows that some problem has not learned."""
         return np.flatnonzero((self.seen[:, self._ids] == 0).any(axis=0))
