@@ -154,32 +154,10 @@ TEST(a_restored_state_goes_on_as_if_never_stopped) {
             Pupil<float> learner(n, options);
             learner.learn(0, stop);
             Dual<float>& D = learner.D();
-            const Index members = D.size(), problems = D.problems();
-
-            toy::Data<float> features(D.size(), 3, 0.0, 1);
-            Vector<Example> examples;
-            Vector<double> alpha(problems * members, 0.0), g(problems * members, 0.0);
-            Vector<std::int64_t> rank(problems * members, -1);
-            Rows<float> row;
-            for (Index s = 0; s < members; ++s) {
-                D.members.extract(Index(s), row);
-                for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
-                    features.dense[s * 3 + row.index[p]] = row.value[p];
-                examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
-                for (Index c = 0; c < problems; ++c) {
-                    const Subproblem& sub = D.subproblems[c];
-                    const Index k = sub.place[s];
-                    if (k == kNone) continue;
-                    alpha[c * members + s] = sub.P.alpha[k];
-                    g[c * members + s] = sub.P.g[k];
-                    rank[c * members + s] = k;
-                }
-            }
+            const State<float> state = save_state<float>(*learner.lasvm);
+            CHECK(state.sparse == sparse && state.ids.size() == D.size());
             Pupil<float> other(n, options);
-            other.D().restore(features.view(), examples.data(),
-                              {rank.data(), alpha.data(), g.data(), nullptr, nullptr});
-            for (Index c = 0; c < D.problems(); ++c)
-                other.lasvm->set_extra_state(c, learner.lasvm->extra_state(c).data());
+            restore_state<float>(*other.lasvm, toy::members_of(state, 3), state);
             other.D().check(1e-5);
             CHECK(Essence<float>(other.D()) == Essence<float>(D));
             learner.learn(stop, n);

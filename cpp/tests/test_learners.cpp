@@ -123,40 +123,15 @@ TEST(one_model_however_the_stream_is_cut_and_for_any_threads) {
     });
 }
 
-TEST(a_learner_goes_on_from_its_state) {
+TEST(a_learner_continues_from_its_state) {
     constexpr Index n = 260, stop = 131;
     for_all(n, [&](Class& c, const Variant& variant) {
         Learner<float>& first = *c.learner;
         c.learn(first, 0, stop);
-        const Dual<float>& D = first.D;
-        const Index members = D.size(), problems = D.subproblems.size();
-        Vector<Example> examples;
-        Vector<double> features(members * 3, 0.0), alpha(problems * members, 0.0),
-            g = alpha, average_offset = alpha;
-        Vector<std::int64_t> rank(problems * members, -1);
-        Vector<std::uint8_t> box(problems * members, 0);
-        Rows<float> row;
-        for (Index s = 0; s < members; ++s) {
-            D.members.extract(Index(s), row);
-            for (Index p = row.begin_of(0); p < row.end_of(0); ++p)
-                features[s * 3 + row.index[p]] = double(row.value[p]);
-            examples.push_back({D.members.ids[s], D.label[s], D.cost[s]});
-            for (Index p = 0; p < problems; ++p) {
-                const Index k = D.subproblems[p].place[s];
-                if (k == kNone) continue;
-                const Problem& P = D.subproblems[p].P;
-                alpha[p * members + s] = P.alpha[k];
-                g[p * members + s] = P.g[k];
-                average_offset[p * members + s] = P.average_offset[k];
-                box[p * members + s] = static_cast<std::uint8_t>(P.box[k]);
-                rank[p * members + s] = k;
-            }
-        }
+        const State<float> state = save_state<float>(first);
         const auto second = c.fresh(variant, 1);
-        second->D.restore(DenseView<double>{features.data(), Index(members), 3}, examples.data(),
-                          {rank.data(), alpha.data(), g.data(), box.data(), average_offset.data()});
-        for (Index p = 0; p < D.problems(); ++p)
-            second->set_extra_state(p, first.extra_state(p).data());
+        restore_state<float>(*second, toy::members_of(state, 3), state);
+        CHECK(counters_of(second->D.stats) == state.counters);
         CHECK_SAY(same_output(first, *second), variant.name);
         second->check(1e-5);
         c.learn(first, stop, n);

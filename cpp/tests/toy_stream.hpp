@@ -5,6 +5,7 @@
 #include <string>
 
 #include "marginwise/algo/lasvm.hpp"
+#include "marginwise/model/state.hpp"
 #include "toy.hpp"
 
 namespace toy {
@@ -74,6 +75,21 @@ struct Pupil {
     Dual<T>& D() { return lasvm->D; }
     Problem& P(Index c = 0) { return lasvm->D.problem(c); }
 };
+
+// The members of a state, as a model that is restored reads them.
+template <class T>
+Batch members_of(const State<T>& state, Index features) {
+    Batch batch;
+    if (state.sparse)
+        batch.X = CsrView<T>{state.data.data(), state.indices.data(), state.indptr.data(),
+                             state.ids.size(), features};
+    else
+        batch.X = DenseView<T>{state.X.values.data(), state.X.rows, state.X.cols};
+    batch.label = state.labels.data();
+    batch.cost = state.costs.data();
+    batch.ids = state.ids.data();
+    return batch;
+}
 
 // What a model is: by problem and member, alpha and g, in the order of positions.
 template <class T>

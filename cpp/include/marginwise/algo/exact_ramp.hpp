@@ -12,8 +12,8 @@
 // DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
 //          that each round lowers the objective as the procedure promises; should it not settle
 //          even so (with a kernel that is not positive), examples only leave V any more.
-// DEPARTS: an example takes a limited number of steps, see step_limit.hpp; then examples only leave
-// V.
+// DEPARTS: an example takes a limited number of steps, see step_limit.hpp; then examples only
+//          leave V.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -26,6 +26,12 @@ namespace marginwise {
 struct ExactRampSettings {
     double tau = 1e-3;    // violation that is left alone
     Index max_idle = -1;  // examples with alpha = 0 that are kept; negative: all
+
+    template <class F>
+    void visit(F use) {
+        use("tol", tau);
+        use("max_idle", max_idle);
+    }
 };
 
 template <class T>

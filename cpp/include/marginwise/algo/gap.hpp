@@ -34,6 +34,15 @@ struct GapSettings {
     double ramp = -1.0;       // s: where the ramp ends
     Index clean_every = 300;  // examples; 0: never, which is FULL SVM
     Index max_idle = 100;
+
+    template <class F>
+    void visit(F use) {
+        use("tol", tau);
+        use("loss", loss);
+        use("ramp", ramp);
+        use("clean_every", clean_every);
+        use("max_idle", max_idle);
+    }
 };
 
 template <class T>

@@ -10,9 +10,8 @@
 // DEPARTS: while the extreme that an example would pair with does not exist (a stream that starts
 //          with one class), the example is inserted and waits, up to kMostWaiting a problem.
 // DEPARTS: while hardly any member is free, the bias is only known to lie in an interval. An
-// example
-//          that some bias of the interval does not satisfy is inserted and waits for one to pair
-//          with, even though it makes no violating pair yet, and nothing is evicted. Otherwise
+//          example that some bias of the interval does not satisfy is inserted and waits for one to
+//          pair with, even though it makes no violating pair yet, and nothing is evicted. Otherwise
 //          neither of two examples would be admitted that violate only together, and the model
 //          would stick.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
@@ -64,6 +63,14 @@ struct LasvmSettings {
     Index reprocess = 1;          // REPROCESS steps after a PROCESS; kByGap: see by_gap()
     bool reprocess_each = false;  // after every example, not only after those that were inserted
     double delta_max = -1.0;      // repeat REPROCESS until delta <= delta_max; negative: do not
+
+    template <class F>
+    void visit(F use) {
+        use("tol", tau);
+        use("reprocess", reprocess);
+        use("reprocess_each", reprocess_each);
+        use("delta_max", delta_max);
+    }
 };
 
 template <class T>

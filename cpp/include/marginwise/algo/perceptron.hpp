@@ -19,6 +19,14 @@ struct PerceptronSettings {
     Index budget = 0;  // most members; 0: any number
     bool average = false;
     bool aggressive = false;  // passive-aggressive
+
+    template <class F>
+    void visit(F use) {
+        use("margin", margin);
+        use("budget", budget);
+        use("average", average);
+        use("aggressive", aggressive);
+    }
 };
 
 template <class T>

@@ -1,8 +1,8 @@
 // Approximate incremental SVMs that track the sequence of optima [usunier2010, algorithms 1 and 2].
 //
-//   paper         here                            paper       here
-//   alpha, g      Problem::alpha, Problem::g      K           steps
-//   alpha-bar     alpha - Problem::average_offset          t           Round::known
+//   paper         here                              paper     here
+//   alpha, g      Problem::alpha, Problem::g        K         steps
+//   alpha-bar     alpha - Problem::average_offset   t         Round::known
 //   delta_T       Round::gained
 //
 // Picks are a hash of the seed, the round and the step: the same for any cut of the stream.
@@ -24,6 +24,15 @@ struct TrackingSettings {
     bool average = true;        // the output is alpha-bar
     bool support_only = false;  // gradients of support vectors alone [section 5.2]
     std::uint64_t seed = 0;
+
+    template <class F>
+    void visit(F use) {
+        use("steps", steps);
+        use("process", process);
+        use("average", average);
+        use("support_only", support_only);
+        use("seed", seed);
+    }
 };
 
 // A number below n that looks random, for a step of a round.
@@ -88,8 +97,8 @@ template <class T>
 void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     Round& round = rounds_[c];
     Problem& P = D.problem(c);
-    std::fill(P.average_offset.begin(), P.average_offset.end(),
-              0.0);  // alpha-bar is of one round alone
+    // alpha-bar is of one round alone
+    std::fill(P.average_offset.begin(), P.average_offset.end(), 0.0);
     const bool known = this->holds(c, s);
     const double y = D.sign(c, example.label);
     const double g = known ? 0.0 : y - this->raw_expansion(c, block.row(r));

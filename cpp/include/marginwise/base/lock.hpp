@@ -123,4 +123,19 @@ class Turn {
     Index depth_ = 0;
 };
 
+// Has the turn as long as it lives.
+class TurnHolder {
+  public:
+    template <class Look>
+    TurnHolder(Turn& turn, Look look) : turn_(turn) {
+        turn_.take(look);
+    }
+    ~TurnHolder() { turn_.give_back(); }
+    TurnHolder(const TurnHolder&) = delete;
+    TurnHolder& operator=(const TurnHolder&) = delete;
+
+  private:
+    Turn& turn_;
+};
+
 }  // namespace marginwise

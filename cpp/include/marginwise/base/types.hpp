@@ -3,11 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <variant>
 
 #include "marginwise/base/arrays.hpp"
 
 namespace marginwise {
+
+// Checks an argument.
+inline void require(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
 
 // Members are stored in tiles of this many, and every per-member array is padded to whole tiles,
 // so that no vector loop has a tail.
@@ -16,12 +22,56 @@ inline constexpr Index kLanes = 64;
 inline constexpr Index tiles_for(Index n) { return (n + kLanes - 1) / kLanes; }
 inline constexpr Index padded(Index n) { return tiles_for(n) * kLanes; }
 
+// An array that the caller owns.
+template <class V>
+struct View {
+    const V* data = nullptr;
+    Index size = 0;
+
+    const V* begin() const { return data; }
+    const V* end() const { return data + size; }
+};
+
 // A dense C-contiguous matrix that the caller owns.
 template <class V>
 struct DenseView {
     const V* data = nullptr;
     Index rows = 0;
     Index cols = 0;
+};
+
+// The same with three dimensions.
+template <class V>
+struct CubeView {
+    const V* data = nullptr;
+    Index depth = 0;
+    Index rows = 0;
+    Index cols = 0;
+};
+
+// A matrix to be written to.
+template <class V>
+struct MutableView {
+    V* data = nullptr;
+    Index rows = 0;
+    Index cols = 0;
+};
+
+// A dense C-contiguous matrix that owns its values. They are not set unless a value is given.
+template <class V>
+struct OwnedMatrix {
+    Index rows = 0;
+    Index cols = 0;
+    Array<V> values;
+
+    OwnedMatrix() = default;
+    OwnedMatrix(Index rows_, Index cols_) : rows(rows_), cols(cols_), values(rows_ * cols_) {}
+    OwnedMatrix(Index rows_, Index cols_, V value)
+        : rows(rows_), cols(cols_), values(rows_ * cols_, value) {}
+
+    bool has_shape(Index rows_, Index cols_) const { return rows == rows_ && cols == cols_; }
+    V* row(Index r) { return values.data() + r * cols; }
+    const V* row(Index r) const { return values.data() + r * cols; }
 };
 
 // A CSR matrix that the caller owns; columns ascend within a row and do not repeat.
@@ -33,6 +83,13 @@ struct CsrView {
     Index rows = 0;
     Index cols = 0;
 };
+
+template <class V>
+CsrView<V> csr_view(View<V> data, View<std::int32_t> indices, View<std::int64_t> indptr,
+                    Index cols) {
+    require(indptr.size >= 1 && data.size == indices.size, "inconsistent CSR");
+    return {data.data, indices.data, indptr.data, indptr.size - 1, cols};
+}
 
 using Matrix = std::variant<DenseView<float>, DenseView<double>, CsrView<float>, CsrView<double>>;
 

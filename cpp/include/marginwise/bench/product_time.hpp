@@ -42,11 +42,15 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
 // on average of `rounds`. `rows` are the kernel rows of the free examples, at `free`, with all.
 // In gaxpy form the rows are added up as they are; else the columns of the others are gathered into
 // a matrix first, and that is multiplied.
-inline double sensitivity_seconds(const DenseView<double>& rows, const std::int64_t* free,
+inline double sensitivity_seconds(const DenseView<double>& rows, View<std::int64_t> free,
                                   Index rounds, bool gather) {
     const Index s = rows.rows, n = rows.cols;
+    require(s == free.size && rounds > 0, "one row a free example");
     Vector<std::uint8_t> is_free(n, 0);
-    for (Index i = 0; i < s; ++i) is_free[free[i]] = 1;
+    for (const std::int64_t k : free) {
+        require(k >= 0 && k < n, "a free example has no column");
+        is_free[k] = 1;
+    }
     Vector<Index> others;
     for (Index k = 0; k < n; ++k)
         if (!is_free[k]) others.push_back(k);

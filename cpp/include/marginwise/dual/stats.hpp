@@ -11,6 +11,20 @@ struct Stats {
                  cache_hits = 0, cache_misses = 0, sampled = 0, chosen = 0;
     double product_seconds = 0, learn_seconds = 0, finish_seconds = 0;
 
+    // All counters, and all times, in the order in which they are stored.
+    template <class Self, class F>
+    static void visit_counters(Self& self, F use) {
+        for (auto* counter :
+             {&self.kernel_evaluations, &self.process, &self.reprocess, &self.inserted,
+              &self.removed, &self.cache_hits, &self.cache_misses, &self.sampled, &self.chosen})
+            use(*counter);
+    }
+    template <class Self, class F>
+    static void visit_seconds(Self& self, F use) {
+        for (auto* time : {&self.product_seconds, &self.learn_seconds, &self.finish_seconds})
+            use(*time);
+    }
+
     void add(const Stats& other) {
         kernel_evaluations += other.kernel_evaluations;
         reprocess += other.reprocess;

@@ -157,4 +157,44 @@ class Deformer {
     std::uint64_t seed_;
 };
 
+// All that one call needs, as it comes from outside.
+struct DeformCall {
+    DenseView<float> images;   // a row each
+    CubeView<float> tangents;  // along x, then along y
+    DenseView<float> ranges;   // least values of the images, then greatest
+    DenseView<float> fields;
+    Vector<Index> shape;  // height, width, channels
+    Strengths strengths;
+    std::uint64_t seed;
+    View<std::int64_t> examples, variants;  // of the images to write
+    MutableView<float> out;
+
+    void check() const {
+        require(shape.size() == 3 && shape[0] > 0 && shape[1] > 0 && shape[2] > 0,
+                "a shape has height, width and channels");
+        const Index n = images.rows, d = shape[0] * shape[1] * shape[2];
+        require(images.cols == d && fields.cols == d && out.cols == d && tangents.depth == 2 &&
+                    tangents.rows == n && tangents.cols == d,
+                "images, tangents, fields and out must have the size of the shape");
+        require(ranges.rows == 2 && ranges.cols == n, "an image has a least and a greatest");
+        require(fields.rows > 0 && strengths.shift >= 0, "a field at least, and no negative shift");
+        require(examples.size == out.rows && variants.size == out.rows,
+                "an example and a variant for each image to write");
+        for (const std::int64_t example : examples)
+            require(example >= 0 && example < n, "no such image");
+        for (const std::int64_t variant : variants) require(variant >= 0, "no such image");
+    }
+};
+
+inline void deform_images(const DeformCall& call, Index threads) {
+    call.check();
+    const Index n = call.images.rows, size = n * call.images.cols;
+    const Originals originals{call.images.data, call.tangents.data,   call.tangents.data + size,
+                              call.ranges.data, call.ranges.data + n, n};
+    const Deformer deformer({call.shape[0], call.shape[1], call.shape[2]}, call.strengths,
+                            {call.fields.data, call.fields.rows}, call.seed);
+    deformer.deform(originals, call.examples.data, call.variants.data, call.out.rows, threads,
+                    call.out.data);
+}
+
 }  // namespace marginwise

@@ -2,12 +2,26 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <stdexcept>
+#include <string>
 
 #include "marginwise/kernel/rows.hpp"
 #include "marginwise/kernel/tile.hpp"
 
 namespace marginwise {
+
+inline KernelKind kernel_named(const std::string& name) {
+    static const std::map<std::string, KernelKind> kinds{
+        {"linear", KernelKind::linear},     {"rbf", KernelKind::rbf},
+        {"poly", KernelKind::poly},         {"sigmoid", KernelKind::sigmoid},
+        {"cosine", KernelKind::cosine},     {"tanimoto", KernelKind::tanimoto},
+        {"callable", KernelKind::callable},
+    };
+    const auto found = kinds.find(name);
+    require(found != kinds.end(), "unknown kernel");
+    return found->second;
+}
 
 // What one thread needs to compute blocks; reused from call to call.
 template <class T>

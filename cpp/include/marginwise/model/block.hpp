@@ -13,6 +13,15 @@ struct Batch {
     const double* cost = nullptr;
     const std::int64_t* ids = nullptr;
 
+    void set_labels(View<std::int32_t> labels, View<double> costs, View<std::int64_t> ids_) {
+        const Index n = rows_of(X);
+        require(labels.size == n && costs.size == n && ids_.size == n,
+                "labels, costs and ids must have one value a row");
+        label = labels.data;
+        cost = costs.data;
+        ids = ids_.data;
+    }
+
     Example example(std::int64_t row) const { return {ids[row], label[row], cost[row]}; }
 };
 

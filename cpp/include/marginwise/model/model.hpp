@@ -200,6 +200,21 @@ class Model {
     }
 };
 
+// Lets a model ask whether to stop, while it lives.
+template <class M>
+class Answering {
+  public:
+    Answering(M& model, std::function<bool()> stop_asked) : model_(model) {
+        model_.answer_to(std::move(stop_asked));
+    }
+    ~Answering() { model_.answer_to(nullptr); }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+
+  private:
+    M& model_;
+};
+
 template <class T>
 void Model<T>::decision(const Sample& sample, double* out) const {
     require_width(sample.X);

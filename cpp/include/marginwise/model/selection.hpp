@@ -10,6 +10,8 @@
 //          problem has no pair to judge by, it learns examples as they come.
 #pragma once
 
+#include <string>
+
 #include "marginwise/model/block.hpp"
 
 namespace marginwise {
@@ -19,6 +21,14 @@ namespace marginwise {
 // active      the nearest to the boundary: least |f(x)|; its label plays no part
 // autoactive  the same of a pool that ends when enough lie within the margin
 enum class Selection { random, gradient, active, autoactive };
+
+inline Selection selection_named(const std::string& name) {
+    if (name == "random") return Selection::random;
+    if (name == "gradient") return Selection::gradient;
+    if (name == "active") return Selection::active;
+    require(name == "autoactive", "unknown selection");
+    return Selection::autoactive;
+}
 
 struct Choice {
     Selection rule = Selection::random;

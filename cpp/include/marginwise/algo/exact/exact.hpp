@@ -42,6 +42,15 @@ struct ExactSettings {
     bool oldest = false;  // who makes room: the oldest example, or that of least |alpha|
     bool screens = true;  // whether examples far from the margin go unwatched
     bool record = false;  // keep the path
+
+    template <class F>
+    void visit(F use) {  // record is for the model to say
+        use("sphere", sphere);
+        use("nu", nu);
+        use("window", window);
+        use("oldest", oldest);
+        use("screen", screens);
+    }
 };
 
 // Where an example is [laskov2006, section 2.3]: O, S or E.

@@ -1,5 +1,4 @@
-// The free examples of a problem, the set S of [laskov2006], and the factor of their
-// kernel matrix.
+// The free examples of a problem, the set S of [laskov2006], and the factor of their kernel matrix.
 #pragma once
 
 #include "marginwise/algo/exact/factor.hpp"

@@ -1,0 +1,62 @@
+// A kernel that is a Python function.
+#pragma once
+
+#include "arrays.hpp"
+#include "marginwise/model/model.hpp"
+
+// Each model holds a reference of its own, which the garbage collector is shown: a function may
+// know the model that it is the kernel of. The core copies kernels without the interpreter.
+class FunctionKernel {
+  public:
+    explicit FunctionKernel(nb::object callable) : callable_(std::move(callable)) {}
+    FunctionKernel(const FunctionKernel& other) {
+        const nb::gil_scoped_acquire held;
+        callable_ = other.callable_;
+    }
+    FunctionKernel& operator=(const FunctionKernel&) = delete;
+    ~FunctionKernel() {
+        const nb::gil_scoped_acquire held;
+        callable_.reset();
+    }
+
+    void operator()(const double* a, mw::Index m, const double* b, mw::Index n, mw::Index d,
+                    double* out) const {
+        const nb::gil_scoped_acquire held;
+        const auto copy = [d](const double* x, mw::Index rows) {
+            mw::OwnedMatrix<double> matrix(rows, d);
+            std::copy_n(x, rows * d, matrix.values.data());
+            return nb::cast(std::move(matrix));
+        };
+        const nb::object result = callable_(copy(a, m), copy(b, n));
+        mw::OwnedMatrix<double> values;
+        read_array(result, values);
+        mw::require(values.has_shape(m, n), "kernel block shape");
+        std::copy(values.values.begin(), values.values.end(), out);
+    }
+
+    PyObject* callable() const { return callable_.ptr(); }
+
+  private:
+    nb::object callable_;
+};
+
+inline mw::BlockKernel block_kernel(nb::object callable) {
+    if (callable.is_none()) return nullptr;
+    return FunctionKernel(std::move(callable));
+}
+
+// Shows the function of a model to the garbage collector.
+template <class T>
+int visit_model(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const auto& function = nb::inst_ptr<mw::Model<T>>(self)->D.kernel.callable();
+    if (const auto* kernel = function.template target<FunctionKernel>())
+        Py_VISIT(kernel->callable());
+    return 0;
+}
+template <class T>
+int clear_model(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<mw::Model<T>>(self)->D.kernel.forget_callable();
+    return 0;
+}

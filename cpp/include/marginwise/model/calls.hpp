@@ -1,0 +1,138 @@
+// What a model is asked from outside, with arguments that are checked and results that own their
+// arrays. Whoever calls holds the model's guard.
+#pragma once
+
+#include <string>
+
+#include "marginwise/model/model.hpp"
+
+namespace marginwise::calls {
+
+inline Sample sample_of(const Batch& batch, View<std::int64_t> rows) {
+    for (const std::int64_t row : rows)
+        require(row >= 0 && row < rows_of(batch.X), "a row is outside the batch");
+    return Sample(batch.X, rows.data, rows.size);
+}
+
+// --- learning -----------------------------------------------------------------------------------
+
+template <class T>
+Index learn(Model<T>& model, const Batch& batch, View<std::int64_t> order, double seconds) {
+    return model.learn(batch, order.data, order.size, seconds);
+}
+
+template <class T>
+Index learn_wanted(Model<T>& model, const Batch& batch, View<std::int64_t> order,
+                   DenseView<std::uint8_t> wanted, double seconds) {
+    require(wanted.rows == order.size && wanted.cols == model.D.problems(),
+            "wanted must be rows x problems");
+    return model.learn_wanted(batch, order.data, wanted.data, order.size, seconds);
+}
+
+template <class T>
+void begin_pass(Model<T>& model, const std::string& rule, Index pool_size,
+                MutableView<std::uint8_t> seen) {
+    require(seen.rows == model.D.problems(), "one row of flags a problem");
+    model.begin_pass({selection_named(rule), pool_size}, seen.data, seen.cols);
+}
+
+template <class T>
+Index select(Model<T>& model, const Batch& batch, View<std::int64_t> order, double seconds) {
+    return model.select(batch, order.data, order.size, seconds);
+}
+
+// --- decisions ----------------------------------------------------------------------------------
+
+template <class T>
+OwnedMatrix<double> decision(const Model<T>& model, const Batch& batch) {
+    OwnedMatrix<double> out(rows_of(batch.X), model.D.problems());
+    model.decision(batch.X, out.values.data());
+    return out;
+}
+
+template <class T>
+OwnedMatrix<double> decision_of(const Model<T>& model, const Batch& batch,
+                                View<std::int64_t> rows) {
+    OwnedMatrix<double> out(rows.size, model.D.problems());
+    model.decision(sample_of(batch, rows), out.values.data());
+    return out;
+}
+
+// What compute(sample, out) writes for some rows: `columns` values each.
+template <class T, class F>
+OwnedMatrix<float> roughly(const Model<T>& model, const Batch& batch, View<std::int64_t> rows,
+                           Index columns, F compute) {
+    require(!model.D.kernel.is_callable(), "a kernel that is a function has no rough values");
+    OwnedMatrix<float> out(rows.size, columns);
+    compute(sample_of(batch, rows), out.values.data());
+    return out;
+}
+
+template <class T>
+OwnedMatrix<float> rough_decision(const Model<T>& model, const Batch& batch,
+                                  View<std::int64_t> rows) {
+    return roughly(model, batch, rows, model.D.problems(),
+                   [&](const Sample& sample, float* out) { model.rough_decision(sample, out); });
+}
+
+template <class T>
+void rough_decision_where(const Model<T>& model, const Batch& batch, DenseView<std::uint8_t> asked,
+                          MutableView<float> out) {
+    require(asked.rows == rows_of(batch.X) && asked.cols == model.D.problems() &&
+                out.rows == asked.rows && out.cols == asked.cols,
+            "asked and out must be rows x problems");
+    model.rough_decision_where(batch.X, asked.data, out.data);
+}
+
+template <class T>
+OwnedMatrix<float> rough_expansion(const Model<T>& model, const Members<T>& centres,
+                                   DenseView<double> coefficients, View<double> bias,
+                                   const Batch& batch, View<std::int64_t> rows) {
+    const Index problems = coefficients.rows, n = centres.size();
+    require(coefficients.cols == n && bias.size == problems,
+            "coefficients must be problems x centres, and a bias each");
+    Vector<Array<double>> weight;
+    for (Index c = 0; c < problems; ++c)
+        weight.emplace_back(coefficients.data + c * n, coefficients.data + (c + 1) * n);
+    const RoughWeights weights(weight, {bias.begin(), bias.end()}, n);
+    return roughly(model, batch, rows, problems, [&](const Sample& sample, float* out) {
+        model.rough_expansion(centres, weights, sample, out);
+    });
+}
+
+template <class T>
+OwnedMatrix<float> cross_values(const Model<T>& model, const Members<T>& centres,
+                                const Batch& batch, View<std::int64_t> rows) {
+    return roughly(model, batch, rows, centres.size(), [&](const Sample& sample, float* out) {
+        model.cross_values(centres, sample, out);
+    });
+}
+
+template <class T>
+Members<T> pack(const Model<T>& model, const Batch& batch) {
+    return model.pack(batch.X);
+}
+
+template <class T>
+OwnedMatrix<double> expansion(const Model<T>& model, const Batch& centres,
+                              DenseView<double> coefficients, const Members<T>& rows) {
+    require(coefficients.rows == model.D.problems() && coefficients.cols == rows_of(centres.X),
+            "coefficients must be problems x centres");
+    OwnedMatrix<double> out(rows.size(), model.D.problems(), 0.0);
+    model.add_expansion(centres.X, coefficients.data, rows, out.values.data());
+    return out;
+}
+
+template <class T>
+Array<double> diagonal(const Model<T>& model, const Batch& batch) {
+    Array<double> out(rows_of(batch.X));
+    model.diagonal(batch.X, out.data());
+    return out;
+}
+
+template <class T>
+bool within_limit(const Model<T>& model, const Batch& batch) {
+    return model.within_limit(batch.X);
+}
+
+}  // namespace marginwise::calls
