@@ -22,19 +22,20 @@ void bind_exact(nb::module_& m) {
         .def(nb::new_(&make_exact), "settings"_a, "kernel"_a, "callable"_a.none(), "problems"_a,
              "features"_a, "sparse"_a, "cache_bytes"_a, "center"_a, "scale"_a, "threads"_a,
              "record"_a)
-        .def("forget", interruptible(&exact::forget), "ids"_a)
-        .def("leave_one_out", interruptible(&exact::leave_one_out))
+        .def("forget", interruptible(&exact_report::forget), "ids"_a)
+        .def("leave_one_out", interruptible(&exact_report::leave_one_out))
         .def("scale_costs", interruptible(&Exact::scale_costs), "factor"_a)
-        .def("holds", reading(&exact::holds), "ids"_a)
-        .def("path", reading(&exact::path))
-        .def("set_path", writing(&exact::set_path), "path"_a.noconvert())
-        .def("violation", reading(&exact::violation))
+        .def("holds", reading(&exact_report::holds), "ids"_a)
+        .def("path", reading(&exact_report::path))
+        .def("set_path", writing(&exact_report::set_path), "path"_a.noconvert())
+        .def("violation", reading(&exact_report::violation))
         .def("solve", interruptible(&Exact::solve))
-        .def("shortfall", reading(&exact::shortfall))
-        .def("resolved", reading(&exact::resolved))
-        .def("indefinite", reading(&exact::indefinite))
-        .def("total", reading(&exact::total))
-        .def("verify_exact", writing(&exact::verify), "most"_a, "tolerance"_a, "sphere"_a)
-        .def("state", [](const Exact& model) { return dict_of(model, &exact::save_state); })
-        .def("restore", &restore<double, Exact, &exact::restore_state>, "batch"_a, "state"_a);
+        .def("shortfall", reading(&exact_report::shortfall))
+        .def("resolved", reading(&exact_report::resolved))
+        .def("indefinite", reading(&exact_report::indefinite))
+        .def("total", reading(&exact_report::total))
+        .def("verify_exact", writing(&exact_report::verify), "most"_a, "tolerance"_a, "sphere"_a)
+        .def("state", [](const Exact& model) { return dict_of(model, &exact_report::save_state); })
+        .def("restore", &restore<double, Exact, &exact_report::restore_state>, "batch"_a,
+             "state"_a);
 }

@@ -76,7 +76,7 @@ TEST(a_factor_follows_its_matrix) {
         }
         if (factor.wants_compaction()) factor.compact().apply(points);
 
-        // A beta + beta_b = q and sum beta = 2, over the slots that are no holes
+        // A beta + beta_b = q and sum beta = 2, over the slots that are not holes
         Vector<double> q;
         for (const auto& point : points) q.push_back(point.empty() ? 0.0 : random.around_zero());
         factor.set_load(q.data());
@@ -266,7 +266,7 @@ TEST(a_window_bounds_each_problem) {
     }
 }
 
-TEST(a_kernel_that_is_not_positive_is_told_and_the_end_is_reached) {
+TEST(an_indefinite_kernel_is_reported_and_solved_by_pairs) {
     Options options;
     options.kernel = {KernelKind::sigmoid, 2.0, -1.0, 1};
     options.C = 10.0;

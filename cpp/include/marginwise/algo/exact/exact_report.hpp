@@ -4,7 +4,7 @@
 #include "marginwise/algo/exact/exact.hpp"
 #include "marginwise/model/report.hpp"
 
-namespace marginwise::exact {
+namespace marginwise::exact_report {
 
 inline void forget(Exact& model, View<std::int64_t> ids) { model.forget(ids.data, ids.size); }
 
@@ -97,4 +97,4 @@ inline void restore_state(Exact& model, const Batch& batch, const State<double>&
     }
 }
 
-}  // namespace marginwise::exact
+}  // namespace marginwise::exact_report

@@ -16,7 +16,7 @@ namespace marginwise {
 
 class Factor {
   public:
-    // INVARIANT  R'R = A over the slots that are no holes
+    // INVARIANT  R'R = A over the slots that are not holes
     //            a hole h: R[h][h] == 1, R[k][h] == R[h][k] == 0 for k != h, ones[h] == load[h] ==
     //            0
     Index slots() const { return size_; }

@@ -1,4 +1,5 @@
-// The free examples of a problem, the set S of [laskov2006], and the factor of their kernel matrix.
+// The free examples of a problem, the set S of [laskov2006], with the factor of their kernel
+// matrix, and what else an exact solution remembers of a problem.
 #pragma once
 
 #include "marginwise/algo/exact/factor.hpp"
@@ -6,28 +7,31 @@
 
 namespace marginwise {
 
+// Where an example is [laskov2006, section 2.3]: O, S or E.
+enum class Set : std::int32_t { idle, free, bounded, gone };
+
 struct FreeSet {
     // INVARIANT  place[slot[k]] == k for the places k in S; kNone for other places, and for holes
     //            factor is that of K(k, l) + shift over the places in S, by slot
     // As the coefficients of a direction have a given sum, the shift changes no direction. With it
-    // the matrix is positive definite where S is independent except for the bias. It is near the
-    // smallest K(k, k) of S: a factor does not mind rows of different size, but a shift far above
+    // the matrix is positive definite if S is independent apart from the bias. It is near the
+    // smallest K(k, k) of S: rows of different size do not harm a factor, but a shift far above
     // K(k, k) rounds K(k, l) away.
     Factor factor;
     Vector<Index> place;  // by slot
     Vector<Index> slot;   // by place
     double shift = 0.0;
-    double reach = 1.0;       // examples within it of their margin are watched
+    double reach = 1.0;       // examples with |h| up to this are watched along a line
     double total = 0.0;       // what all coefficients add up to
-    Index resolved = 0;       // how often a path was given up
-    bool indefinite = false;  // the kernel is not positive semi-definite: there is no path
-    double peak = 0.0;        // largest weight, as measured, since g was last computed from alpha
-    double bias = 0.0;        // while it is at work
+    Index resolved = 0;       // how often a line was given up and the problem solved by pairs
+    bool indefinite = false;  // the kernel is not positive semi-definite: there are no lines
+    double peak = 0.0;        // the largest weight since g was computed from scratch; see Rounding
+    double bias = 0.0;        // b during a change; otherwise it is Problem::bias()
 
     bool has(Index k) const { return k < slot.size() && slot[k] != kNone; }
     bool empty() const { return factor.rank() == 0; }
 
-    // Adds place k, of which factor.pivot() was just asked.
+    // Adds place k, whose column factor.pivot() was last given, with `q` on the right-hand side.
     void add(Index k, double pivot, double q) {
         factor.append(pivot, q);
         if (k >= slot.size()) slot.resize(k + 1 + k / 4, kNone);
@@ -53,7 +57,7 @@ struct FreeSet {
         renumber();
     }
 
-    // Call after the places of S were given other numbers.
+    // Call after the places of S were renumbered.
     void renumber() {
         slot.clear();
         for (Index s = 0; s < place.size(); ++s) {
@@ -64,5 +68,10 @@ struct FreeSet {
         }
     }
 };
+
+inline Set set_of(const Problem& P, const FreeSet& S, Index k) {
+    if (S.has(k)) return Set::free;
+    return P.alpha[k] == 0.0 ? Set::idle : Set::bounded;
+}
 
 }  // namespace marginwise

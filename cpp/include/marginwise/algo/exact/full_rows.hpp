@@ -14,7 +14,7 @@ class FullRows {
     // A copy has the same limit and holds no row.
     FullRows(const FullRows& other) : cache_(other.cache_), wanted_(other.wanted_) {}
 
-    // Counts that one more or one less of the problems will ask for row s again and again.
+    // Counts how many problems need row s repeatedly: one more, or one less.
     void want(Index s, Index change) {
         if (s >= wanted_.size()) wanted_.resize(s + 1, 0);
         wanted_[s] += change;
