@@ -76,7 +76,7 @@ def measure_one(kernel: str, X: Float, y: Ints) -> dict[str, Any]:
     model = ExactSVC(cache_size=CACHE, **KERNELS[kernel])
     unscreened = Unscreened(cache_size=CACHE, **KERNELS[kernel])
     seconds, others = fitted(model, X, y), fitted(unscreened, X, y)
-    assert not unscreened._machine.plan.settings["screen"]
+    assert not unscreened._engine.plan.settings["screen"]
     free = model.support_[np.abs(model.dual_coef_[0]) < model.C]
     gaxpy, gather = form_seconds(kernel_rows(kernel, X[free], X), free)
     agree = model.decision_function(X[:500]) - unscreened.decision_function(X[:500])

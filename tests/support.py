@@ -34,7 +34,7 @@ def essence(model: OnlineSVC) -> dict[str, Any]:
     held_by = is_open(state)
     kept = held_by.any(axis=0)
     held_by = held_by[:, kept]
-    features = model._machine.features_of(state)[kept]
+    features = model._engine.features_of(state)[kept]
     return {
         "ids": state["ids"][kept],
         "labels": state["labels"][kept],
@@ -43,7 +43,7 @@ def essence(model: OnlineSVC) -> dict[str, Any]:
         "alpha": np.where(held_by, state["alpha"][:, kept], 0.0),
         "g": np.where(held_by, state["g"][:, kept], 0.0),
         "features": features.toarray() if sp.issparse(features) else features,
-        "bias": model._machine.bias,
+        "bias": model._engine.bias,
     }
 
 

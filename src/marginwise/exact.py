@@ -167,15 +167,15 @@ class ExactSVC(ExactModel, KernelClassifier):
         A row that is no support vector costs nothing; a support vector is unlearned and learned
         back. The model is as it was.
         """
-        machine = self._fitted().clone()
-        decision = machine.leave_one_out()
-        state = machine.state()
+        engine = self._fitted().clone()
+        decision = engine.leave_one_out()
+        state = engine.state()
         held = state["rank"] >= 0
         some = held.any(axis=0)
         if not held[
             :, some
         ].all():  # a window: a problem says of rows it does not hold what it says
-            said = machine.decision(machine.features_of(state))
+            said = engine.decision(engine.features_of(state))
             decision = np.where(held.T, decision, said)
         decision, labels = decision[some], state["labels"][some]
         best = decision[:, 0] > 0 if decision.shape[1] == 1 else decision.argmax(axis=1)
@@ -198,7 +198,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         check_params(draft, {"C": self._rules["C"]})
         before = min(float((self._costs / self._balance)[0]), HARD_COST)
         self._step_aside()
-        draft._machine.scale_costs(min(float(value), HARD_COST) / before)
+        draft._engine.scale_costs(min(float(value), HARD_COST) / before)
         draft._costs = float(value) * self._balance
         draft._report()
         self._take(draft)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from marginwise._algorithm import SHUT, USUAL, Algorithm
 from marginwise._arrays import Float
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._estimator.base import scalar_or_array
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._params import Rule, count, either, integer, none, positive
@@ -156,12 +156,12 @@ class ExactRampSVC(BiasFreeClassifier):
         """
         return scalar_or_array(self._fitted().at_once(self._ramp_objective))
 
-    def _ramp_objective(self, machine: Machine) -> Float:
-        state = machine.state()
-        distances = machine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
-        costs = state["costs"] / machine.plan.unit
+    def _ramp_objective(self, engine: Engine) -> Float:
+        state = engine.state()
+        distances = engine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
+        costs = state["costs"] / engine.plan.unit
         losses = np.clip(distances, 0.0, 2.0) * costs * (state["rank"] >= 0)
-        return np.asarray(self._squared_norms(machine) / 2 + losses.sum(axis=1))
+        return np.asarray(self._squared_norms(engine) / 2 + losses.sum(axis=1))
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints, take_rows
-from marginwise._engine.engine import HARD_COST, Machine
+from marginwise._engine.engine import HARD_COST, Engine
 from marginwise._estimator.exact import ExactModel
 from marginwise._estimator.exclusive import alone_once
 from marginwise._estimator.input import check_features, check_ids, check_weights
@@ -173,10 +173,10 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         """
         draft = self._draft()
         draft._check_params()
-        first = not hasattr(self, "_machine")
+        first = not hasattr(self, "_engine")
         X, _ = check_features(draft, X, reset=first)
         weights = check_weights(sample_weight, X.shape[0])
-        names = check_ids(ids, X.shape[0], 0 if first else self._machine.next_id)
+        names = check_ids(ids, X.shape[0], 0 if first else self._engine.next_id)
         draft._check_columns(X, names)
         if first:
             draft._start(X, weights, streaming=True)
@@ -190,7 +190,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     def _start(self, X: Any, weights: Float, *, streaming: bool) -> None:
         self._square = 1.0
         rows = np.flatnonzero(weights > 0)
-        self._machine = self._make_machine(take_rows(X, rows), weights[rows], streaming=streaming)
+        self._engine = self._make_engine(take_rows(X, rows), weights[rows], streaming=streaming)
 
     def _learn(self, draft: Self, X: Any, weights: Float, names: Ints) -> None:
         kept = np.flatnonzero(weights > 0)
@@ -203,8 +203,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     def _check_batch(self, batch: Any) -> None:
         if self.kernel != "precomputed":
             return
-        squares = self._machine.diagonal(batch)
-        if self._machine.next_id == 0:
+        squares = self._engine.diagonal(batch)
+        if self._engine.next_id == 0:
             self._square = float(squares[0])
         if not np.allclose(squares, self._square, rtol=1e-9, atol=0):
             row = int(np.argmax(np.abs(squares - self._square)))
@@ -237,16 +237,16 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         X, _ = check_features(model, X, reset=False)
         rows = model._augmented(X, None)
 
-        def read(machine: Machine) -> Float:
-            batch = machine.batch(rows)
-            squares = model._square if model.kernel == "precomputed" else machine.diagonal(batch)
-            total = machine.total
-            inside: Float = machine.decide(batch)[:, 0] - total / 2 * squares
-            rounding = ON_SPHERE * (total * squares + abs(machine.bias[0]))
+        def read(engine: Engine) -> Float:
+            batch = engine.batch(rows)
+            squares = model._square if model.kernel == "precomputed" else engine.diagonal(batch)
+            total = engine.total
+            inside: Float = engine.decide(batch)[:, 0] - total / 2 * squares
+            rounding = ON_SPHERE * (total * squares + abs(engine.bias[0]))
             inside = np.where(np.abs(inside) <= rounding, 0.0, inside)
-            return value(inside, float(total / 2 - machine.bias[0]))
+            return value(inside, float(total / 2 - engine.bias[0]))
 
-        values: Float = model._machine.at_once(read)
+        values: Float = model._engine.at_once(read)
         return values
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -258,7 +258,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     @property
     def offset_(self) -> float:
         """What `score_samples` is on the sphere, so that `decision_function` is 0 there."""
-        return self._fitted().at_once(lambda machine: float(machine.total / 2 - machine.bias[0]))
+        return self._fitted().at_once(lambda engine: float(engine.total / 2 - engine.bias[0]))
 
     @property
     def n_support_(self) -> NDArray[np.int32]:

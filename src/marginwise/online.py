@@ -192,12 +192,12 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         return None if self.finish_every is None else int(self.finish_every)
 
     def _warn_if_far(self) -> None:
-        plan = self._machine.plan
+        plan = self._engine.plan
         known = plan.kernel in SEMI_DEFINITE or (plan.kernel == "poly" and plan.coef0 >= 0)
         if not known:
             return
         # No positive semi-definite kernel allows a dual objective above the sum of C.
-        dual, most = self._machine.objective, self._machine.penalty
+        dual, most = self._engine.objective, self._engine.penalty
         if not (dual > 1.01 * most).any():
             return
         worst = int(np.argmax(dual / most))

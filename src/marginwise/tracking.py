@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._estimator.base import scalar_or_array
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.classifier import SELECTION_RULES
@@ -185,24 +185,24 @@ class TrackingSVC(BiasFreeClassifier):
 
         Not available with ``average=False`` or ``gradients="support"``, which no theorem covers.
         """
-        machine = self._fitted()
-        self._check_bounded(machine)
-        return scalar_or_array(machine.at_once(self._bound))
+        engine = self._fitted()
+        self._check_bounded(engine)
+        return scalar_or_array(engine.at_once(self._bound))
 
-    def _bound(self, machine: Machine) -> Float:
-        primal, total = machine.duality_gap + machine.objective, machine.penalty
-        state = machine.state()
+    def _bound(self, engine: Engine) -> Float:
+        primal, total = engine.duality_gap + engine.objective, engine.penalty
+        state = engine.state()
         _, known, gained = state["notes"].T
-        largest = machine.diagonal(machine.batch(machine.features_of(state))).max(initial=0.0)
-        gained = gained / machine.plan.unit
+        largest = engine.diagonal(engine.batch(engine.features_of(state))).max(initial=0.0)
+        gained = gained / engine.plan.unit
         x = np.maximum(primal - gained, 0.0) / (self.steps * np.maximum(known, 1))
         mean_C = total / np.maximum((state["rank"] >= 0).sum(axis=1), 1)
         return np.asarray(np.sqrt(2 * largest * x) + x / mean_C)
 
     @staticmethod
-    def _check_bounded(machine: Machine) -> None:
+    def _check_bounded(engine: Engine) -> None:
         """Raise unless one of the theorems applies to the model."""
-        settings = machine.plan.settings
+        settings = engine.plan.settings
         if not settings["average"]:
             raise AttributeError(
                 "bound_ is not available with average=False: the theorems bound the averaged "
@@ -215,11 +215,11 @@ class TrackingSVC(BiasFreeClassifier):
             )
 
     @staticmethod
-    def _normalised_gap(machine: Machine) -> Float:
-        return machine.duality_gap / machine.penalty
+    def _normalised_gap(engine: Engine) -> Float:
+        return engine.duality_gap / engine.penalty
 
     def _warn_if_far(self) -> None:
-        worst = float(np.max(self._normalised_gap(self._machine)))
+        worst = float(np.max(self._normalised_gap(self._engine)))
         if worst > FAR:
             warn_unconverged(
                 f"TrackingSVC has a normalised gap of {worst:.3g}: the mean hinge loss may be that "

@@ -317,9 +317,9 @@ def test_finish_leaves_no_violation(loss: str) -> None:
     X, y = rings(400, seed=3)
     model = GapSVC(C=20.0, gamma=1.0, loss=loss, finish_at_end=False, random_state=0).fit(X, y)
     before, held = model.dual_objective(), model.ids_.tolist()
-    state = model.finish()._machine.state()
+    state = model.finish()._engine.state()
     g, alpha, box = state["g"][0], state["alpha"][0], state["box"][0]
-    sides = 20.0 * model._machine.signs(state["labels"])[:, 0]
+    sides = 20.0 * model._engine.signs(state["labels"])[:, 0]
     shift = np.where(box == 1, sides, 0.0)
     may_rise = alpha < np.maximum(sides, 0.0) - shift
     may_fall = alpha > np.minimum(sides, 0.0) - shift

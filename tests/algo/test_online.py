@@ -31,12 +31,12 @@ def feed(model: OnlineSVC, *examples: tuple[object, int]) -> OnlineSVC:
 
 def slopes(model: OnlineSVC, problem: int = 0) -> dict[int, float]:
     """g - b of the members, by id."""
-    b = float(model._machine.bias[problem])
+    b = float(model._engine.bias[problem])
     return {id_: g - b for id_, g in held(model, "g", problem).items()}
 
 
 def bias_and_delta(model: OnlineSVC) -> tuple[float, float]:
-    return float(model.intercept_[0]), model._machine.delta
+    return float(model.intercept_[0]), model._engine.delta
 
 
 # -- two points -----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_reprocess_counts_the_steps_after_process(times: int) -> None:
 def test_delta_max_repeats_reprocess(reprocess: int, delta_max: float, times: int) -> None:
     model = three_orthogonal(reprocess=reprocess, delta_max=delta_max)
     assert held(model) == after_reprocess(times)[0]
-    assert model._machine.delta <= delta_max
+    assert model._engine.delta <= delta_max
 
 
 @pytest.mark.parametrize(("when", "times"), [("processed", 1), ("each", 2)])

@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from marginwise import OnlineSVC
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._training.selection import Passes
 from tests.support import assert_same_model, blobs, essence, held, rings
 
@@ -33,13 +33,13 @@ BLIND = [params for params in CHOOSING if params["selection"] != "gradient"]
 def flags(monkeypatch: pytest.MonkeyPatch) -> Flags:
     """Whatever pass is begun, its flags: ``flags[-1][c, row]`` is 1 where c learned the row."""
     begun: Flags = []
-    begin = Machine.begin_pass
+    begin = Engine.begin_pass
 
-    def recording(self: Machine, rule: str, pool_size: int, seen: np.ndarray) -> None:
+    def recording(self: Engine, rule: str, pool_size: int, seen: np.ndarray) -> None:
         begun.append(seen)
         begin(self, rule, pool_size, seen)
 
-    monkeypatch.setattr(Machine, "begin_pass", recording)
+    monkeypatch.setattr(Engine, "begin_pass", recording)
     return begun
 
 
@@ -255,7 +255,7 @@ class Rows:
 def test_two_or_three_rows_are_learned(rule: str, pool_size: int | None, y: list[int]) -> None:
     X = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])[: len(y)]
     model = OnlineSVC(selection=rule, pool_size=pool_size, C=3.0, gamma=0.5, random_state=0)
-    model.fit(X, y)._machine.check(1e-5)
+    model.fit(X, y)._engine.check(1e-5)
     assert model.predict(X).tolist() == y
     if pool_size is not None:
         source = clone(model).learn_from(Rows(X, np.array(y)))

@@ -80,7 +80,7 @@ def test_several_classes(classes: int) -> None:
     assert model.score(A, names[y]) > 1.5 / classes
     model.forget(np.flatnonzero(y == 1))
     assert (model.decision_function(A)[:, 1] < 0).all(), "nothing is left of the class"
-    model._machine.check(1e-9)
+    model._engine.check(1e-9)
 
 
 def test_a_class_that_is_never_seen() -> None:
@@ -157,7 +157,7 @@ def test_what_was_forgotten_may_be_learned_again() -> None:
         model.forget(rows)
         model.partial_fit(X[rows], Y[rows], ids=rows)
         np.testing.assert_allclose(model.decision_function(X), said, atol=1e-9)
-        model._machine.check(1e-10)
+        model._engine.check(1e-10)
     assert sorted(model.ids_.tolist()) == list(range(60))
 
 
@@ -168,7 +168,7 @@ def test_evicted_rows_may_be_learned_again() -> None:
             if row not in model.ids_:
                 model.partial_fit(X[[row]], Y[[row]], ids=[row])
     assert len(model.ids_) == 20
-    model._machine.check(1e-10)
+    model._engine.check(1e-10)
 
 
 @pytest.mark.parametrize("C", [1e-3, 0.3, 10.0, 1e4])
@@ -183,7 +183,7 @@ def test_forgetting_a_class_and_then_all(C: float, one_by_one: bool) -> None:
             for part in rows[:, None] if one_by_one else [rows]:
                 model.forget(part)
             assert model.decision_function(X) == pytest.approx(np.full(60, left), abs=1e-9)
-            model._machine.check(1e-9)
+            model._engine.check(1e-9)
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == 0
     assert model.leave_one_out().error == 0.0
@@ -201,7 +201,7 @@ def test_forgetting_the_only_one_of_its_class(points: tuple[float, ...]) -> None
     model.partial_fit(A, [0] + [1] * (len(points) - 1), classes=[0, 1])
     model.forget([0])
     assert model.decision_function(A).tolist() == [1.0] * len(points)
-    assert model._machine.resolved == 0
+    assert model._engine.resolved == 0
 
 
 def test_a_window_may_lose_a_class() -> None:
@@ -223,7 +223,7 @@ def test_changing_c_changes_the_parameter() -> None:
         model.decision_function(X), fitted(C=7.0).decision_function(X), atol=1e-9
     )
     model.partial_fit(X[:3], Y[:3])
-    bounds = model._machine.state()["costs"]
+    bounds = model._engine.state()["costs"]
     np.testing.assert_allclose(bounds, 7.0)
 
 
@@ -245,7 +245,7 @@ def test_leave_one_out_of_windows() -> None:
     model = ExactSVC(gamma=0.5, window=30).fit(A, y)
     said = model.leave_one_out()
     assert set(said.ids.tolist()) == set(model.ids_.tolist())
-    held = model._machine.state()["rank"] >= 0
+    held = model._engine.state()["rank"] >= 0
     held = held[:, held.any(axis=0)].T
     f = model.decision_function(A[said.ids])
     np.testing.assert_allclose(said.decision[~held], f[~held], atol=1e-9)
@@ -312,7 +312,7 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was() -> None:
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
             model.partial_fit(X[2:], Y[2:])
-    assert model._machine.next_id == len(model.ids_), "rows were learned that do not count"
+    assert model._engine.next_id == len(model.ids_), "rows were learned that do not count"
 
 
 # -- the path -------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_copies_go_on_alike(params: dict[str, Any], way: str, tmp_path: Path) ->
         one.forget(np.sort(one.ids_)[:10]).partial_fit(X[:10], Y[:10]).set_C(5.0)
     assert_same_model(model, again, way)
     assert np.array_equal(model.leave_one_out().decision, again.leave_one_out().decision)
-    assert again._machine.resolved == model._machine.resolved
+    assert again._engine.resolved == model._engine.resolved
 
 
 def test_models_of_all_shapes_have_files(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_models_of_all_shapes_have_files(tmp_path: Path) -> None:
     for model, rows in cases:
         again = by_file(model, tmp_path)
         assert np.array_equal(again.decision_function(rows), model.decision_function(rows))
-        again._machine.check(1e-9)
+        again._engine.check(1e-9)
     assert by_file(ExactSVC(C=2.0), tmp_path).C == 2.0
 
 
@@ -435,7 +435,7 @@ def test_nothing_of_a_forgotten_row_is_left(form: Any, together: bool) -> None:
     gone = [0, 1, 2, 3, 30, 4]
     for ids in [gone] if together else [[row] for row in gone]:
         model.forget(ids)
-    state = model._machine.state()
+    state = model._engine.state()
     left = set(np.unique(state["data"] if "data" in state else state["X"]).tolist())
     assert not left & {row + 1.0 for row in gone}
     assert not set(state["ids"].tolist()) & set(gone)

@@ -183,7 +183,7 @@ def finished(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     finish = Trainer._finish
 
     def recording(self: Any, progress: Any) -> None:
-        seen.append(int(self.machine.since_finish))
+        seen.append(int(self.engine.since_finish))
         finish(self, progress)
 
     monkeypatch.setattr(Trainer, "_finish", recording)
@@ -211,7 +211,7 @@ def test_models_are_settled_after_a_stage_and_when_it_is_due(
     model = learner(**params).learn_from(Rows(stages=[100, 300, 600]), sift=sift)
     assert finished == expected
     if model.finish_at_end:
-        assert model._machine.delta <= model.tol
+        assert model._engine.delta <= model.tol
 
 
 # -- callbacks ------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_moments_only_grow(sift: float | None) -> None:
         sizes.append(len(model.ids_))
         told.append((moment, pickle.dumps(moment)))
         assert model.predict(X[:3]).shape == (3,), "a model that is of use"
-        model._machine.check(1e-4)
+        model._engine.check(1e-4)
 
     model = learner(epochs=2).learn_from(Rows(stages=[100, 600]), sift=sift, callback=callback)
     assert all(type(given) is OnlineSVC and given is not model for given in models)
@@ -291,7 +291,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     assert last[-1] == tallies[-1]
     assert_same_model(whole, model, "stopped twice")
     assert_same_state(whole, model, "stopped twice")
-    model._machine.check(1e-4)
+    model._engine.check(1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -378,7 +378,7 @@ def test_a_model_that_existed_goes_on(tmp_path: Path) -> None:
     stop(pickle.loads(pickle.dumps(existing)), path, 0.05, 292)
     model = run(learner(), path, 0.05)
     assert_same_state(whole, model, "after other rows")
-    assert model._machine.next_id == 680
+    assert model._engine.next_id == 680
     assert model.ids_.min() < 80 <= model.ids_.max()
 
 
@@ -394,8 +394,8 @@ def test_threads_and_memory_are_those_of_the_one_that_goes_on(tmp_path: Path) ->
     stop(learner(), path, None, 292)
     model = run(learner(**OTHERWISE), path, None)
     assert {name: model.get_params()[name] for name in OTHERWISE} == OTHERWISE
-    assert model._machine.threads == 2
-    assert model._machine.plan.cache_bytes == int(1e-3 * 2**20)
+    assert model._engine.threads == 2
+    assert model._engine.plan.cache_bytes == int(1e-3 * 2**20)
 
 
 def test_time_and_counts_go_on(tmp_path: Path) -> None:

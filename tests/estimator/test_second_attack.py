@@ -32,7 +32,7 @@ def test_forgetting_all_rows_leaves_no_trace(how: str, tmp_path: Path) -> None:
     save(model.forget(model.ids_), tmp_path / "m.mwz")
     model = load(tmp_path / "m.mwz")
     assert model.gamma_ == 1.0
-    assert model._machine.plan.center == []
+    assert model._engine.plan.center == []
     labels = (MORE[:, 0] > 0).astype(int)
     if how == "learn_one":
         with pytest.warns(UserWarning, match="first batch only"):

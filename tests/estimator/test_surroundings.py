@@ -56,10 +56,10 @@ def test_daemon_processes_may_use_threads(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_fit_within_parallel_config_uses_its_threads(seed: int) -> None:
     X, y = blobs(200, seed)
     alone = OnlineSVC(gamma=0.5, random_state=0).fit(X, y)
-    assert alone._machine.threads == 1
+    assert alone._engine.threads == 1
     with joblib.parallel_config(backend="threading", n_jobs=2):
         model = OnlineSVC(gamma=0.5, random_state=0).fit(X, y)
-    assert model._machine.threads == 2
+    assert model._engine.threads == 2
     assert_same_model(model, alone, "two threads of joblib's choice")
 
 

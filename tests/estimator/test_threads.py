@@ -111,12 +111,12 @@ def test_readers_beside_a_learner(kind: Any, rows: int, tmp_path: Path) -> None:
 
     def copy() -> None:
         twin = pickle.loads(pickle.dumps(model))
-        twin._machine.check(1e-3)
+        twin._engine.check(1e-3)
         marginwise.save(model, tmp_path / "model.mwz")
         clone(model).set_params(cache_size=10)
 
     Together(train, predict, look, copy).run(0.4)
-    model._machine.check(1e-3)
+    model._engine.check(1e-3)
 
 
 @pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC])
@@ -132,8 +132,8 @@ def test_learners_wait_for_each_other(kind: Any) -> None:
                 model.forget(model.ids_[:100])
 
     Together(lambda: train(0), lambda: train(1)).run(0.3)
-    model._machine.check(1e-3)
-    assert model._machine.next_id == 60 + 40 * sum(calls), "rows of one call were lost"
+    model._engine.check(1e-3)
+    assert model._engine.next_id == 60 + 40 * sum(calls), "rows of one call were lost"
 
 
 def test_a_reader_has_the_old_model_while_a_new_one_is_fitted() -> None:
@@ -312,7 +312,7 @@ def test_an_interrupt_leaves_the_state_before_or_after(kind: Any, name: str) -> 
             call(model)
         found = [differences(state, timeless(model)) for state in (before, timeless(after))]
         assert [] in found, f"a mixture after line {at} of {trace.lines}: {found}"
-        model._machine.check(1e-3)
+        model._engine.check(1e-3)
         learn(model, slice(200, 210)) if name != "refit to other classes" else model.fit(X, Y)
 
 
@@ -371,7 +371,7 @@ def test_default_ids_never_collide_with_given_ones(kind: Any) -> None:
     model = kind(gamma=0.5)
     learn(model, slice(0, 100), ids=np.arange(100, 200))
     learn(model, slice(100, 200))
-    assert model._machine.next_id == 300
+    assert model._engine.next_id == 300
     assert ((model.ids_ >= 100) & (model.ids_ < 300)).all()
     if kind in (GapSVC, ExactSVC):
         assert (model.ids_ >= 200).any(), "rows without ids were taken for those with ids"

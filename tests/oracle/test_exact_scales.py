@@ -149,7 +149,7 @@ def test_units_do_not_matter_to_a_sphere(scale: float, seed: int) -> None:
         model.decision_function(X * scale) / scale**2,
         one.decision_function(X),
         rtol=0,
-        atol=1e-9 * one._machine.total,
+        atol=1e-9 * one._engine.total,
     )
     model.forget(range(0, 100, 3))
     one.forget(range(0, 100, 3))
@@ -163,7 +163,7 @@ def test_coefficients_that_were_large_leave_no_rounding(seed: int) -> None:
     model = ExactSVC(C=1.0, **LINEAR)
     quietly(model.fit, X, y)
     quietly(model.forget, [7])
-    model._machine.check(1e-9)
+    model._engine.check(1e-9)
     rest = np.setdiff1d(np.arange(80), 7)
     never = ExactSVC(C=1.0, **LINEAR).fit(X[rest], y[rest])
     np.testing.assert_allclose(

@@ -222,7 +222,7 @@ for kernel, double in [("linear", False), ("rbf", False), ("poly", False), ("sig
     wide = clone(model)
     wide.fit(sp.csr_array(np.hstack([X[:100] * (X[:100] > 1), np.zeros((100, 900))])), y[:100])
     if not double:
-        model._machine.check(1e-4)
+        model._engine.check(1e-4)
     results[f"{kernel} {double}"] = {
         "precision": model.stats_["precision"],
         "labels": model.predict(Z).tolist(),

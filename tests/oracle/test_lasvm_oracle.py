@@ -167,7 +167,7 @@ def error_of(L: Lasvm, model: OnlineSVC, c: int) -> float:
         near = [np.abs(values - side) <= 1e-12 * L.C for values in (alpha, L.alpha[ids])]
         if not np.array_equal(*near):  # but for the last digit of a sum that ends at the side
             return np.inf
-    machine = model._machine
+    machine = model._engine
     slopes, expected = g - machine.bias[c], L.g[ids] - L.b  # centring moves g and b together
     return max(
         float(np.max(np.abs(alpha - L.alpha[ids]), initial=0.0)) / L.C,

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._engine.scores import Scores
 from tests.oracle.test_lasvm_oracle import Lasvm, data, error_of
 from tests.oracle.test_svc_oracle import dual_of
@@ -89,17 +89,17 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
     """Fit a model with the paper beside it: after each row that is looked at, both are compared."""
 
     def run(model: OnlineSVC, X: np.ndarray, y: np.ndarray, paper: Selection) -> None:
-        begin, select, end = Machine.begin_pass, Machine.select, Machine.end_pass
+        begin, select, end = Engine.begin_pass, Engine.select, Engine.end_pass
         flags: list[np.ndarray] = []
 
-        def watched_begin(self: Machine, rule: str, size: int, seen: np.ndarray) -> None:
+        def watched_begin(self: Engine, rule: str, size: int, seen: np.ndarray) -> None:
             assert np.array_equal(paper.seen, seen), "a pass begins with the flags of the last"
             flags.append(seen)
             begin(self, rule, size, seen)
             paper.model = model._draft()
-            paper.model.__dict__.update(_machine=self, classes_=np.unique(y))
+            paper.model.__dict__.update(_engine=self, classes_=np.unique(y))
 
-        def watched_select(self: Machine, batch: Any, order: np.ndarray) -> Iterator[int]:
+        def watched_select(self: Engine, batch: Any, order: np.ndarray) -> Iterator[int]:
             for k in order:
                 if model.pool_size is None and all(L.up() and L.down() for L in paper.problems):
                     assert k == paper.best(0, np.flatnonzero(~paper.seen[0])), "not the best of all"
@@ -109,13 +109,13 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
                 else:
                     paper.look(int(k))
 
-        def watched_end(self: Machine) -> None:
+        def watched_end(self: Engine) -> None:
             end(self)
             paper.end()
 
-        monkeypatch.setattr(Machine, "begin_pass", watched_begin)
-        monkeypatch.setattr(Machine, "select", watched_select)
-        monkeypatch.setattr(Machine, "end_pass", watched_end)
+        monkeypatch.setattr(Engine, "begin_pass", watched_begin)
+        monkeypatch.setattr(Engine, "select", watched_select)
+        monkeypatch.setattr(Engine, "end_pass", watched_end)
         model.fit(X, y)
         assert np.array_equal(paper.seen, flags[-1]), "other rows were chosen"
         assert model.stats_["chosen"] == paper.seen.sum()
@@ -245,7 +245,7 @@ def test_scores_are_decision_values(form: str, classes: int, seed: int) -> None:
     X, y = pools(form, classes, seed)
     model = OnlineSVC(C=10.0, gamma=0.3, delta_max=0.5)
     model.partial_fit(X[:20], y[:20], classes=range(classes))
-    scores = Scores(model._machine, model._machine.batch(X), lambda ids: X[ids])
+    scores = Scores(model._engine, model._engine.batch(X), lambda ids: X[ids])
     sizes = []
     for start in range(20, 700, 11):
         model.partial_fit(X[start : start + 11], y[start : start + 11])
@@ -264,7 +264,7 @@ def test_scores_of_one_example_at_a_time_are_not_computed_anew(seed: int) -> Non
     """If they were, each row of full search would cost as much as predicting the whole pool."""
     X, y = rings(400, seed, noise=0.1)
     model = OnlineSVC(C=5.0, gamma=1.0).partial_fit(X[:150], y[:150], classes=[0, 1])
-    scores = Scores(model._machine, model._machine.batch(X), lambda ids: X[ids])
+    scores = Scores(model._engine, model._engine.batch(X), lambda ids: X[ids])
     for k in range(150, 400):
         model.learn_one(X[k], y[k])
         scores.values()
@@ -275,7 +275,7 @@ def test_scores_of_one_example_at_a_time_are_not_computed_anew(seed: int) -> Non
 def test_scores_without_features_are_computed_anew(seed: int) -> None:
     X, y = rings(120, seed, noise=0.1)
     model = OnlineSVC(kernel=rbf, C=5.0).partial_fit(X[:10], y[:10], classes=[0, 1])
-    scores = Scores(model._machine, model._machine.batch(X), lambda _: None)
+    scores = Scores(model._engine, model._engine.batch(X), lambda _: None)
     for k in range(10, 120, 10):
         model.partial_fit(X[k : k + 10], y[k : k + 10])
         np.testing.assert_allclose(scores.values()[:, 0], model.decision_function(X), atol=1e-12)
@@ -285,7 +285,7 @@ def test_scores_go_on_from_a_state(seed: int) -> None:
     X, y = rings(200, seed, noise=0.1)
     model = OnlineSVC(C=5.0, gamma=1.0).partial_fit(X[:50], y[:50], classes=[0, 1])
     scores, other = (
-        Scores(model._machine, model._machine.batch(X), lambda ids: X[ids]) for _ in range(2)
+        Scores(model._engine, model._engine.batch(X), lambda ids: X[ids]) for _ in range(2)
     )
     assert scores.state() is None
     for k in range(50, 200, 10):

@@ -140,7 +140,7 @@ def test_weighted_gamma_scale_equals_repeated_rows(seed: int) -> None:
     weighted = OnlineSVC(tol=1e-5, random_state=0)
     converged(weighted, X, y, sample_weight=weights)
     plain = converged(OnlineSVC(tol=1e-5, random_state=0), X[repeated], y[repeated])
-    assert weighted._machine.plan.gamma == pytest.approx(plain._machine.plan.gamma, rel=1e-12)
+    assert weighted._engine.plan.gamma == pytest.approx(plain._engine.plan.gamma, rel=1e-12)
     assert weighted.dual_objective() == pytest.approx(plain.dual_objective(), rel=1e-5)
 
 

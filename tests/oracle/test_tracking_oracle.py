@@ -35,7 +35,7 @@ def pick(seed: int, t: int, k: int, n: int) -> int:
 
 
 def seed_of(model: TrackingSVC) -> int:
-    return int(model._machine.plan.settings["seed"])
+    return int(model._engine.plan.settings["seed"])
 
 
 class Tracking:

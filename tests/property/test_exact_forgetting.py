@@ -48,29 +48,29 @@ def test_a_fit_without_the_rows(params: dict[str, Any], classes: int, seed: int)
     X, y = stretched(seed, classes)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, size=len(y))
     model = ExactSVC(**params).fit(X, y, sample_weight=weights).forget(GONE)
-    model._machine.check(1e-7)
+    model._engine.check(1e-7)
     never = ExactSVC(**params).fit(X[REST], y[REST], sample_weight=weights[REST])
     assert_same(model, never, X)
     model = pickle.loads(pickle.dumps(model)).forget(REST[:10])
     never.fit(X[REST[10:]], y[REST[10:]], sample_weight=weights[REST[10:]])
     assert_same(model, never, X)
-    assert model._machine.resolved == 0
+    assert model._engine.resolved == 0
 
 
 def test_sparse_rows(seed: int) -> None:
     X, y = stretched(seed)
     X = sp.csr_array(np.column_stack([np.zeros((160, 60)), X]))
     model = ExactSVC().fit(X, y).forget(GONE)
-    assert model._machine.plan.sparse
+    assert model._engine.plan.sparse
     assert_same(model, ExactSVC().fit(X[REST], y[REST]), X)
 
 
 def test_a_stream_without_the_rows(seed: int, tmp_path: Path) -> None:
     X, y = stretched(seed)
     model = ExactSVC().partial_fit(X[:100], y[:100], classes=[0, 1]).partial_fit(X[100:], y[100:])
-    gamma = model._machine.plan.gamma
+    gamma = model._engine.plan.gamma
     model.forget([110, 120])  # not of the first batch
-    assert model._machine.plan.gamma == gamma
+    assert model._engine.plan.gamma == gamma
     save(model, tmp_path / "model.mwz")
     model = load(tmp_path / "model.mwz").forget(GONE)
     never = ExactSVC().partial_fit(X[45:100], y[45:100], classes=[0, 1])
@@ -93,22 +93,22 @@ def test_a_sphere_without_the_rows(seed: int) -> None:
 def test_a_centre_does_not_outlive_its_rows(seed: int) -> None:
     X, y = stretched(seed)
     model = ExactSVC(gamma=1.0).partial_fit(X, y, classes=[0, 1])
-    assert not model._machine.plan.center, "no centre where none is needed"
+    assert not model._engine.plan.center, "no centre where none is needed"
     model = ExactSVC(gamma=1.0).partial_fit(X + 1e5, y, classes=[0, 1])
-    secret = model._machine.plan.center
+    secret = model._engine.plan.center
     assert secret == (X[0] + 1e5).tolist()
     model.forget([0])
-    assert not set(secret) & set(model._machine.plan.center)
+    assert not set(secret) & set(model._engine.plan.center)
     assert_same(model, ExactSVC(gamma=1.0).fit(X[1:] + 1e5, y[1:]), X + 1e5, 1e-8)
 
 
 def test_gamma_may_be_kept_with_a_warning(seed: int) -> None:
     X, y = stretched(seed)
     model = ExactSVC(class_weight="balanced").fit(X, y)
-    gamma, weights = model._machine.plan.gamma, model._balance
+    gamma, weights = model._engine.plan.gamma, model._balance
     with pytest.warns(UserWarning, match=r"gamma stays .* instead of .* class weights stay"):
         model.forget(GONE, gamma="keep")
-    assert model._machine.plan.gamma == gamma
+    assert model._engine.plan.gamma == gamma
     own = dict(enumerate(weights))
     assert_same(model, ExactSVC(gamma=gamma, class_weight=own).fit(X[REST], y[REST]), X)
     ExactSVC(gamma=1.0).fit(X, y).forget(GONE, gamma="keep")  # nothing to report

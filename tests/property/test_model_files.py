@@ -497,8 +497,8 @@ LIES: list[Lie] = [
     ("dense", "_balance must be an array", change("_balance", lambda a: a[:1])),
     ("names", "feature_names_in_ must be an array", named(["a"])),
     ("names", "feature_names_in_ must be strings", named(["a", 1])),
-    ("dense", "must be a dict", instead("_machine", says(_machine=None))),
-    ("dense", "must be a dict", instead("_machine", says(_machine={"dict": {"plan": []}}))),
+    ("dense", "must be a dict", instead("_machine", says(_engine=None))),
+    ("dense", "must be a dict", instead("_machine", says(_engine={"dict": {"plan": []}}))),
     # random states
     ("dense", "no state of a RandomState", random_state(1, 625)),
     ("dense", "no state of a RandomState", random_state(1, -1)),

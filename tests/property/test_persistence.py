@@ -195,7 +195,7 @@ def test_goes_on_as_if_never_stopped(stream: Stream, stored: Any, tmp_path: Path
     again = stored(model, tmp_path)
     for one in (model, again):
         one.partial_fit(**stream.half(1))
-        one._machine.check(1e-3)
+        one._engine.check(1e-3)
     assert_same_state(again, model)
     assert_same_state(again.finish(), model.finish())
     given = stream.half(0)["X"]
@@ -241,7 +241,7 @@ def test_examples_that_left_and_came_back(stored: Any, tmp_path: Path) -> None:
             break
     assert twice
     again = stored(model, tmp_path)
-    again._machine.check(1e-3)
+    again._engine.check(1e-3)
     for one in (model, again):
         one.partial_fit(X, y, ids=np.arange(400))
     assert_same_state(again.finish(), model.finish())

@@ -19,8 +19,8 @@ from marginwise import (
     TrackingSVC,
 )
 from marginwise._arrays import spread_rows
-from marginwise._engine import engine as _machine
-from marginwise._engine.engine import Machine
+from marginwise._engine import engine as _engine
+from marginwise._engine.engine import Engine
 from marginwise._estimator.classifier import SAMPLE
 from marginwise._training import checkpoint as _run
 from marginwise._training import sift as _sift
@@ -48,12 +48,12 @@ def learner(**params: Any) -> OnlineSVC:
     return OnlineSVC(**{"C": 3.0, "gamma": 0.5, "random_state": 0, "pool_size": 10, **params})
 
 
-def asked_for(model: Any, X: Any, y: np.ndarray) -> tuple[Machine, Any, np.ndarray]:
+def asked_for(model: Any, X: Any, y: np.ndarray) -> tuple[Engine, Any, np.ndarray]:
     """The machine, rows as a labelled batch of it, and their signs."""
     labels = model._encode(y)
     ids = np.arange(10**6, 10**6 + len(y))
     batch = model._labelled(X, labels, model._costs[labels], ids)
-    return model._machine, batch, model._machine.signs(labels)
+    return model._engine, batch, model._engine.signs(labels)
 
 
 # -- rough values ---------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Case:
         first = sp.csr_array(X[:180]) if sparse else X[:180]
         params = {"kernel": kernel, "n_jobs": n_jobs, **KERNELS[kernel]}
         self.model = learner(**params).fit(first, y[:180])
-        assert self.model._machine.plan.sparse == sparse
+        assert self.model._engine.plan.sparse == sparse
         self.machine, self.batch, _ = asked_for(self.model, self.X, y[180:])
         self.all = np.arange(300)
         names = ("gamma", "coef0", "degree")
@@ -252,13 +252,13 @@ def begun(kind: Any, classes: int, sparse: bool, **params: Any) -> tuple[Any, An
 KINDS = [OnlineSVC, GapSVC, TrackingSVC, ExactRampSVC, KernelPerceptron]
 
 
-def arrays(machine: Machine) -> dict[str, Any]:
+def arrays(machine: Engine) -> dict[str, Any]:
     """All but what was measured and counted."""
     aside = ("seconds", "counters", "plan")
     return {name: value for name, value in machine.state().items() if name not in aside}
 
 
-def of_problem(machine: Machine, c: int) -> dict[int, tuple[float, float]]:
+def of_problem(machine: Engine, c: int) -> dict[int, tuple[float, float]]:
     """alpha and g of the members that a problem holds, by id."""
     state = machine.state()
     held = state["rank"][c] >= 0
@@ -278,7 +278,7 @@ def test_what_all_want_is_learned_as_ever(
     plain = machine.clone()
     assert sum(plain.learn(batch, order)) == 700
     for seconds in (10.0, 0.0):
-        monkeypatch.setattr(_machine, "SLICE_SECONDS", seconds)
+        monkeypatch.setattr(_engine, "SLICE_SECONDS", seconds)
         wanted = machine.clone()
         steps = list(wanted.learn_wanted(batch, order, np.ones(signs.shape, dtype=np.uint8)))
         assert sum(steps) == 700
@@ -293,7 +293,7 @@ def test_a_problem_learns_the_rows_that_it_wants(
     kind: Any, share: float, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bit for bit what a model of two classes becomes that is given these rows and no others."""
-    monkeypatch.setattr(_machine, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(_engine, "SLICE_SECONDS", 0.0)
     _, X, y = begun(kind, 3, sparse)
     rows = np.flatnonzero(np.random.default_rng(0).random(700) < share)
     several, two = (kind(C=3.0, gamma=0.3, random_state=0) for _ in range(2))
@@ -469,7 +469,7 @@ def test_asking_the_whole_model_learns_almost_the_same(
         model = learner(selection=rule).learn_from(
             Rows(X[:2000], y[:2000]), sift=sift, callback=lambda *_: None
         )
-        model._machine.check(1e-4)
+        model._engine.check(1e-4)
         errors[sift] = 1 - model.score(X[2000:], y[2000:])
     assert errors[0] < errors[None] + 0.02
 
@@ -505,15 +505,15 @@ def test_one_model_for_any_threads_and_cache(
 def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPatch) -> None:
     set_sizes(monkeypatch, 256, STALE=1.5, AUDITED=4)
     learned: list[int] = []
-    learn = Machine.learn_wanted
+    learn = Engine.learn_wanted
 
-    def counting(self: Machine, batch: Any, order: Any, wanted: Any) -> Any:
+    def counting(self: Engine, batch: Any, order: Any, wanted: Any) -> Any:
         assert len(wanted) == len(order)
         assert wanted.any(axis=1).all(), "a row that nobody wants was prepared"
         learned.append(int(wanted.sum()))
         return learn(self, batch, order, wanted)
 
-    monkeypatch.setattr(Machine, "learn_wanted", counting)
+    monkeypatch.setattr(Engine, "learn_wanted", counting)
     tallies: list[Tally] = []
     X, y = blobs(2000, 0, 3, 4)
     learner(selection=rule).learn_from(
@@ -680,7 +680,7 @@ def test_a_sketch_outlives_the_change_to_double_precision(monkeypatch: pytest.Mo
     )
     assert ("single", 1) in seen
     assert seen[-1] == ("double", 1)
-    model._machine.check(1e-4)
+    model._engine.check(1e-4)
 
 
 def test_a_sparse_model_is_not_sketched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ DOCTORED: dict[str, tuple[str, Doctor]] = {
 def test_pickles_and_skops_files_are_checked(name: str, way: str, monkeypatch: Any) -> None:
     message, doctor = DOCTORED[name]
     model = MODELS["online"]()
-    honest = model._machine.state
+    honest = model._engine.state
     with monkeypatch.context() as patch:
 
         def doctored() -> dict[str, Any]:
@@ -116,7 +116,7 @@ def test_pickles_and_skops_files_are_checked(name: str, way: str, monkeypatch: A
             doctor(state)
             return state
 
-        patch.setattr(model._machine, "state", doctored)
+        patch.setattr(model._engine, "state", doctored)
         data = pickle.dumps(model) if way == "pickle" else skops.io.dumps(model)
     trusted = ["marginwise.online.OnlineSVC"]
     with pytest.raises(ValueError, match=message):
@@ -150,7 +150,7 @@ def test_honest_states_are_taken(name: str) -> None:
     model.note = "of the user's own"
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert again.note == model.note
-        state, expected = again._machine.state(), model._machine.state()
+        state, expected = again._engine.state(), model._engine.state()
         for part in set(expected) - {"rank", "counters"}:  # ranks are numbered from 0 again
             np.testing.assert_equal(state[part], expected[part], err_msg=part)
 
@@ -159,7 +159,7 @@ def test_large_models_are_copied_quickly() -> None:
     """The check looks at some of the members, not at all pairs."""
     rows, labels = make_moons(6000, noise=0.4, random_state=0)
     model = OnlineSVC(finish_at_end=False, random_state=0).fit(rows, labels)
-    assert model._machine.size > 1500
+    assert model._engine.size > 1500
     started = time.perf_counter()
     copy.deepcopy(model)
     assert time.perf_counter() - started < 0.5
@@ -277,7 +277,7 @@ def test_large_features_can_be_saved(tmp_path: Path) -> None:
 def test_classes_without_members_cannot_ask_for_memory() -> None:
     """A problem takes some kilobytes in memory, and a few bytes in a file."""
     model = OnlineSVC(gamma=0.5).partial_fit(np.ones((1, 2)), [0], classes=[0, 1, 2])
-    state = model._machine.state()
+    state = model._engine.state()
     check_machine(state, 3)
     many = 50_000
     for name in ("alpha", "g", "rank", "box", "trail", "notes"):

@@ -23,7 +23,7 @@ from marginwise._core import (
     cpu,
 )
 from marginwise._engine.kernel import BlockFunction, precomputed
-from marginwise._engine.plan import SINGLE_LIMIT, Blueprint, typical, unit_near, upgraded
+from marginwise._engine.plan import SINGLE_LIMIT, Plan, typical, unit_near, upgraded
 
 HARD_COST = 1e100  # a C that no coefficient reaches, whatever the size of kernel values
 MOST_COST = 1e120  # ... times weights
@@ -55,7 +55,7 @@ EVALUATIONS = COUNTERS.index("kernel_evaluations")  # likewise, unless a record 
 PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
 
 
-class Machine:
+class Engine:
     """A learner over one stream of examples.
 
     Parameters
@@ -68,7 +68,7 @@ class Machine:
         Threads to learn and predict with; not part of the state.
     """
 
-    def __init__(self, plan: Blueprint, function: BlockFunction | None, threads: int) -> None:
+    def __init__(self, plan: Plan, function: BlockFunction | None, threads: int) -> None:
         self.plan = plan
         self.function = function
         self.threads = threads
@@ -163,7 +163,7 @@ class Machine:
         return float(violations[worst]), float(resolutions[worst])
 
     def batch(self, X: Any) -> Batch:
-        """Bring features to the form in which this machine keeps its members."""
+        """Bring features to the form in which this engine keeps its members."""
         if isinstance(X, np.ndarray):
             return batch_of(sp.csr_array(X)) if self.plan.sparse else Batch(X)
         if self.plan.center or self.plan.kernel == "callable":
@@ -309,17 +309,17 @@ class Machine:
     def count_since_finish(self, count: int) -> None:
         self._core.count_since_finish(count)
 
-    def clone(self) -> Machine:
-        """Return a machine that continues as this one would.
+    def clone(self) -> Engine:
+        """Return a engine that continues as this one would.
 
         It costs little more than the coefficients: features are shared until one of the two
         machines changes them, and cached kernel rows are left behind.
         """
-        twin = Machine.__new__(Machine)
+        twin = Engine.__new__(Engine)
         twin.__dict__ = {**self.__dict__, "_core": self._core.clone(), "_pass": None}
         return twin
 
-    def at_once(self, read: Callable[[Machine], _Read]) -> _Read:
+    def at_once(self, read: Callable[[Engine], _Read]) -> _Read:
         """Return what `read` makes of several parts of one state, whatever other threads learn."""
         for _ in range(TRIES):
             changes = self._core.changes
@@ -350,13 +350,13 @@ class Machine:
         """Forget examples that are held."""
         self._exact.forget(ids)
 
-    def rebuilt(self, plan: Blueprint, costs: Float) -> Machine:
+    def rebuilt(self, plan: Plan, costs: Float) -> Engine:
         """Return the solution for the same examples with another scale, centre or other costs.
 
         Parameters
         ----------
         plan
-            The blueprint of the new machine.
+            The blueprint of the new engine.
         costs
             The new costs of the members.
         """
@@ -376,15 +376,15 @@ class Machine:
             "costs": costs,
             "alpha": np.clip(alpha, -bounds, bounds),
         }
-        machine = Machine(plan, self.function, self.threads)
-        machine._restore(known)  # with a gradient of the old kernel, which solve() replaces
-        machine.take_resolved()
-        machine.reserve_ids(self.next_id)
-        machine.count_since_finish(self.since_finish)
+        engine = Engine(plan, self.function, self.threads)
+        engine._restore(known)  # with a gradient of the old kernel, which solve() replaces
+        engine.take_resolved()
+        engine.reserve_ids(self.next_id)
+        engine.count_since_finish(self.since_finish)
         if plan.record:
-            machine.set_path(self.path)
-        machine._exact.solve()
-        return machine
+            engine.set_path(self.path)
+        engine._exact.solve()
+        return engine
 
     def leave_one_out(self) -> Float:
         """Return what the model would say of each member without it, a column a problem."""
@@ -470,15 +470,15 @@ class Machine:
     @classmethod
     def from_state(
         cls, state: dict[str, Any], function: BlockFunction | None, threads: int
-    ) -> Machine:
+    ) -> Engine:
         state = upgraded(state)
-        machine = cls(Blueprint(**state["plan"]), function, threads)
-        machine._restore(state)
+        engine = cls(Plan(**state["plan"]), function, threads)
+        engine._restore(state)
         if function is None or function is precomputed:  # a user's function may be slow
-            machine.verify()
-        if machine.algorithm.exact:
-            machine.take_resolved()
-        return machine
+            engine.verify()
+        if engine.algorithm.exact:
+            engine.take_resolved()
+        return engine
 
     def _restore(self, state: dict[str, Any]) -> None:
         plan = self.plan

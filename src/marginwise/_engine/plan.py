@@ -23,7 +23,7 @@ EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
 
 
 @dataclass
-class Blueprint:
+class Plan:
     """All that shapes a learner but its data; plain values, so that it can be kept in files."""
 
     kernel: str
@@ -61,7 +61,7 @@ class Blueprint:
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a machine, of an earlier format or not, as it is written now."""
+    """Return the state of a engine, of an earlier format or not, as it is written now."""
     state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
     if isinstance(plan, dict) and "unit" not in plan:
@@ -104,7 +104,7 @@ def unit_near(size: float, degree: int = 1) -> float:
     return 1.0
 
 
-def unit_for(plan: Blueprint, X: Any) -> float:
+def unit_for(plan: Plan, X: Any) -> float:
     """Choose the unit of a kernel that is a function of x.y by the sizes of some rows."""
     if plan.kernel not in ("linear", "poly") or X.shape[0] == 0:
         return 1.0
@@ -162,7 +162,7 @@ def needs_double(X: Any, kernel: str) -> bool:
     return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
 
 
-def check_range(plan: Blueprint, X: Any) -> None:
+def check_range(plan: Plan, X: Any) -> None:
     """Raise if kernel values of these rows would be too large to hold."""
     with np.errstate(over="ignore"):
         squares = _squares(X)
@@ -176,7 +176,7 @@ def _squares(X: Any) -> Float:
     return np.asarray(squares, dtype=np.float64).ravel()
 
 
-def check_squares(plan: Blueprint, squares: Float) -> None:
+def check_squares(plan: Plan, squares: Float) -> None:
     """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
     if squares.size == 0:
         return

@@ -13,7 +13,7 @@ import numpy as np
 
 from marginwise._arrays import Float, Ints
 from marginwise._core import Batch
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 
 MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored anew each time
 
@@ -23,7 +23,7 @@ class Scores:
 
     Parameters
     ----------
-    machine
+    engine
         The model.
     batch
         The rows.
@@ -31,43 +31,43 @@ class Scores:
         Returns the features of members by their ids, or None where it does not know one of them.
     """
 
-    def __init__(self, machine: Machine, batch: Batch, find: Callable[[Ints], Any | None]) -> None:
-        self.machine = machine
+    def __init__(self, engine: Engine, batch: Batch, find: Callable[[Ints], Any | None]) -> None:
+        self.engine = engine
         self._batch = batch
         self._find = find
         self._ids: Ints = np.empty(0, dtype=np.int64)
-        self._alpha: Float = np.empty((machine.plan.problems, 0))
+        self._alpha: Float = np.empty((engine.plan.problems, 0))
         self._sums: Float | None = None
         self._laid: tuple[bool, Any] | None = None
         self.recomputed = 0  # how often all was computed anew
 
     def values(self) -> Float:
         """Return f(x) of all rows, a column for each binary problem."""
-        machine = self.machine
-        ids, _, alpha = machine.coefficients
+        engine = self.engine
+        ids, _, alpha = engine.coefficients
         changed, change = self._difference(ids, alpha)
         centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
         sums = self._sums
         if sums is None or (len(changed) and (centres is None or self._too_large)):
-            sums = machine.decide(self._batch) - machine.bias
+            sums = engine.decide(self._batch) - engine.bias
             self.recomputed += 1
         elif centres is not None:
-            sums = sums + machine.expansion(centres, change, self._rows_laid_out())
+            sums = sums + engine.expansion(centres, change, self._rows_laid_out())
         # Together, so that an interrupt cannot leave sums that the next call changes once more.
         self._ids, self._alpha, self._sums = ids, alpha, sums
-        return sums + machine.bias
+        return sums + engine.bias
 
     def _rows_laid_out(self) -> Any:
         """Return the rows as the core multiplies them, in the precision of the model."""
-        double = self.machine.plan.double
+        double = self.engine.plan.double
         if self._laid is None or self._laid[0] != double:
-            self._laid = double, self.machine.lay_out(self._batch)
+            self._laid = double, self.engine.lay_out(self._batch)
         return self._laid[1]
 
     @property
     def _too_large(self) -> bool:
         assert self._sums is not None
-        plan = self.machine.plan
+        plan = self.engine.plan
         return not plan.sparse and len(self._sums) * plan.features * 8 > MOST_BYTES
 
     def _difference(self, ids: Ints, alpha: Float) -> tuple[Ints, Float]:
@@ -89,7 +89,7 @@ class Scores:
         """Be as when `state` was called."""
         ids, alpha, sums = state["ids"], state["alpha"], state["sums"]
         rows = len(sums) if self._sums is None else len(self._sums)
-        problems = self.machine.plan.problems
+        problems = self.engine.plan.problems
         shapes = {"alpha": (problems, len(ids)), "sums": (rows, problems)}
         for name, shape in shapes.items():
             array = state[name]

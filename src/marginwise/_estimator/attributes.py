@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Float
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._engine.kernel import WITH_GAMMA
 
 
@@ -50,13 +50,13 @@ class ClassifierAttributes(SolverAttributes):
         ``X @ coef_.T + intercept_`` equals `decision_function`. The array is dense, also if the
         rows were sparse.
         """
-        machine = _machine_of(self)
-        if machine.plan.kernel != "linear":
+        engine = _machine_of(self)
+        if engine.plan.kernel != "linear":
             raise AttributeError(
                 "coef_ is available only with kernel='linear'; here kernel is "
                 f"{self._kernel_name()}."
             )
-        weights = machine.at_once(_linear_weights)
+        weights = engine.at_once(_linear_weights)
         weights.flags.writeable = False  # a change would have no effect on the model
         return weights
 
@@ -66,10 +66,10 @@ class ClassifierAttributes(SolverAttributes):
 
         It is 0 for estimators without a bias, except with a linear kernel and ``center=True``.
         """
-        machine = _machine_of(self)
-        if machine.plan.kernel != "linear" or not machine.plan.center:
-            return machine.bias
-        return machine.at_once(_linear_offset)
+        engine = _machine_of(self)
+        if engine.plan.kernel != "linear" or not engine.plan.center:
+            return engine.bias
+        return engine.at_once(_linear_offset)
 
     @property
     def predict_proba(self) -> Any:
@@ -88,24 +88,24 @@ class ClassifierAttributes(SolverAttributes):
         )
 
 
-def _machine_of(model: Any) -> Machine:
-    machine: Machine = model._fitted()
-    return machine
+def _machine_of(model: Any) -> Engine:
+    engine: Engine = model._fitted()
+    return engine
 
 
-def _linear_weights(machine: Machine) -> Float:
+def _linear_weights(engine: Engine) -> Float:
     """Return the sums of coefficients times features, measured from the centre if there is one."""
-    state = machine.state()
+    state = engine.state()
     # Rows in the caller's units, but before features_of adds the centre back.
-    if machine.plan.center:
-        rows = state["X"].astype(np.float64) / machine.plan.scale
+    if engine.plan.center:
+        rows = state["X"].astype(np.float64) / engine.plan.scale
     else:
-        rows = machine.features_of(state)
-    weights: Float = machine.weights @ rows
+        rows = engine.features_of(state)
+    weights: Float = engine.weights @ rows
     return weights
 
 
-def _linear_offset(machine: Machine) -> Float:
+def _linear_offset(engine: Engine) -> Float:
     """Return b - w.c, because f(x) = w.(x - c) + b for the centre c."""
-    offset: Float = machine.bias - _linear_weights(machine) @ np.asarray(machine.plan.center)
+    offset: Float = engine.bias - _linear_weights(engine) @ np.asarray(engine.plan.center)
     return offset

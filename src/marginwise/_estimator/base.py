@@ -1,4 +1,4 @@
-"""What all estimators share: parameters, the machine, the stream, fitted attributes, state.
+"""What all estimators share: parameters, the engine, the stream, fitted attributes, state.
 
 Every call that changes an estimator works on a draft, and ends with the one assignment that makes
 the state of the draft that of the estimator. Whatever stops the call before, an error, Ctrl-C or a
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float, Ints
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._engine.kernel import (
     KERNELS,
     BlockFunction,
@@ -28,7 +28,7 @@ from marginwise._engine.kernel import (
     warn_if_few,
 )
 from marginwise._engine.plan import (
-    Blueprint,
+    Plan,
     centre_for,
     check_range,
     keeps_lists,
@@ -79,7 +79,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     _algorithm: ClassVar[Algorithm]
     _trusting = True  # learn_many checks shape and type only
-    _machine: Machine
+    _engine: Engine
     tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
@@ -108,11 +108,11 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     # -- threads, and all or nothing -----------------------------------------------------------
 
-    def _fitted(self) -> Machine:
-        """Return the machine, to be read."""
+    def _fitted(self) -> Engine:
+        """Return the engine, to be read."""
         refuse_reentry(self)
         check_is_fitted(self)
-        return self._machine
+        return self._engine
 
     def _now(self) -> Self:
         """Return a view of the estimator as it is, whatever other threads commit meanwhile."""
@@ -131,9 +131,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         self.__dict__ = draft.__dict__
 
     def _step_aside(self) -> None:
-        """Leave the machine to a draft that is about to change it, and keep a clone."""
-        if "_machine" in self.__dict__:
-            self._machine = self._machine.clone()
+        """Leave the engine to a draft that is about to change it, and keep a clone."""
+        if "_engine" in self.__dict__:
+            self._engine = self._engine.clone()
 
     # -- looking inside ------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             model._fitted()
             return np.empty((0, 0))
         vectors = model._fitted().at_once(
-            lambda machine: machine.features_of(machine.state())[(machine.weights != 0).any(axis=0)]
+            lambda engine: engine.features_of(engine.state())[(engine.weights != 0).any(axis=0)]
         )
         objects = model.__dict__.get("_objects")
         return vectors if objects is None else objects.block(vectors)
@@ -189,8 +189,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def __getstate__(self) -> dict[str, Any]:
         refuse_reentry(self)
         state: dict[str, Any] = dict(self.__dict__)
-        if "_machine" in state:
-            state.update(state["_machine"].at_once(self._machine_state))
+        engine = state.pop("_engine", None)
+        if engine is not None:
+            state.update(engine.at_once(self._engine_state))
             if "_objects" in state:
                 state["_objects"] = state["_objects"].only(state["_machine"]["X"])
         return state
@@ -205,28 +206,28 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         raise NotImplementedError
 
     @staticmethod
-    def _machine_state(machine: Machine) -> dict[str, Any]:
-        """Return what an estimator's state has of its machine."""
+    def _engine_state(engine: Engine) -> dict[str, Any]:
+        """Return what an estimator's state has of its engine."""
         return {
-            "_machine": machine.state(),
-            "_seen": machine.next_id,
-            "_since_finish": machine.since_finish,
+            "_machine": engine.state(),
+            "_seen": engine.next_id,
+            "_since_finish": engine.since_finish,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = current(state)
-        machine = state.pop("_machine", None)
+        stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)
-        if machine is not None:
+        if stored is not None:
             # joblib may give memory maps.
-            machine = {
-                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in machine.items()
+            stored = {
+                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
             }
-            check_machine(upgraded(machine), 2 if self._problems == 1 else self._problems)
-            self._machine = Machine.from_state(machine, self._function(), self._threads())
-            self._machine.reserve_ids(seen)
-            self._machine.count_since_finish(since_finish)
+            check_machine(upgraded(stored), 2 if self._problems == 1 else self._problems)
+            self._engine = Engine.from_state(stored, self._function(), self._threads())
+            self._engine.reserve_ids(seen)
+            self._engine.count_since_finish(since_finish)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -262,8 +263,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
-        machine = self.__dict__.get("_machine")
-        violation, resolution = machine.take_unsolved() if machine is not None else (0.0, 0.0)
+        engine = self.__dict__.get("_engine")
+        violation, resolution = engine.take_unsolved() if engine is not None else (0.0, 0.0)
         if violation == 0:
             return
         why = (
@@ -282,7 +283,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return False
 
     def _begin_again(self, X: Any, weights: Float, labels: Labels) -> None:
-        """Make the machine that the first rows after all others were forgotten ask for."""
+        """Make the engine that the first rows after all others were forgotten ask for."""
 
     def _check_together(self) -> None:
         """Raise if parameters do not go together."""
@@ -298,7 +299,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         check_params(self, self._rules)
         self._check_together()
 
-    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
+    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
         if streaming:
             warn_if_few(self.gamma, self.kernel, X.shape[0])
         gamma = resolve_gamma(self.gamma, X, weights)
@@ -309,7 +310,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             )
         function = self._function()
         name = "callable" if function is not None else str(self.kernel)
-        plan = Blueprint(
+        plan = Plan(
             kernel=name,
             gamma=gamma,
             coef0=float(self.coef0),
@@ -326,9 +327,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         )
         if not self._algorithm.exact:
             plan.unit = unit_for(plan, X)
-        machine = Machine(plan, function, self._threads())
-        machine.measure(X)
-        return machine
+        engine = Engine(plan, function, self._threads())
+        engine.measure(X)
+        return engine
 
     def _function(self) -> BlockFunction | None:
         if self.kernel == "precomputed":
@@ -360,18 +361,18 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Return rows as a batch of the core."""
         self._check_names(names)
         if "_objects" in self.__dict__:
-            self._objects.keep(X, lambda: self._machine.state()["X"])
-        check_range(self._machine.plan, X)
-        batch = self._machine.batch(self._augmented(X, names))
+            self._objects.keep(X, lambda: self._engine.state()["X"])
+        check_range(self._engine.plan, X)
+        batch = self._engine.batch(self._augmented(X, names))
         self._check_batch(batch)
-        batch.label(labels, self._machine.costs(costs), names)
+        batch.label(labels, self._engine.costs(costs), names)
         return batch
 
     def _learn_rows(self, draft: Self, batch: Any, names: Ints) -> None:
         """Learn all rows of a batch in the order given, and take over the draft that does it."""
-        machine = draft._machine
-        if draft._finish_every is None and machine.learns_at_once(batch, len(names)):
-            machine.learn_now(batch, len(names))
+        engine = draft._engine
+        if draft._finish_every is None and engine.learns_at_once(batch, len(names)):
+            engine.learn_now(batch, len(names))
         else:
             self._step_aside()
             draft._stream(ArrayFeed(batch, names), np.arange(len(names), dtype=np.int64))
@@ -382,7 +383,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _trainer(self) -> Trainer:
         """The training loop of this model, with its parameters as they are."""
         return Trainer(
-            self._machine, getattr(self, "tol", 0.0), self._finish_every, int(self.verbose)
+            self._engine, getattr(self, "tol", 0.0), self._finish_every, int(self.verbose)
         )
 
     def _stream(self, feed: ArrayFeed, rows: Ints) -> None:

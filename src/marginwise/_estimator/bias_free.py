@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._engine.plan import centre_for
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._files.state import HISTORY
@@ -40,17 +40,17 @@ class BiasFreeClassifier(KernelClassifier):
         """
         if not hasattr(self, "record"):
             raise AttributeError(f"{type(self).__name__} keeps no history_.")
-        machine = self._fitted()
-        if not machine.plan.record:
+        engine = self._fitted()
+        if not engine.plan.record:
             raise AttributeError("history_ is kept with record=True only.")
-        history = dict(zip(HISTORY, machine.records, strict=True))
+        history = dict(zip(HISTORY, engine.records, strict=True))
         return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in history.items()}
 
     @staticmethod
-    def _machine_state(machine: Machine) -> dict[str, Any]:
-        state = KernelClassifier._machine_state(machine)
-        if machine.plan.record:
-            state["_history"] = dict(zip(HISTORY, machine.records, strict=True))
+    def _engine_state(engine: Engine) -> dict[str, Any]:
+        state = KernelClassifier._engine_state(engine)
+        if engine.plan.record:
+            state["_history"] = dict(zip(HISTORY, engine.records, strict=True))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class BiasFreeClassifier(KernelClassifier):
         history = state.pop("_history", None)
         super().__setstate__(state)
         if history is not None:
-            self._machine.set_records(*(history[name] for name in HISTORY))
+            self._engine.set_records(*(history[name] for name in HISTORY))
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -87,12 +87,12 @@ class BiasFreeClassifier(KernelClassifier):
             )
 
     def _check_batch(self, batch: Any) -> None:
-        if self._machine.plan.kernel in SAME_EVERYWHERE:
+        if self._engine.plan.kernel in SAME_EVERYWHERE:
             return
-        squares = self._machine.diagonal(batch)
+        squares = self._engine.diagonal(batch)
         row = int(np.argmin(squares)) if len(squares) else 0
         if len(squares) and not squares[row] > 0:
-            where = ", measured from the centre," if self._machine.plan.center else ""
+            where = ", measured from the centre," if self._engine.plan.center else ""
             raise ValueError(
                 f"the kernel of row {row} with itself{where} is {squares[row]:.3g}; "
                 f"{type(self).__name__} needs K(x, x) > 0."

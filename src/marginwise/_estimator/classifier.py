@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints, spread_rows, take_rows
-from marginwise._engine.engine import HARD_COST, Machine
+from marginwise._engine.engine import HARD_COST, Engine
 from marginwise._engine.scores import Scores
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, Labels, scalar_or_array
@@ -130,8 +130,8 @@ class KernelClassifier(
             )
         labels: Labels = places.astype(np.int32)
         self._set_classes(classes, y)
-        self._machine = self._make_machine(X, weights, streaming=False)
-        self._machine.reserve_ids(int(kept[-1]) + 1)
+        self._engine = self._make_engine(X, weights, streaming=False)
+        self._engine.reserve_ids(int(kept[-1]) + 1)
         rng = check_random_state(self.random_state)
         feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties[labels], kept), kept)
         if self._selection == "random":
@@ -151,7 +151,7 @@ class KernelClassifier(
         if callable(self.kernel):
             return True
         rows = spread_rows(X.shape[0], FEW_ROWS)
-        if not (np.ptp(self._machine.decide(batch, rows), axis=0) == 0).all():
+        if not (np.ptp(self._engine.decide(batch, rows), axis=0) == 0).all():
             return True
         some = X[rows].toarray() if hasattr(X, "toarray") else X[rows]
         return bool((some == some[0]).all())
@@ -230,8 +230,8 @@ class KernelClassifier(
         return len(stage_ends(source)) > 1
 
     def _begin_run(self, source: Source, classes: ArrayLike | None) -> None:
-        """Check the classes, and make a machine where there is none."""
-        if hasattr(self, "_machine"):
+        """Check the classes, and make a engine where there is none."""
+        if hasattr(self, "_engine"):
             self._check_classes(classes, first=False)
             return
         named = getattr(source, "classes", None) if classes is None else classes
@@ -245,8 +245,8 @@ class KernelClassifier(
     def _learn_source(self, source: Source) -> None:
         """Learn from a source in passes over all its rows."""
         n, rng = len(source), check_random_state(self.random_state)
-        feed = SourceFeed(source, self._read_batch, self._machine.next_id)
-        self._machine.reserve_ids(self._machine.next_id + n)
+        feed = SourceFeed(source, self._read_batch, self._engine.next_id)
+        self._engine.reserve_ids(self._engine.next_id + n)
         if self._selection == "random":
             orders = (self._plain_order(n, rng) for _ in range(self.epochs))
             self._learn_orders(feed, orders)
@@ -280,8 +280,8 @@ class KernelClassifier(
             file = Checkpoint(checkpoint, minutes, self, source)
             course = file.read(sieve)
         if course is None:
-            course = Course(seed, self._machine.next_id)
-            self._machine.reserve_ids(course.first + len(source))
+            course = Course(seed, self._engine.next_id)
+            self._engine.reserve_ids(course.first + len(source))
         elif sieve is not None:
             sieve.seed = course.seed
         run = Run(source, self.epochs, self.shuffle, course)
@@ -340,7 +340,7 @@ class KernelClassifier(
         self._check_params()
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
-        self._machine = self._make_machine(X, np.ones(X.shape[0]), streaming=False)
+        self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
 
     def _check_fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -402,18 +402,18 @@ class KernelClassifier(
     ) -> tuple[Any, Ints]:
         """Check the rows of `partial_fit`; return those to learn, labelled, and their ids."""
         self._check_params()
-        first = not hasattr(self, "_machine")
+        first = not hasattr(self, "_engine")
         X, y = check_features(self, X, y, reset=first)
         self._check_classes(classes, first)
         labels = self._encode(np.asarray(y))
         weights = check_weights(sample_weight, X.shape[0])
-        names = check_ids(ids, X.shape[0], 0 if first else self._machine.next_id)
+        names = check_ids(ids, X.shape[0], 0 if first else self._engine.next_id)
         self._check_columns(X, names)
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, labels, names = take_rows(X, kept), labels[kept], names[kept]
         if first:
-            self._machine = self._make_machine(X, weights[kept], streaming=True)
+            self._engine = self._make_engine(X, weights[kept], streaming=True)
         elif self._starts_over:
             self._begin_again(X, weights[kept], labels)
         return self._labelled(X, labels, weights[kept] * self._penalties[labels], names), names
@@ -434,7 +434,7 @@ class KernelClassifier(
             return self
         batch, names, at_once = self._read_many(X, y)
         if at_once and self._finish_every is None:
-            self._machine.learn_now(batch, len(names))
+            self._engine.learn_now(batch, len(names))
             self._report()
         else:
             self._learn_rows(self._draft(), batch, names)
@@ -445,8 +445,8 @@ class KernelClassifier(
 
         Returns them, labelled, their ids, and whether one native call may learn them.
         """
-        machine: Any = self.__dict__.get("_machine")
-        if machine is None:
+        engine: Any = self.__dict__.get("_engine")
+        if engine is None:
             check_is_fitted(self)
         rows = self._plain_rows(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or rows.shape[0] != len(y):
@@ -460,10 +460,10 @@ class KernelClassifier(
             raise ValueError(self._unknown(error.args)) from None
         except TypeError:
             raise ValueError(f"expected one label per row, got {y!r:.80}.") from None
-        names = check_ids(None, len(labels), machine.next_id)
+        names = check_ids(None, len(labels), engine.next_id)
         self._check_columns(rows, names)
-        batch = machine.batch(self._augmented(rows, names))
-        at_once = machine.learns_at_once(batch, len(names))
+        batch = engine.batch(self._augmented(rows, names))
+        at_once = engine.learns_at_once(batch, len(names))
         if not at_once:  # rows that can be learned at once are within a limit, and finite
             check_finite(rows)
         self._check_names(names)
@@ -473,14 +473,14 @@ class KernelClassifier(
         return batch, names, at_once
 
     def _class_costs(self) -> Float:
-        """Return the penalty of each class in the unit of the machine, which seldom changes."""
-        return self._machine.class_costs(self._costs, self._balance)
+        """Return the penalty of each class in the unit of the engine, which seldom changes."""
+        return self._engine.class_costs(self._costs, self._balance)
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:
         """Return rows of numbers without further checks, or the handles of objects."""
         if "_objects" in self.__dict__:
             handles: NDArray[Any] = check_features(self, X, reset=False)[0]
-            self._objects.keep(handles, lambda: self._machine.state()["X"])
+            self._objects.keep(handles, lambda: self._engine.state()["X"])
             return handles
         rows = np.asarray(X, order="C")
         if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
@@ -500,8 +500,8 @@ class KernelClassifier(
     def _teach_from(self, feed: Bench, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of a batch that holds them all."""
         labels = self._numbers(y.tolist())
-        feed.note(rows, labels, self._machine.costs(self._penalties[labels]))
-        self._machine.reserve_ids(int(feed.ids[-1]) + 1)
+        feed.note(rows, labels, self._engine.costs(self._penalties[labels]))
+        self._engine.reserve_ids(int(feed.ids[-1]) + 1)
         draft = self._draft()
         self._step_aside()
         draft._stream(feed, rows)
@@ -523,7 +523,7 @@ class KernelClassifier(
 
     def _score(self, X: Any) -> Float:
         """Return f(x) of rows that were checked before, a column for each binary problem."""
-        return self._machine.decision(self._augmented(X, None))
+        return self._engine.decision(self._augmented(X, None))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row."""
@@ -551,22 +551,22 @@ class KernelClassifier(
         check_is_fitted(model)
         X, y = check_features(model, X, y, reset=False)
         labels = model._encode(np.asarray(y))
-        gap: Float = model._machine.at_once(lambda machine: model._gap(machine, X, labels))
+        gap: Float = model._engine.at_once(lambda engine: model._gap(engine, X, labels))
         return scalar_or_array(gap)
 
-    def _gap(self, machine: Machine, X: Any, labels: Labels) -> Float:
+    def _gap(self, engine: Engine, X: Any, labels: Labels) -> Float:
         """Return primal minus dual objective of each binary problem."""
-        scores = machine.decision(self._augmented(X, None))
-        losses = self._penalties[labels] @ np.maximum(0.0, 1.0 - machine.signs(labels) * scores)
-        return np.asarray(self._squared_norms(machine) / 2 + losses - machine.objective)
+        scores = engine.decision(self._augmented(X, None))
+        losses = self._penalties[labels] @ np.maximum(0.0, 1.0 - engine.signs(labels) * scores)
+        return np.asarray(self._squared_norms(engine) / 2 + losses - engine.objective)
 
-    def _squared_norms(self, machine: Machine) -> Float:
+    def _squared_norms(self, engine: Engine) -> Float:
         """Return |w|^2 of each binary problem."""
-        state, weights = machine.state(), machine.weights
-        if (weights * machine.plan.unit == state["alpha"]).all():
-            values: Float = machine.signs(state["labels"]).T - state["g"]
+        state, weights = engine.state(), engine.weights
+        if (weights * engine.plan.unit == state["alpha"]).all():
+            values: Float = engine.signs(state["labels"]).T - state["g"]
         else:  # an average, which has no gradient at hand
-            values = machine.decision(machine.features_of(state)).T
+            values = engine.decision(engine.features_of(state)).T
         return np.asarray((weights * values).sum(axis=1))
 
     # -- state ---------------------------------------------------------------------------------
@@ -679,7 +679,7 @@ class KernelClassifier(
 
     def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
         """Make passes over the rows, learning those that selection chooses."""
-        passes = Passes(feed.ids, self._machine.plan.problems, self.epochs, self._chosen())
+        passes = Passes(feed.ids, self._engine.plan.problems, self.epochs, self._chosen())
         orders = passes.orders(lambda n: self._plain_order(n, rng), self._chosen)
         self._trainer.train(
             feed,
@@ -690,26 +690,26 @@ class KernelClassifier(
 
     def _chosen(self) -> tuple[int, int]:
         """Return how many rows selection has chosen so far, and how many rows changed the model."""
-        counters = self._machine.counters
+        counters = self._engine.counters
         return counters["chosen"], counters["process"]
 
     def _search(self, feed: ArrayFeed, X: Any, labels: Labels, rng: np.random.RandomState) -> None:
         """Learn, again and again, the best of all rows, until none is left that would matter."""
-        machine = self._machine
+        engine = self._engine
         rows = self._augmented(X, feed.ids)
 
         def find(ids: Ints) -> Any:
-            return None if machine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
+            return None if engine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
 
-        scores = Scores(machine, feed.batch, find)
+        scores = Scores(engine, feed.batch, find)
         search = FullSearch(
             self._selection,
-            machine.signs(labels),
+            engine.signs(labels),
             self._plain_order(len(labels), rng),
-            slack=machine.plan.settings.get("tol", 0.0),
+            slack=engine.plan.settings.get("tol", 0.0),
         )
-        seen = np.zeros((machine.plan.problems, machine.next_id), dtype=np.uint8)
-        found = search.rows(scores.values, lambda: machine.deltas)
+        seen = np.zeros((engine.plan.problems, engine.next_id), dtype=np.uint8)
+        found = search.rows(scores.values, lambda: engine.deltas)
         self._trainer.train(
             feed,
             search_steps(found, finish=self._finishes),

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float, Ints
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._engine.kernel import WITH_GAMMA, resolve_gamma
 from marginwise._engine.plan import is_offset
 from marginwise._estimator.base import KernelModel
@@ -94,7 +94,7 @@ class ExactModel(KernelModel):
         self._check_held(names)
         draft = self._draft()
         self._step_aside()
-        draft._machine.forget(names.astype(np.int64))
+        draft._engine.forget(names.astype(np.int64))
         draft._forget_basis(names.astype(np.int64), keep=gamma == "keep")
         draft._report()
         self._take(draft)
@@ -103,7 +103,7 @@ class ExactModel(KernelModel):
     def _check_held(self, names: NDArray[Any]) -> None:
         """Raise unless examples of all these ids are held."""
         known = names <= np.iinfo(np.int64).max  # others cannot be
-        known[known] = self._machine.holds(names[known].astype(np.int64))
+        known[known] = self._engine.holds(names[known].astype(np.int64))
         unknown = names[~known]
         if unknown.size:
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
@@ -112,18 +112,18 @@ class ExactModel(KernelModel):
 
     # -- what was computed from rows -----------------------------------------------------------
 
-    def _make_machine(self, X: Any, weights: Float, *, streaming: bool) -> Machine:
-        machine = super()._make_machine(X, weights, streaming=streaming)
+    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
+        engine = super()._make_engine(X, weights, streaming=streaming)
         self.__dict__.pop("_basis_ids", None)
         self.__dict__.pop("_basis_weights", None)
-        self._adapts = self._adaptive(machine)
-        if machine.plan.center or self._adapts:
+        self._adapts = self._adaptive(engine)
+        if engine.plan.center or self._adapts:
             self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
-        return machine
+        return engine
 
-    def _adaptive(self, machine: Machine) -> str:
+    def _adaptive(self, engine: Engine) -> str:
         """Return what the parameters let the rows decide: "gamma", "balance", both or nothing."""
-        scales = self.gamma == "scale" and machine.plan.kernel in WITH_GAMMA
+        scales = self.gamma == "scale" and engine.plan.kernel in WITH_GAMMA
         return " ".join(["gamma"] * scales + ["balance"] * self._balances())
 
     def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
@@ -149,15 +149,15 @@ class ExactModel(KernelModel):
 
     def _forget_basis(self, gone: Ints, *, keep: bool) -> None:
         """Compute again what rows that are forgotten were part of, and solve for it."""
-        machine = self._machine
+        engine = self._engine
         if "_adapts" not in self.__dict__:  # of an earlier format
-            self._adapts = self._adaptive(machine)
-        if not (machine.plan.center or self._adapts):
+            self._adapts = self._adaptive(engine)
+        if not (engine.plan.center or self._adapts):
             return
         ids = self.__dict__.get("_basis_ids")
         if ids is not None and not np.isin(ids, gone).any():
             return
-        state = machine.state()
+        state = engine.state()
         rows = np.flatnonzero((state["rank"] >= 0).any(axis=0))
         weights = np.ones(len(rows))
         left = np.isin([] if ids is None else ids, state["ids"][rows])
@@ -170,16 +170,16 @@ class ExactModel(KernelModel):
             self._start_over()
             return
         if len(rows):
-            machine = self._adapted(state, rows, weights, keep=keep)
+            engine = self._adapted(state, rows, weights, keep=keep)
         self._basis_ids, self._basis_weights = state["ids"][rows], weights
-        self._machine = machine
+        self._engine = engine
 
     def _start_over(self) -> None:
         """Forget what was computed from rows that are all gone: the next rows decide."""
-        machine = self._machine
-        gamma = 1.0 if "gamma" in self._adapts else machine.plan.gamma
-        plan = replace(machine.plan, gamma=gamma, center=[])
-        self._machine = machine.rebuilt(plan, machine.state()["costs"])
+        engine = self._engine
+        gamma = 1.0 if "gamma" in self._adapts else engine.plan.gamma
+        plan = replace(engine.plan, gamma=gamma, center=[])
+        self._engine = engine.rebuilt(plan, engine.state()["costs"])
         self.__dict__.pop("_basis_ids", None)
         self._basis_weights = np.empty(0)
         if "balance" in self._adapts:
@@ -192,40 +192,40 @@ class ExactModel(KernelModel):
         return weights is not None and len(weights) == 0
 
     def _begin_again(self, X: Any, weights: Float, labels: NDArray[np.int32]) -> None:
-        """Make the machine that the first rows after all others were forgotten ask for."""
-        following = self._machine.next_id
-        self._machine = self._make_machine(X, weights, streaming=True)
-        self._machine.reserve_ids(following)
+        """Make the engine that the first rows after all others were forgotten ask for."""
+        following = self._engine.next_id
+        self._engine = self._make_engine(X, weights, streaming=True)
+        self._engine.reserve_ids(following)
         balance = self._rebalanced(labels) if "balance" in self._adapts else None
         if balance is not None:
             self._costs, self._balance = self._costs / self._balance * balance, balance
 
-    def _adapted(self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool) -> Machine:
-        """Return the machine with gamma, centre and class weights as they follow from some rows."""
-        machine = self._machine
-        X = machine.features_of(state)[rows]
+    def _adapted(self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool) -> Engine:
+        """Return the engine with gamma, centre and class weights as they follow from some rows."""
+        engine = self._engine
+        X = engine.features_of(state)[rows]
         scales, balances = ("gamma" in self._adapts), ("balance" in self._adapts)
-        gamma = resolve_gamma("scale", X, weights) if scales else machine.plan.gamma
+        gamma = resolve_gamma("scale", X, weights) if scales else engine.plan.gamma
         balance = self._rebalanced(state["labels"][rows]) if balances else None
         if keep:
             self._report_kept(gamma, balance)
-            return machine
-        kernel = machine.plan.kernel
-        centre = self._centre(X, kernel, streaming=False) if machine.plan.center else []
+            return engine
+        kernel = engine.plan.kernel
+        centre = self._centre(X, kernel, streaming=False) if engine.plan.center else []
         costs = state["costs"]
         if balance is not None:
             costs = costs * (balance / self._balance)[state["labels"]]
-        same = gamma == machine.plan.gamma and centre == machine.plan.center and balance is None
+        same = gamma == engine.plan.gamma and centre == engine.plan.center and balance is None
         if same:
-            return machine
-        rebuilt = machine.rebuilt(replace(machine.plan, gamma=gamma, center=centre), costs)
+            return engine
+        rebuilt = engine.rebuilt(replace(engine.plan, gamma=gamma, center=centre), costs)
         if balance is not None:
             self._costs = self._costs / self._balance * balance
             self._balance = balance
         return rebuilt
 
     def _report_kept(self, gamma: float, balance: Float | None) -> None:
-        before = self._machine.plan.gamma
+        before = self._engine.plan.gamma
         changes = []
         if gamma != before:
             share = abs(gamma - before) / before
@@ -249,10 +249,10 @@ class ExactModel(KernelModel):
         class where there are several; "source" and "target", the sets: "idle" (no support vector),
         "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
         """
-        machine = self._fitted()
-        if not machine.plan.record:
+        engine = self._fitted()
+        if not engine.plan.record:
             raise AttributeError("path_ is kept with record=True only.")
-        steps = machine.path
+        steps = engine.path
         path = np.empty(len(steps), dtype=MIGRATION)
         path["cause"], path["id"], path["problem"] = steps[:, :3].T
         names = np.array(SETS)
@@ -260,10 +260,10 @@ class ExactModel(KernelModel):
         return path
 
     def _report(self) -> None:
-        machine = self.__dict__.get("_machine")
-        if machine is None:
+        engine = self.__dict__.get("_engine")
+        if engine is None:
             return
-        resolved, violation = machine.take_resolved(), machine.shortfall
+        resolved, violation = engine.take_resolved(), engine.shortfall
         if violation > 0:
             message = (
                 f"the model is not the solution: its conditions are violated by {violation:.2g} of "
@@ -272,7 +272,7 @@ class ExactModel(KernelModel):
             )
         elif resolved == 0:
             return
-        elif machine.indefinite:
+        elif engine.indefinite:
             message = (
                 "the kernel is not positive semi-definite, so that there is no path to follow; "
                 "the problem was solved by pairs of coordinates instead."
@@ -294,7 +294,7 @@ class ExactModel(KernelModel):
     def _check_new(self, names: Ints) -> None:
         known, counts = np.unique(names, return_counts=True)
         twice = known[counts > 1]
-        held = names[self._machine.holds(names)]
+        held = names[self._engine.holds(names)]
         if twice.size or held.size:
             name = int((twice if twice.size else held)[0])
             what = "given twice" if twice.size else "learned already"
@@ -311,10 +311,10 @@ class ExactModel(KernelModel):
         }
 
     @staticmethod
-    def _machine_state(machine: Machine) -> dict[str, Any]:
-        state = KernelModel._machine_state(machine)
-        if machine.plan.record:
-            state["_steps"] = machine.path
+    def _engine_state(engine: Engine) -> dict[str, Any]:
+        state = KernelModel._engine_state(engine)
+        if engine.plan.record:
+            state["_steps"] = engine.path
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -322,4 +322,4 @@ class ExactModel(KernelModel):
         steps = state.pop("_steps", None)
         super().__setstate__(state)
         if steps is not None:
-            self._machine.set_path(steps)
+            self._engine.set_path(steps)

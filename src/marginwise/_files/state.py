@@ -18,7 +18,7 @@ from marginwise._algorithm import ALGORITHMS, ENDLESS, SHIFTED, SHUT, Algorithm
 from marginwise._arrays import MOST_FEATURES
 from marginwise._engine.engine import COUNTERS, EARLY_COUNTERS
 from marginwise._engine.kernel import NATIVE
-from marginwise._engine.plan import SINGLE_LIMIT, Blueprint, check_squares, upgraded
+from marginwise._engine.plan import SINGLE_LIMIT, Plan, check_squares, upgraded
 from marginwise._params import (
     MOST,
     MOST_DEGREE,
@@ -271,7 +271,7 @@ def check_machine(machine: State, classes: int) -> None:
     Parameters
     ----------
     machine
-        What `Machine.state` returned, or is said to have.
+        What `Engine.state` returned, or is said to have.
     classes
         How many classes the estimator has.
     """
@@ -282,7 +282,7 @@ def check_machine(machine: State, classes: int) -> None:
     algorithm = ALGORITHMS[plan["algorithm"]]
     margins = _MARGINS if algorithm.exact else {}
     expected = {**_ARRAYS, **features, **margins}
-    _require_names({"plan", *expected}, machine, "parts of _machine")
+    _require_names({"plan", *expected}, machine, "parts of _engine")
     sizes = _sizes(machine, plan)
     for name, (dtype, sides) in expected.items():
         dtype = sizes["real"] if dtype == "real" else dtype
@@ -306,8 +306,8 @@ def check_machine(machine: State, classes: int) -> None:
 
 
 def _check_plan_values(plan: Any) -> None:
-    _require(isinstance(plan, dict), "the plan of _machine must be a dict")
-    _require_names({field.name for field in fields(Blueprint)}, plan, "parts of the plan")
+    _require(isinstance(plan, dict), "the plan of _engine must be a dict")
+    _require_names({field.name for field in fields(Plan)}, plan, "parts of the plan")
     _obey(_PLAN, plan, "")
 
 
@@ -468,7 +468,7 @@ def _check_sizes(machine: State, plan: State) -> None:
     single = SINGLE_LIMIT if plan["kernel"] == "rbf" else float(np.finfo(np.float32).max)
     limit = LARGEST_NORM if plan["double"] else single
     _require(squares.max() <= limit * SLACK, "features are too large for their precision")
-    check_squares(Blueprint(**plan), squares)
+    check_squares(Plan(**plan), squares)
     if plan["kernel"] != "callable":
         _check_reach(machine, plan, _kernel_sizes(plan, squares))
     elif _knows_columns(machine):
@@ -493,7 +493,7 @@ def _squares(machine: State, plan: State) -> NDArray[np.float64]:
 def _check_reach(machine: State, plan: State, sizes: NDArray[np.float64]) -> None:
     """Check that no gradient is larger than any kernel values could have made it.
 
-    Descent from gradients beyond that would not end. `Machine.verify` then compares some of them
+    Descent from gradients beyond that would not end. `Engine.verify` then compares some of them
     with what they should be. Here ``abs(K(k, l)) <= sizes[k] * sizes[l]``.
     """
     total = np.abs(machine["notes"][:, -1]).max() if ALGORITHMS[plan["algorithm"]].exact else 0.0

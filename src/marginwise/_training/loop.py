@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Ints
 from marginwise._core import Batch
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._training.feeds import ArrayFeed, SourceFeed
 from marginwise._training.sift import Sieve
 from marginwise.progress import Progress
@@ -38,26 +38,26 @@ class Step:
 class Chooser(Protocol):
     """Decides which of the rows it is shown the model learns."""
 
-    def begin(self, machine: Machine, ids: Ints) -> None:
+    def begin(self, engine: Engine, ids: Ints) -> None:
         """Prepare for a step over the rows of these ids."""
 
-    def learn(self, machine: Machine, batch: Batch, rows: Ints) -> Iterator[int]:
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
         """Go through rows of a batch; yield, a few times a second, how many more are done."""
 
-    def end(self, machine: Machine) -> None:
+    def end(self, engine: Engine) -> None:
         """Complete what the step left open."""
 
 
 class EveryRow:
     """Learns every row."""
 
-    def begin(self, machine: Machine, ids: Ints) -> None:
+    def begin(self, engine: Engine, ids: Ints) -> None:
         pass
 
-    def learn(self, machine: Machine, batch: Batch, rows: Ints) -> Iterator[int]:
-        return machine.learn(batch, rows)
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
+        return engine.learn(batch, rows)
 
-    def end(self, machine: Machine) -> None:
+    def end(self, engine: Engine) -> None:
         pass
 
 
@@ -79,17 +79,17 @@ class Pools:
     size: int
     seen: NDArray[np.uint8] | None = None
 
-    def begin(self, machine: Machine, ids: Ints) -> None:
+    def begin(self, engine: Engine, ids: Ints) -> None:
         seen = self.seen
         if seen is None:
-            seen = np.zeros((machine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
-        machine.begin_pass(self.rule, self.size, seen)
+            seen = np.zeros((engine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
+        engine.begin_pass(self.rule, self.size, seen)
 
-    def learn(self, machine: Machine, batch: Batch, rows: Ints) -> Iterator[int]:
-        return machine.select(batch, rows)
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
+        return engine.select(batch, rows)
 
-    def end(self, machine: Machine) -> None:
-        machine.end_pass()
+    def end(self, engine: Engine) -> None:
+        engine.end_pass()
 
 
 @dataclass
@@ -107,18 +107,18 @@ class Sifted:
     sieve: Sieve
     feed: SourceFeed
 
-    def begin(self, machine: Machine, ids: Ints) -> None:
+    def begin(self, engine: Engine, ids: Ints) -> None:
         pass
 
-    def learn(self, machine: Machine, batch: Batch, rows: Ints) -> Iterator[int]:
-        wanted = self.sieve.choose(machine, batch, machine.signs(self.feed.labels))
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
+        wanted = self.sieve.choose(engine, batch, engine.signs(self.feed.labels))
         order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
-        yield from machine.learn_wanted(batch, order, wanted[order])
+        yield from engine.learn_wanted(batch, order, wanted[order])
         passed_over = len(rows) - len(order)
-        machine.count_since_finish(machine.since_finish + passed_over)
+        engine.count_since_finish(engine.since_finish + passed_over)
         yield passed_over
 
-    def end(self, machine: Machine) -> None:
+    def end(self, engine: Engine) -> None:
         pass
 
 
@@ -128,7 +128,7 @@ class Trainer:
 
     Parameters
     ----------
-    machine : Machine
+    engine : Engine
         The native model.
     tol : float
         The violation at which finishing ends.
@@ -138,7 +138,7 @@ class Trainer:
         Whether to show progress.
     """
 
-    machine: Machine
+    engine: Engine
     tol: float
     finish_every: int | None = None
     verbose: int = 0
@@ -174,9 +174,9 @@ class Trainer:
         with Progress(total, self.verbose, done) as progress:
             for step in steps:
                 if feed is not None:
-                    choose.begin(self.machine, feed.ids[step.rows])
+                    choose.begin(self.engine, feed.ids[step.rows])
                     self._go_through(feed, step.rows, choose, progress, in_chunks)
-                    choose.end(self.machine)
+                    choose.end(self.engine)
                 if step.finish or (in_chunks and self._finish_is_due):
                     self._finish(progress)
                 if after is not None and after(step):
@@ -185,11 +185,11 @@ class Trainer:
     def _go_through(
         self, feed: Feed, rows: Ints, choose: Chooser, progress: Progress, in_chunks: bool
     ) -> None:
-        machine = self.machine
+        engine = self.engine
         for part in [rows] if in_chunks else self._parts(rows):
             for batch, places in feed.cuts(part):
-                for count in choose.learn(machine, batch, places):
-                    progress.learned(count, machine.size, machine.delta)
+                for count in choose.learn(engine, batch, places):
+                    progress.learned(count, engine.size, engine.delta)
             if not in_chunks and self._finish_is_due:
                 self._finish(progress)
 
@@ -200,17 +200,17 @@ class Trainer:
             return
         start = 0
         while start < len(rows):
-            end = start + max(self.finish_every - self.machine.since_finish, 1)
+            end = start + max(self.finish_every - self.engine.since_finish, 1)
             yield rows[start:end]
             start = end
 
     @property
     def _finish_is_due(self) -> bool:
-        return self.finish_every is not None and self.machine.since_finish >= self.finish_every
+        return self.finish_every is not None and self.engine.since_finish >= self.finish_every
 
     def _finish(self, progress: Progress) -> None:
-        self.machine.count_since_finish(0)
-        for delta in self.machine.finish(self.tol):
+        self.engine.count_since_finish(0)
+        for delta in self.engine.finish(self.tol):
             progress.finishing(delta)
 
 

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from marginwise._arrays import Float
 from marginwise._core import Batch
-from marginwise._engine.engine import Machine
+from marginwise._engine.engine import Engine
 from marginwise._params import integer, is_real
 
 Single = NDArray[np.float32]
@@ -79,9 +79,9 @@ class Tally:
         return hidden / (hidden + self.inside) if hidden else 0.0
 
 
-def _margin(machine: Machine) -> Float:
+def _margin(engine: Engine) -> Float:
     """Return, of each problem, the score below which a row lies within the margin."""
-    return 1.0 + machine.deltas / 2
+    return 1.0 + engine.deltas / 2
 
 
 @dataclass
@@ -97,20 +97,20 @@ class Sieve:
     _laid: Any = None  # the centres of the sketch in the form of the core,
     _laid_double: bool = False  # ... which depends on its precision
 
-    def choose(self, machine: Machine, batch: Batch, signs: Float) -> Flags:
+    def choose(self, engine: Engine, batch: Batch, signs: Float) -> Flags:
         """Tell which problems should learn which rows of a chunk.
 
         Parameters
         ----------
-        machine
+        engine
             The model.
         batch
             The rows in its form.
         signs
             Their labels as +1 and -1, a column for each problem.
         """
-        scores = self._scores(machine, batch, signs)
-        margin = _margin(machine)
+        scores = self._scores(engine, batch, signs)
+        margin = _margin(engine)
         waiting = ~np.isfinite(margin)  # problems that cannot judge learn all
         wanted = np.zeros(scores.shape, dtype=np.uint8)
         for c in range(scores.shape[1]):
@@ -130,39 +130,39 @@ class Sieve:
         by_label = self.rule in ("random", "gradient")
         return np.asarray(signs * f if by_label else np.abs(f), dtype=np.float32)
 
-    def _scores(self, machine: Machine, batch: Batch, signs: Float) -> Single:
+    def _scores(self, engine: Engine, batch: Batch, signs: Float) -> Single:
         """Return the scores of all pairs, infinite for those that are far."""
         n, problems = signs.shape
         rows = np.arange(n, dtype=np.int64)
-        sketchy = self.loss > 0 and machine.size >= WORTH_A_SKETCH and not machine.plan.sparse
-        if not sketchy or self._is_stale(machine):
-            f = machine.rough_decision(batch, rows)
+        sketchy = self.loss > 0 and engine.size >= WORTH_A_SKETCH and not engine.plan.sparse
+        if not sketchy or self._is_stale(engine):
+            f = engine.rough_decision(batch, rows)
             self.tally.asked += f.size
             if sketchy and n >= CHUNK // 2:
-                self._draw(machine, batch, f, signs)
+                self._draw(engine, batch, f, signs)
             return self._score(f, signs)
         sketch = self.sketch
         assert sketch is not None
-        if self._laid is None or self._laid_double != machine.plan.double:
-            self._lay_out(machine, sketch.centres)
-        rough = machine.rough_expansion(self._laid, sketch.coefficients, sketch.bias, batch, rows)
+        if self._laid is None or self._laid_double != engine.plan.double:
+            self._lay_out(engine, sketch.centres)
+        rough = engine.rough_expansion(self._laid, sketch.coefficients, sketch.bias, batch, rows)
         asked = self._score(rough, signs) < sketch.reach
         rng = np.random.default_rng([self.seed, self.tally.rows])
         audited = (rng.integers(AUDITED, size=(n, 1)) == 0) & ~asked
         f = np.full((n, problems), np.inf, dtype=np.float32)
-        machine.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
+        engine.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
         scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
-        margin = _margin(machine)
+        margin = _margin(engine)
         self.tally.asked += int(asked.sum())
         self.tally.audited += int(audited.sum())
         self.tally.wrong += int((audited & (scores < margin)).sum())
         scores[audited] = np.inf  # looking must not change what is learned
         return scores
 
-    def _is_stale(self, machine: Machine) -> bool:
+    def _is_stale(self, engine: Engine) -> bool:
         if self.sketch is None:
             return True
-        return machine.counters["inserted"] - self.sketch.inserted > STALE * machine.size
+        return engine.counters["inserted"] - self.sketch.inserted > STALE * engine.size
 
     # -- picks: the rules of selection ---------------------------------------------------------
 
@@ -197,16 +197,16 @@ class Sieve:
 
     # -- the sketch ----------------------------------------------------------------------------
 
-    def _draw(self, machine: Machine, batch: Batch, f: Single, signs: Float) -> None:
+    def _draw(self, engine: Engine, batch: Batch, f: Single, signs: Float) -> None:
         """Fit a sketch to decision values of a chunk, and set its reach by rows held out."""
         rng = np.random.default_rng([self.seed, self.tally.rows, 1])
         n = len(f)
-        m = min(CENTRES, machine.size // MEMBERS_A_CENTRE)
-        centres = machine.some_members(np.sort(rng.choice(machine.size, m, replace=False)))
-        laid = self._lay_out(machine, centres)
+        m = min(CENTRES, engine.size // MEMBERS_A_CENTRE)
+        centres = engine.some_members(np.sort(rng.choice(engine.size, m, replace=False)))
+        laid = self._lay_out(engine, centres)
         tests = np.arange(n) % HELD_OUT == 0
         bias = f.mean(axis=0, dtype=np.float64)
-        values = machine.cross_values(laid, batch, np.arange(n, dtype=np.int64))
+        values = engine.cross_values(laid, batch, np.arange(n, dtype=np.int64))
         known = values[~tests]
         with threadpool_limits(1):  # sums must not depend on the number of processors
             gram = (known.T @ known).astype(np.float64)
@@ -216,7 +216,7 @@ class Sieve:
             rough = values[tests] @ coefficients + bias
         scores = self._score(f[tests], signs[tests])
         rough = self._score(rough.astype(np.float32), signs[tests])
-        margin = _margin(machine)
+        margin = _margin(engine)
         reach = np.array(
             [
                 self._reach(rough[:, c][scores[:, c] < margin[c]], margin[c])
@@ -228,13 +228,13 @@ class Sieve:
             coefficients=np.ascontiguousarray(coefficients.T),
             bias=bias,
             reach=reach,
-            inserted=machine.counters["inserted"],
+            inserted=engine.counters["inserted"],
         )
         self.tally.sketches += 1
 
-    def _lay_out(self, machine: Machine, centres: NDArray[Any]) -> Any:
-        self._laid_double = machine.plan.double
-        self._laid = machine.lay_out(machine.batch(centres))
+    def _lay_out(self, engine: Engine, centres: NDArray[Any]) -> Any:
+        self._laid_double = engine.plan.double
+        self._laid = engine.lay_out(engine.batch(centres))
         return self._laid
 
     def _reach(self, rough: Single, margin: float) -> float:

@@ -148,7 +148,7 @@ class OwnModel(Model):
                 f"square matrix of kernel values, got {pool.n} rows and {pool.features} columns."
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
-        self._first = self.estimator._machine.next_id if self.warm else 0
+        self._first = self.estimator._engine.next_id if self.warm else 0
         self._bench = self._make_bench() if pool.in_memory else None
 
     def copy(self) -> Self:
@@ -176,8 +176,8 @@ class OwnModel(Model):
         """Bring the whole pool to the form in which the model reads it."""
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
         rows = self.pool.rows
-        check_range(model._machine.plan, rows)
-        batch = model._machine.batch(model._augmented(rows, ids))
+        check_range(model._engine.plan, rows)
+        batch = model._engine.batch(model._augmented(rows, ids))
         model._check_batch(batch)
         return Bench(batch, ids)
 
@@ -201,16 +201,16 @@ class OwnModel(Model):
         """Return the decision values of rows of the pool."""
         if self._bench is None:
             return self._shaped(self.estimator._score(self.pool.take(rows)))
-        found = self.estimator._machine.decide(self._bench.batch, np.ascontiguousarray(rows))
+        found = self.estimator._engine.decide(self._bench.batch, np.ascontiguousarray(rows))
         return self._shaped(found)
 
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool, brought up to date."""
         if self._bench is None:
             return super().all_scores()
-        # An estimator that was put back after an error has another machine.
-        if self._kept is None or self._kept.machine is not self.estimator._machine:
-            self._kept = Scores(self.estimator._machine, self._bench.batch, self._find)
+        # An estimator that was put back after an error has another engine.
+        if self._kept is None or self._kept.engine is not self.estimator._engine:
+            self._kept = Scores(self.estimator._engine, self._bench.batch, self._find)
         return self._shaped(self._kept.values())
 
     def restore_kept(self, state: dict[str, Any]) -> None:
@@ -228,7 +228,7 @@ class OwnModel(Model):
 
     def _find(self, ids: Ints) -> Any | None:
         """Return the features of members that are rows of the pool."""
-        strange = ids[0] < self._first or self.estimator._machine.function is not None
+        strange = ids[0] < self._first or self.estimator._engine.function is not None
         return None if strange else self.pool.take(ids - self._first)
 
     @staticmethod
@@ -238,7 +238,7 @@ class OwnModel(Model):
     @property
     def delta(self) -> float:
         """The violation that learning has left, which widens the margin."""
-        return float(self.estimator._machine.delta)
+        return float(self.estimator._engine.delta)
 
     def support_counts(self) -> NDArray[np.int32] | None:
         """Return the support vectors of each class."""
