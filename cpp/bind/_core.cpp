@@ -8,6 +8,7 @@ void bind_exact(nanobind::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and its learners.";
+    nanobind::set_leak_warnings(false);  // a model may well live as long as the interpreter
     bind_functions(m);
     bind_batch(m);
     bind_learners(m);
