@@ -110,6 +110,56 @@ TEST(a_factor_is_the_same_after_it_was_packed) {
     CHECK(again.packed() == packed && again.holes() == 1);
 }
 
+// K(x, z) = x z for x = 1 of class +1 and x = -1 of class -1, with C = 1: f(x) = x where
+// alpha = 1/2 and -1/2, and then g = y - f = 0.
+TEST(conditions_of_two_points) {
+    const auto two_points = [](double first, double second) {
+        Problem P;
+        const double f = first - second;
+        P.add(first, 1 - f, 1.0, 1.0);
+        P.add(second, f - 1, -1.0, 1.0);
+        P.find_extremes();
+        return P;
+    };
+    const FreeSet S;
+    const ExactSettings settings;
+
+    const Problem solution = two_points(0.5, -0.5);
+    const exact::Conditions good(solution, S, settings);
+    CHECK(good.balanced() && good.violation() == 0.0 && good.shortfall() == 0.0);
+    CHECK(good.objective() == 0.5);
+    CHECK(good.target(0) == 1.0 && good.target(1) == -1.0 && good.required_total() == 0.0);
+
+    const Problem start = two_points(0.0, 0.0);  // h = y, and both may move towards it
+    const exact::Conditions bad(start, S, settings);
+    CHECK(bad.balanced() && bad.violation() == 1.0 && bad.shortfall() == 1.0);
+
+    const Problem uneven = two_points(0.5, 0.0);
+    CHECK(!exact::Conditions(uneven, S, settings).balanced());
+}
+
+// K(x, x) = 1 and 9, and |alpha| = 1/2 each: the weight is 1/2 (1 + 3) = 2.
+TEST(rounding_goes_by_the_size_of_rows) {
+    Problem P;
+    P.add(0.5, 0.0, 1.0, 1.0);
+    P.add(-0.5, 0.0, -1.0, 9.0);
+    FreeSet S;
+    exact::Rounding rounding(P, S, false);
+    rounding.measure();
+    CHECK(S.peak == 2.0 && !rounding.drifted());
+    CHECK(rounding.norm(0) == 1.0 && rounding.norm(1) == 3.0);
+    CHECK(rounding.h_error(1) - 1e-12 > 2.9 * (rounding.h_error(0) - 1e-12));
+    CHECK(rounding.alpha_error(0, 1e-20) == 1e-20);  // of a box of width 1
+    CHECK(rounding.alpha_error(0, 1e-3) == rounding.h_error(0));
+
+    P.alpha[1] = 0.0;
+    rounding.add_move(1, -0.5);
+    rounding.follow_peak();
+    CHECK(S.peak == 2.0);
+    S.peak = 1e6;  // once there was an outlier
+    CHECK(rounding.drifted());
+}
+
 TEST(the_conditions_hold_after_every_arrival) {
     for (const Options& options : many_options()) {
         const Stream stream(60, options);
