@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from marginwise import OnlineSVC, _core
+from marginwise._engine.kernel import NATIVE, WITH_GAMMA
 from tests.support import assert_same_model, blobs, kernel_values, sparse_rows
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -315,3 +316,19 @@ def test_a_row_too_far_to_be_told_how_far_is_far_from_all(size: float) -> None:
     model = OnlineSVC(C=10, gamma=0.1, random_state=0).fit(X, y)
     far = np.array([[size, 0.0, 0.0, 0.0], [-size, size, -size, size]])
     np.testing.assert_array_equal(model.decision_function(far), np.tile(model.intercept_, (2, 1)))
+
+
+@pytest.mark.parametrize("kernel", NATIVE)
+def test_no_kernel_ignores_its_gamma(kernel: str) -> None:
+    """A kernel whose formula has a gamma must be in WITH_GAMMA; otherwise it would be 1."""
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(40, 3)))
+    y = (X[:, 0] > 0.7).astype(int)
+    values = [kernel_values(kernel, X, X, gamma, 0.5, 2) for gamma in (0.2, 0.7)]
+    models = [
+        OnlineSVC(kernel=kernel, gamma=gamma, coef0=0.5, degree=2, random_state=0).fit(X, y)
+        for gamma in (0.2, 0.7)
+    ]
+    used = not np.array_equal(*values)
+    assert used is not np.array_equal(*(model.decision_function(X) for model in models))
+    assert used is (kernel in WITH_GAMMA)
