@@ -9,8 +9,8 @@ import numpy as np
 
 from marginwise._algorithm import SHIFTED, USUAL, Algorithm
 from marginwise._estimator.bias_free import BiasFreeClassifier
-from marginwise._estimator.classifier import SELECTION_RULES
 from marginwise._estimator.finishing import FinishingMixin
+from marginwise._estimator.streams import SELECTION_RULES
 from marginwise._params import Rule, below, boolean, count, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._algorithm import Algorithm
-from marginwise._estimator.classifier import SELECTION_RULES, KernelClassifier
+from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.finishing import FinishingMixin
+from marginwise._estimator.streams import SELECTION_RULES
 from marginwise._params import (
     MOST_REPROCESS,
     Rule,

@@ -13,7 +13,7 @@ from marginwise._arrays import Float
 from marginwise._engine.engine import Engine
 from marginwise._estimator.base import scalar_or_array
 from marginwise._estimator.bias_free import BiasFreeClassifier
-from marginwise._estimator.classifier import SELECTION_RULES
+from marginwise._estimator.streams import SELECTION_RULES
 from marginwise._params import MOST_STEPS, Rule, boolean, count, integer, one_of
 from marginwise._warn import warn_unconverged
 

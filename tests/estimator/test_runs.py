@@ -24,7 +24,7 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._estimator.classifier import SAMPLE
+from marginwise._estimator.streams import SAMPLE
 from marginwise._files.format import pack, unpack, write_file
 from marginwise._training import checkpoint as _run
 from marginwise._training import sift as _sift

@@ -21,7 +21,7 @@ from marginwise import (
 from marginwise._arrays import spread_rows
 from marginwise._engine import engine as _engine
 from marginwise._engine.engine import Engine
-from marginwise._estimator.classifier import SAMPLE
+from marginwise._estimator.streams import SAMPLE
 from marginwise._training import checkpoint as _run
 from marginwise._training import sift as _sift
 from marginwise._training.sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally

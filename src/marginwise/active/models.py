@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float, Ints
 from marginwise._engine.plan import check_range
 from marginwise._engine.scores import Scores
-from marginwise._estimator.classifier import SAMPLE, KernelClassifier
+from marginwise._estimator.classifier import KernelClassifier
+from marginwise._estimator.streams import SAMPLE
 from marginwise._training.feeds import CHUNK, Bench
 from marginwise.active.pool import Pool
 
