@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:
 
 
 def is_real(value: Any) -> bool:
-    """Tell whether a value is a finite number (a bool is none)."""
+    """Return whether a value is a finite number (a bool is not)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
     try:
@@ -50,7 +50,7 @@ def is_real(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """Tell whether a value is an integer (a bool is none)."""
+    """Return whether a value is an integer (a bool is not)."""
     return not isinstance(value, bool | np.bool_) and isinstance(value, Integral)
 
 

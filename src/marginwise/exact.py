@@ -185,7 +185,7 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     @alone_once
     def set_C(self, value: float) -> Self:  # noqa: N802
-        """Change C, and follow the solution there; much less work than fitting anew.
+        """Change C, and follow the solution there; much less work than fitting again.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""ExactRampSVC: the ramp-loss SVM, settled after every row."""
+"""ExactRampSVC: the ramp-loss SVM, solved after every row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALGORITHM = Algorithm(
 
 
 class ExactRampSVC(BiasFreeClassifier):
-    """Ramp-loss support vector classifier that is settled after every row [wang2009].
+    """Ramp-loss support vector classifier that is solved after every row [wang2009].
 
     A row that is misclassified by far costs no more than a fixed loss, and no such row is a support
     vector: all of them lie where -1 <= y f(x) <= 1. After each row the model is a fixed point of
@@ -52,7 +52,7 @@ class ExactRampSVC(BiasFreeClassifier):
         How many rows that are no support vectors are kept, the nearest to the boundary; None keeps
         all. A few hundred make a long stream much faster and change little.
     epochs
-        Passes of `fit` over the rows. A second one matters only to rows that `max_idle` let go.
+        Passes of `fit` over the rows. A second one matters only to rows that `max_idle` dropped.
     center
         Whether dense features are measured from their mean, which stands in for the missing bias
         where the kernel is a function of x.y.

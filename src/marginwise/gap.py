@@ -63,10 +63,10 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
     ramp
         Where the ramp ends; below 1.
     clean_every
-        After how many rows examples that are no support vectors are let go. None never does, which
+        Number of rows between removals of non-support vectors. None never removes them, which
         is FULL SVM: every row stays.
     max_idle
-        How many examples that are no support vectors stay then, the nearest to the margin.
+        How many non-support vectors stay then, those nearest to the margin.
     finish_at_end
         Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
         held. The paper does not.

@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The model: it predicts, and goes on learning, exactly as the one that was saved.
+        The model: it predicts, and continues to learn, exactly as the one that was saved.
 
     Raises
     ------

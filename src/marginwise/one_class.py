@@ -162,8 +162,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Rows to learn. How a stream is cut into calls does not change the model, but for
-            ``gamma="scale"``, which the first call settles.
+            Rows to learn. How a stream is cut into calls does not change the model, except for
+            ``gamma="scale"``, which is computed from the first call.
         y
             Ignored.
         sample_weight

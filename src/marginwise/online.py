@@ -88,7 +88,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
         held.
     finish_every
-        Settle the examples held after every so many rows, too.
+        Call `finish` after every so many rows, too.
     delta_max
         Where given, take further steps after a row until no pair violates by more than this.
     cache_size

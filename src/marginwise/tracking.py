@@ -62,7 +62,7 @@ class TrackingSVC(BiasFreeClassifier):
         Whether the row itself is learned first: algorithm 2. Algorithm 1 only picks.
     average
         Whether the model that predicts is the mean of those after each of the last `steps` picks,
-        which the guarantee is for; learning goes on from the last of them.
+        which the guarantee is for; learning continues from the last of them.
     gradients
         "all" keeps every row seen, as the guarantee asks. "support" keeps support vectors alone,
         which is much cheaper; a row whose coefficient becomes 0 is forgotten.
@@ -172,7 +172,7 @@ class TrackingSVC(BiasFreeClassifier):
     def normalised_gap_(self) -> float | Float:
         """Primal minus dual over the examples held, divided by the sum of their C.
 
-        It is that of the coefficients that learning goes on with, before they are averaged.
+        It is that of the coefficients that learning continues with, before they are averaged.
         """
         return scalar_or_array(self._fitted().at_once(self._normalised_gap))
 

@@ -224,7 +224,7 @@ class Engine:
             self._core.settle()
 
     def _to_double(self) -> None:
-        """Go on in double precision: an example came that single precision cannot place."""
+        """Continue in double precision: an example came that single precision cannot place."""
         if self.plan.double:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
         if self._pass is not None:
@@ -271,7 +271,7 @@ class Engine:
         return self._core.cross_values(laid, batch, rows)
 
     def some_members(self, places: Ints) -> Any:
-        """Return the features of some members, as the caller gave them, but for rounding."""
+        """Return the features of some members, as the caller gave them, up to rounding."""
         return self.features_of(self.state())[places]
 
     def expansion(self, centres: Any, coefficients: Float, laid: Any) -> Float:
@@ -572,7 +572,7 @@ class Engine:
         }
 
     def features_of(self, state: dict[str, Any]) -> Any:
-        """Return the members' features as the caller gave them, but for rounding."""
+        """Return the members' features as the caller gave them, up to rounding."""
         unit = 1.0 / self.plan.scale
         if self.plan.sparse:
             shape = (len(state["ids"]), self.plan.features)

@@ -147,7 +147,7 @@ def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
 
 
 def is_offset(X: Any) -> bool:
-    """Tell whether dense features are a small variation on a large offset."""
+    """Return whether dense features are a small variation on a large offset."""
     sample = X[:1000].astype(np.float64)
     squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
     mean = sample.mean(axis=0)
@@ -156,7 +156,7 @@ def is_offset(X: Any) -> bool:
 
 
 def needs_double(X: Any, kernel: str) -> bool:
-    """Tell whether kernels of x.y would lose the data's variation in single precision."""
+    """Return whether kernels of x.y would lose the data's variation in single precision."""
     if kernel == "callable":
         return True
     return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
@@ -200,5 +200,5 @@ def check_squares(plan: Plan, squares: Float) -> None:
 
 
 def keeps_lists(X: Any) -> bool:
-    """Tell whether members are better kept as lists of nonzeros than as dense rows."""
+    """Return whether members are better kept as lists of nonzeros than as dense rows."""
     return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))

@@ -1,7 +1,7 @@
 """Decision values of many rows, kept up to date while a model learns.
 
 After one example few coefficients have changed. The values of a pool are then corrected by the
-kernel values of those few with all rows, instead of being computed anew from all support vectors.
+kernel values of those few with all rows, instead of being computed again from all support vectors.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from marginwise._arrays import Float, Ints
 from marginwise._core import Batch
 from marginwise._engine.engine import Engine
 
-MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored anew each time
+MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored again each time
 
 
 class Scores:
-    """Decision values of the rows of a pool under a model that goes on learning.
+    """Decision values of the rows of a pool under a model that continues to learn.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Scores:
         self._alpha: Float = np.empty((engine.plan.problems, 0))
         self._sums: Float | None = None
         self._laid: tuple[bool, Any] | None = None
-        self.recomputed = 0  # how often all was computed anew
+        self.recomputed = 0  # how often all was computed again
 
     def values(self) -> Float:
         """Return f(x) of all rows, a column for each binary problem."""

@@ -142,7 +142,7 @@ class KernelClassifier(
         return self._labelled(X, labels, self._penalties[labels], ids), labels
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
-        """Settle classes, gamma and precision from unlabelled rows, before anything is learned."""
+        """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""
         self._check_params()
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
@@ -180,8 +180,8 @@ class KernelClassifier(
         Parameters
         ----------
         X
-            Rows to learn. How a stream is cut into calls does not change the model, but for what
-            the first call settles: ``gamma="scale"`` and the precision of kernels of x.y.
+            Rows to learn. How a stream is cut into calls does not change the model, except
+            for what the first call decides: ``gamma="scale"`` and the precision of kernels of x.y.
         y
             Their labels.
         classes

@@ -65,11 +65,11 @@ class StreamLearner(KernelModel):
     ) -> Self:
         """Learn from a source of examples, which is read a chunk at a time.
 
-        A new model learns as `fit` does, but for the few rows of each class that open a fit. One
-        that exists goes on, and takes the rows as new ones.
+        A new model learns as `fit` does, without the few rows of each class that open a fit. One
+        that exists continues, and takes the rows as new ones.
 
         A source may have `stages`, ids at which the stages of learning end: its rows are then taken
-        stage by stage, and the model is settled after each, where it finishes. With stages,
+        stage by stage, and the model is finished after each, if `finish_at_end`. With stages,
         sifting, a checkpoint or a callback rows come in chunks of 16,384; pools of selection end
         with their chunk, and `finish_every` is judged after each.
 
@@ -86,9 +86,10 @@ class StreamLearner(KernelModel):
             asks the whole model. None judges each row by the model of its moment. Rows that come
             before a class can judge any are learned.
         checkpoint
-            A file to go on from where a run was stopped. If it exists, it must be of the same run:
-            the same parameters and the same source. If it cannot be written, learning continues
-            with a warning; if the last one cannot, an OSError is raised and the model is kept.
+            A file from which a run that was stopped continues. If it exists, it must be of the same
+            run: the same parameters and the same source. If it cannot be written, learning
+            continues with a warning; if the last one cannot, an OSError is raised and the model is
+            kept.
         checkpoint_minutes
             Minutes between two writings of the file.
         callback

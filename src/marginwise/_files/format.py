@@ -117,7 +117,7 @@ def _check_format(number: int, writer: object) -> None:
 
 
 def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) -> str:
-    """Return the SHA-256 of all members but the JSON, and of what the JSON says but for this."""
+    """Return the SHA-256 of all members but the JSON, and of the JSON except the digest itself."""
     said = {key: value for key, value in document.items() if key != "sha256"}
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     for name in sorted(members):

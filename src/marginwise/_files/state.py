@@ -163,7 +163,7 @@ def check_one_class(kind: Any, state: State) -> None:
 
 
 def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
-    """Check names and parameters; tell whether the state is that of a fitted estimator."""
+    """Check names and parameters; return whether the state is that of a fitted estimator."""
     names = set(kind().get_params(deep=False))
     _require_names(names, set(state) & names, "parameters")
     _check_parameters(kind, {name: state[name] for name in names})
@@ -395,7 +395,7 @@ def _check_array(name: str, array: Any, dtype: str, shape: tuple[int, ...]) -> N
 
 
 def _within(array: NDArray[Any], low: float, high: float) -> bool:
-    """Tell whether all values are finite numbers in a range."""
+    """Return whether all values are finite numbers in a range."""
     return bool((np.isfinite(array) & (array >= low) & (array <= high)).all())
 
 
@@ -517,7 +517,7 @@ def _kernel_sizes(plan: State, squares: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _knows_columns(machine: State) -> bool:
-    """Tell whether rows are those of a precomputed kernel, which end with their own columns."""
+    """Return whether rows are those of a precomputed kernel, which end with their own columns."""
     held = (machine["rank"] >= 0).any(axis=0)
     X, ids = machine["X"][held], machine["ids"][held]
     return _within(ids, 0, machine["X"].shape[1] - 2) and bool((X[:, -1] == ids).all())

@@ -34,7 +34,7 @@ KIND = "Checkpoint"
 
 @dataclass
 class Course:
-    """Where a run stands: with the model, all that is needed to go on as if never stopped."""
+    """Where a run stands: with the model, all that is needed to continue as if never stopped."""
 
     seed: int  # of the orders
     first: int  # id of row 0
@@ -92,7 +92,7 @@ class Run:
         return self._epochs * self._ends[-1] - self.examples
 
     def chunks(self) -> Iterator[tuple[Ints, bool]]:
-        """Give the rows of each chunk to come, and tell whether it is the last of its stage.
+        """Give the rows of each chunk to come, and whether it is the last of its stage.
 
         The course is that after a chunk once the next is asked for.
         """
@@ -134,7 +134,7 @@ def stage_ends(source: Source) -> list[int]:
 
 
 class Checkpoint:
-    """A file from which a run goes on where it was stopped.
+    """A file from which a run continues where it was stopped.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class Checkpoint:
         model.__setstate__({**state, **own})
 
     def _within(self, course: Course) -> bool:
-        """Tell whether a course is one over the source."""
+        """Return whether a course is one over the source."""
         ends = [0, *self._ends]
         stage = course.stage
         begun = stage < len(self._ends) and course.done <= ends[stage + 1] - ends[stage]

@@ -37,7 +37,7 @@ WORTH_A_SKETCH = 20_000  # members; fewer are quicker asked all
 CENTRES = 4096  # of a sketch, at most
 MEMBERS_A_CENTRE = 10
 RIDGE = 1e-2
-STALE = 0.25  # a sketch is made anew when this part of the members was inserted since
+STALE = 0.25  # a sketch is made again when this part of the members was inserted since
 HELD_OUT = 8  # one of so many rows tests the sketch that the others made
 AUDITED = 128  # one of so many rows is looked at whatever the sketch says
 
@@ -246,7 +246,7 @@ class Sieve:
     # -- state ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all that is needed to go on as if never stopped."""
+        """Return all that is needed to continue as if never stopped."""
         sketch = {} if self.sketch is None else vars(self.sketch)
         return {"loss": self.loss, "tally": asdict(self.tally), "sketch": dict(sketch)}
 
@@ -287,7 +287,7 @@ class Sieve:
             raise ValueError("its sketch is of no model")
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.tally = Tally(**state["tally"])
         self.sketch = Sketch(**state["sketch"]) if state["sketch"] else None
         self._laid = None

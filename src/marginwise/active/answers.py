@@ -52,7 +52,7 @@ def _kind(label: Any) -> str:
 
 
 def contains(classes: NDArray[Any], label: Any) -> bool:
-    """Tell whether a label is one of the classes."""
+    """Return whether a label is one of the classes."""
     return label in classes.tolist()
 
 

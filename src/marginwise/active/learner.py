@@ -113,7 +113,7 @@ class ActiveLearner(Exclusive):
         When `should_stop` says so: a rule, or several combined by ``|`` and ``&``.
     classes
         All labels that may come. Without it they are learned as they come, and the model is built
-        anew when a class is met for the first time.
+        again when a class is met for the first time.
     y_pool
         Labels that are noted already and may be wrong, None or NaN where there is none; only
         "gradient" looks at them.
@@ -386,7 +386,7 @@ class ActiveLearner(Exclusive):
 
     @alone
     def finish(self) -> ActiveLearner:
-        """Settle the model, where it can be: it is then as exact as the labels allow.
+        """Finish the model, if it can be: it is then as exact as the labels allow.
 
         `run` ends with it; call it before the model is used if labels were taught one by one.
         """
@@ -488,7 +488,7 @@ class ActiveLearner(Exclusive):
 
     @alone
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner, but for its pool, to a file that `load` reads back.
+        """Write the learner, without its pool, to a file that `load` reads back.
 
         Parameters
         ----------
@@ -508,7 +508,7 @@ class ActiveLearner(Exclusive):
         estimator: Any = None,
         strategy: Callable[[Float], Any] | None = None,
     ) -> ActiveLearner:
-        """Read a learner that `save` wrote; it goes on as if it had never been stopped.
+        """Read a learner that `save` wrote; it continues as if it had never been stopped.
 
         Parameters
         ----------
@@ -603,7 +603,7 @@ class ActiveLearner(Exclusive):
         self._record(event)
 
     def _grow_classes(self, new: list[Any], event: Event) -> None:
-        """Build the model anew with more classes from all answers, these included."""
+        """Build the model again with more classes from all answers, these included."""
         before = self._classes
         classes = np.unique(np.array([*before.tolist(), *new]))
         if len(classes) >= 2:

@@ -1,6 +1,6 @@
 """What the learner needs of an estimator: ours through its own doors, any other through the common.
 
-A model is built anew from the log of answers whenever that is simpler than changing it: when a
+A model is built again from the log of answers whenever that is simpler than changing it: when a
 class is met for the first time, and when answers are taken back.
 """
 
@@ -24,7 +24,7 @@ from marginwise.active.pool import Pool
 
 
 def is_fitted(estimator: Any) -> bool:
-    """Tell whether an estimator has learned anything."""
+    """Return whether an estimator has learned anything."""
     try:
         check_is_fitted(estimator)
     except NotFittedError:
@@ -108,7 +108,7 @@ class Model:
         self.ready = True
 
     def finish(self) -> None:
-        """Settle what was learned, where the estimator can."""
+        """Finish the model, if the estimator can."""
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
@@ -136,7 +136,7 @@ class OwnModel(Model):
     _bench: Bench | None = None
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin; gamma and precision are settled by rows spread over the pool."""
+        """Begin; gamma and precision are chosen from rows spread over the pool."""
         super().start(classes)
         pool = self.pool
         if not self.warm:
@@ -194,7 +194,7 @@ class OwnModel(Model):
         self.ready = True
 
     def finish(self) -> None:
-        """Settle the examples held."""
+        """Finish the model."""
         if callable(getattr(self.estimator, "finish", None)) and self.ready:
             self.estimator.finish()
 

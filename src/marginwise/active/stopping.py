@@ -54,7 +54,7 @@ class StoppingRule:
     reason: str = field(default="", init=False, compare=False, repr=False)
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether to stop, and put the sentence that says why, or why not, in `reason`.
+        """Return whether to stop, and put the sentence that says why, or why not, in `reason`.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class MarginExhausted(StoppingRule):
         pool_size_for(self.top, self.confidence)  # checks both
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether the margin is exhausted."""
+        """Return whether the margin is exhausted."""
         if not learner.has_model_:
             return self.answer(False, "there is no model yet, and so no margin.")
         # The rows drawn for the next question are scored anyway.
@@ -178,7 +178,7 @@ class SupportVectorPlateau(StoppingRule):
         _require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether the number of support vectors has come to rest."""
+        """Return whether the number of support vectors has come to rest."""
         share = 0 < self.window < 1
         window = max(1, round(self.window * learner.n_pool_)) if share else int(self.window)
         counts = learner.support_counts_[-window - 1 :]
@@ -212,7 +212,7 @@ class MaxLabels(StoppingRule):
         _require(self.labels >= 1, f"labels must be 1 or more, got {self.labels!r}.")
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether so many labels were given."""
+        """Return whether so many labels were given."""
         have = len(learner.history_)
         return self.answer(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
 
@@ -240,7 +240,7 @@ class AnyOf(_Combination):
     """
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether one of the rules is met."""
+        """Return whether one of the rules is met."""
         for rule in self.rules:
             if rule.check(learner):
                 return self.answer(True, rule.reason)
@@ -258,7 +258,7 @@ class AllOf(_Combination):
     """
 
     def check(self, learner: Progressing) -> bool:
-        """Tell whether all of the rules are met."""
+        """Return whether all of the rules are met."""
         for rule in self.rules:
             if not rule.check(learner):
                 return self.answer(False, rule.reason)

@@ -22,7 +22,7 @@ class MarginRule:
     Parameters
     ----------
     estimator
-        The model; it may go on learning between calls.
+        The model; it may continue to learn between calls.
     margin
         Half-width of the margin. Smaller asks less.
 
@@ -67,7 +67,7 @@ class BudgetRule(MarginRule):
     Parameters
     ----------
     estimator
-        The model; it may go on learning between calls.
+        The model; it may continue to learn between calls.
     budget
         Share of the rows that may be asked about, such as 0.1. It is never exceeded by more than
         one row.
