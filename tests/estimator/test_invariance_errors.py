@@ -312,7 +312,7 @@ def test_searching_all_rows_is_not_for_sources(model: OnlineSVC) -> None:
 def test_classes_are_needed(model: OnlineSVC) -> None:
     source = Rows()
     del source.classes
-    if hasattr(model, "_machine"):
+    if hasattr(model, "_engine"):
         words = [r"\[0, 2\]", r"\[0, 1\]"]
         before_any_work(model, source, *words, classes=[0, 2], sift=0)
     else:

@@ -497,8 +497,8 @@ LIES: list[Lie] = [
     ("dense", "_balance must be an array", change("_balance", lambda a: a[:1])),
     ("names", "feature_names_in_ must be an array", named(["a"])),
     ("names", "feature_names_in_ must be strings", named(["a", 1])),
-    ("dense", "must be a dict", instead("_machine", says(_engine=None))),
-    ("dense", "must be a dict", instead("_machine", says(_engine={"dict": {"plan": []}}))),
+    ("dense", "must be a dict", instead("_machine", says(_machine=None))),
+    ("dense", "must be a dict", instead("_machine", says(_machine={"dict": {"plan": []}}))),
     # random states
     ("dense", "no state of a RandomState", random_state(1, 625)),
     ("dense", "no state of a RandomState", random_state(1, -1)),
@@ -727,7 +727,7 @@ assert more < 64 << 10, f"{more} kB"
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 def test_a_wide_model_costs_no_memory_by_its_width(samples: Any, tmp_path: Path) -> None:
     forged = Forged(samples["lists"].data)
-    forged.plan["features"] = forged.state["n_features_in_"] = 2**31 - 1
+    forged.plan["features"] = forged.state["n_features_in_"] = 2**28
     (tmp_path / "wide.mwz").write_bytes(forged.seal())
     (tmp_path / "honest.mwz").write_bytes(samples["lists"].data)
     command = [sys.executable, "-c", BOUNDED, tmp_path / "honest.mwz", tmp_path / "wide.mwz"]
