@@ -207,7 +207,7 @@ def test_the_estimator_given_is_left_alone_and_leaves_alone() -> None:
     X, y = pool()
     given = OnlineSVC(C=10)
     learner = begun(X, y, estimator=given)
-    assert not hasattr(given, "_machine"), "the estimator given was fitted"
+    assert not hasattr(given, "_engine"), "the estimator given was fitted"
     before = snapshot(learner)
     learner.teach(before["next"], y[before["next"]])
     given.set_params(C=0.001, gamma=9.0).fit(X, 1 - y)

@@ -340,7 +340,7 @@ def test_ctrl_c_and_errors_may_stop_it(
     model = learner()
     with pytest.raises(by):
         run(model, path, sift, source=source, callback=Stop(10**9 if where == "read" else 388, by))
-    assert not hasattr(model, "_machine"), "what stops a run leaves the model as it was"
+    assert not hasattr(model, "_engine"), "what stops a run leaves the model as it was"
     for again in (learner(), model):
         copy = tmp_path / "copy.mwz"
         copy.write_bytes(path.read_bytes())

@@ -186,7 +186,7 @@ def test_svmsmote_finds_its_borderline_by_our_support_vectors(rare: Any, form: A
     common, more = (int((y == name).sum()) for name in ("common", "rare"))
     assert common == (rare[1] == "common").sum()
     assert more > (rare[1] == "rare").sum(), "no row was made"
-    assert not hasattr(estimator, "_machine"), "the estimator given was fitted"
+    assert not hasattr(estimator, "_engine"), "the estimator given was fitted"
     assert len(sampler.svm_estimator_.support_) > 0
     if form is np.asarray:
         assert balanced(sampler, rare) > 0.8
