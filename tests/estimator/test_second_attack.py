@@ -46,6 +46,21 @@ def test_forgetting_all_rows_leaves_no_trace(how: str, tmp_path: Path) -> None:
     assert model.ids_.min() == 120  # ids are not used again
 
 
+def test_forgetting_all_rows_but_keeping_gamma() -> None:
+    model = ExactSVC().fit(X, Y)
+    before = model.gamma_
+    model.forget(model.ids_, gamma="keep").partial_fit(MORE, (MORE[:, 0] > 0).astype(int))
+    assert model.gamma_ == before
+
+
+@pytest.mark.parametrize("weights", [3, np.zeros((2, 2)), np.array([np.nan]), ["a"]])
+def test_weights_of_a_basis_without_ids_are_checked(weights: Any) -> None:
+    model = ExactSVC().fit(X, Y)
+    state = model.forget(model.ids_)._stored_state()
+    with pytest.raises(ValueError, match="_basis_weights must"):
+        ExactSVC._check_state({**state, "_basis_weights": weights})
+
+
 def test_forgetting_all_rows_of_balanced_classes() -> None:
     model = ExactSVC(class_weight="balanced").fit(X, Y)
     model.forget(model.ids_)

@@ -131,10 +131,10 @@ class Engine:
         if plan.unit != 1:
             self._core = self._build()
 
-    def class_costs(self, costs: Float, balance: Float) -> Float:
-        """Return what `costs` makes of the costs of the classes, which seldom change."""
-        if self._class_costs is None or self._class_costs[0] is not costs:
-            self._class_costs = costs, self.costs(np.minimum(costs, HARD_COST * balance))
+    def class_costs(self, key: Float, penalties: Callable[[], Float]) -> Float:
+        """Return what `costs` makes of the penalties of the classes, again if `key` is another."""
+        if self._class_costs is None or self._class_costs[0] is not key:
+            self._class_costs = key, self.costs(penalties())
         return self._class_costs[1]
 
     def costs(self, costs: Float) -> Float:
@@ -142,6 +142,7 @@ class Engine:
         with np.errstate(over="ignore", under="ignore"):
             hard = MOST_COST if self.algorithm.exact else HARD
             scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, hard)
+            # A hard margin stays one, however small the unit is.
             scaled = np.where(costs >= HARD_COST / 1e20, np.maximum(scaled, HARD), scaled)
         if not (scaled > 0).all():
             raise ValueError(

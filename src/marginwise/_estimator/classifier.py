@@ -280,7 +280,7 @@ class KernelClassifier(
 
     def _class_costs(self) -> Float:
         """Return the penalty of each class in the unit of the engine, which seldom changes."""
-        return self._engine.class_costs(self._costs, self._balance)
+        return self._engine.class_costs(self._costs, lambda: self._penalties)
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:
         """Return rows of numbers without further checks, or the handles of objects."""

@@ -188,6 +188,8 @@ class ExactModel(KernelModel):
     @property
     def _starts_over(self) -> bool:
         """Whether the next rows decide gamma, centre and class weights, as the first ones did."""
+        if "_basis_ids" in self.__dict__:  # also with gamma="keep", whose ids are none
+            return False
         weights = self.__dict__.get("_basis_weights")
         return weights is not None and len(weights) == 0
 

@@ -43,20 +43,7 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
             "Sparse precomputed kernels are not supported: with kernel='precomputed', X must be a "
             "dense matrix of kernel values. Pass X.toarray()."
         )
-    if sp.issparse(X):
-        check_sparse(X)
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-        estimator=estimator,
-        input_name="X",
-    )
-    if sp.issparse(X):
-        check_sparse(X)  # again: conversions copy indices as they are
-    check_finite(X)
+    X = check_rows(X, "X", estimator)
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(
             f"X has {X.shape[1]} features; at most {MOST_FEATURES} are supported. Hash them to "
@@ -67,6 +54,25 @@ def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> 
         return canonical(X), None
     validate_data(estimator, given, y, reset=reset, skip_check_array=True)
     return canonical(X), _check_labels(X, y)
+
+
+def check_rows(X: Any, name: str, estimator: Any = None) -> Any:
+    """Return finite rows of floats, as an array or a CSR matrix with valid indices."""
+    if sp.issparse(X):
+        check_sparse(X)
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name=name,
+    )
+    if sp.issparse(X):
+        check_sparse(X)  # again: conversions copy indices as they are
+    check_finite(X)
+    return X
 
 
 def _check_labels(X: Any, y: Any) -> Any:

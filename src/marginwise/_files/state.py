@@ -223,16 +223,18 @@ def _check_attributes(state: State, problems: int) -> None:
         _require(_within(steps[:, 2], 0, problems - 1), "_steps must name problems")
         _require(_within(steps[:, 3:], 0, 3), "_steps must go from set to set")
     _obey({"_adapts": one_of("", "gamma", "balance", "gamma balance")}, state, "")
+    if "_basis_weights" in state:
+        weights = state["_basis_weights"]
+        _check_array("_basis_weights", weights, "float64", (np.size(weights),))
+        _require(_within(weights, 0.0, np.inf), "_basis_weights must be finite and not negative")
     if "_basis_ids" in state:
         _require_names(
             {"_basis_ids", "_basis_weights"},
             {"_basis_ids", "_basis_weights"} & set(state),
             "rows that gamma was computed from",
         )
-        ids, weights = state["_basis_ids"], state["_basis_weights"]
-        _check_array("_basis_ids", ids, "int64", (np.size(ids),))
-        _check_array("_basis_weights", weights, "float64", ids.shape)
-        _require(_within(weights, 0.0, np.inf), "_basis_weights must be finite and not negative")
+        ids = state["_basis_ids"]
+        _check_array("_basis_ids", ids, "int64", (np.size(weights),))
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         _check_array("feature_names_in_", names, "object", (state["n_features_in_"],))

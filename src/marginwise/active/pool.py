@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from marginwise._arrays import Ints, canonical, spread_rows
-from marginwise._estimator.input import check_finite, check_sparse
+from marginwise._estimator.input import check_finite, check_rows
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
@@ -55,18 +55,7 @@ class Pool:
         if large and X.dtype.isnative and X.nbytes > LARGE:
             self._checked = False
             return X
-        if sp.issparse(X):
-            check_sparse(X)
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            input_name="X_pool",
-        )
-        check_finite(X)
-        return canonical(X)
+        return canonical(check_rows(X, "X_pool"))
 
     @property
     def in_memory(self) -> bool:
