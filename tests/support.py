@@ -43,7 +43,7 @@ def essence(model: OnlineSVC) -> dict[str, Any]:
         "alpha": np.where(held_by, state["alpha"][:, kept], 0.0),
         "g": np.where(held_by, state["g"][:, kept], 0.0),
         "features": features.toarray() if sp.issparse(features) else features,
-        "bias": model._engine.bias,
+        "bias": model._engine.native.bias(),
     }
 
 

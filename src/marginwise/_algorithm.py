@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from marginwise._params import Rule
+from marginwise._checks import Rule
 
 # The boxes that a coefficient may have, as the core numbers them.
 USUAL, SHIFTED, SHUT, ENDLESS = range(4)
@@ -35,8 +35,12 @@ class Algorithm:
     exact : bool, default=False
         Whether the model is the exact solution: computed in double precision throughout, with a
         factor of its free set in its state.
+    arrays : mapping of str to tuple, default={}
+        Arrays of a state that only this algorithm has: their types, and what their sides count.
+    sizes : callable, default=None
+        Called with a state; returns how many there are of what only those arrays count.
     check : callable, default=None
-        Called with the arrays of a state; raises ValueError if they cannot be of this algorithm.
+        Called with a state; raises ValueError if it cannot be of this algorithm.
     """
 
     name: str
@@ -46,6 +50,8 @@ class Algorithm:
     boxes: frozenset[int] = frozenset({USUAL})
     biased: bool = False
     exact: bool = False
+    arrays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    sizes: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
     check: Callable[[Mapping[str, Any]], None] | None = None
 
     def __post_init__(self) -> None:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints
+from marginwise._checks import Rule, check_params
 from marginwise._engine.engine import HARD_COST
+from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.exact import ExactModel
-from marginwise._estimator.exclusive import alone_once
-from marginwise._params import Rule, check_params
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class ExactSVC(ExactModel, KernelClassifier):
         A row that is no support vector costs nothing; a support vector is unlearned and learned
         back. The model is as it was.
         """
-        engine = self._fitted().clone()
-        decision = engine.leave_one_out()
+        engine: Any = self._fitted().clone()
+        decision = engine.native.leave_one_out()
         state = engine.state()
         held = state["rank"] >= 0
         some = held.any(axis=0)
@@ -183,7 +183,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         scores = decision[:, 0].copy() if decision.shape[1] == 1 else decision
         return LeaveOneOut(error, scores, state["ids"][some])
 
-    @alone_once
+    @on_draft
     def set_C(self, value: float) -> Self:  # noqa: N802
         """Change C, and follow the solution there; much less work than fitting again.
 
@@ -193,15 +193,12 @@ class ExactSVC(ExactModel, KernelClassifier):
             The new C, which may be infinity. Weights of rows and classes stay.
         """
         check_is_fitted(self)
-        draft = self._draft()
-        draft.C = value
-        check_params(draft, {"C": self._rules["C"]})
+        self.C = value
+        check_params(self, {"C": self._rules["C"]})
         before = min(float((self._costs / self._balance)[0]), HARD_COST)
         self._step_aside()
-        draft._engine.scale_costs(min(float(value), HARD_COST) / before)
-        draft._costs = float(value) * self._balance
-        draft._report()
-        self._take(draft)
+        self._engine.scale_costs(min(float(value), HARD_COST) / before)
+        self._costs = float(value) * self._balance
         return self
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from marginwise._algorithm import SHUT, USUAL, Algorithm
 from marginwise._arrays import Float
+from marginwise._checks import Rule, count, either, integer, none, positive
 from marginwise._engine.engine import Engine
-from marginwise._estimator.base import scalar_or_array
+from marginwise._estimator.attributes import scalar_or_array, squared_norms
 from marginwise._estimator.bias_free import BiasFreeClassifier
-from marginwise._params import Rule, count, either, integer, none, positive
 
 ALGORITHM = Algorithm(
     name="exact_ramp",
@@ -161,7 +161,7 @@ class ExactRampSVC(BiasFreeClassifier):
         distances = engine.signs(state["labels"]).T * state["g"]  # 1 - y f(x)
         costs = state["costs"] / engine.plan.unit
         losses = np.clip(distances, 0.0, 2.0) * costs * (state["rank"] >= 0)
-        return np.asarray(self._squared_norms(engine) / 2 + losses.sum(axis=1))
+        return np.asarray(squared_norms(engine) / 2 + losses.sum(axis=1))
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._algorithm import SHIFTED, USUAL, Algorithm
+from marginwise._checks import Rule, below, boolean, count, either, integer, none, one_of, positive
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.finishing import FinishingMixin
 from marginwise._estimator.streams import SELECTION_RULES
-from marginwise._params import Rule, below, boolean, count, either, integer, none, one_of, positive
 
 LOSSES = ("hinge", "ramp", "filter")
 
@@ -181,10 +181,6 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _selection(self) -> str:
-        return str(self.selection)
 
     def _settings(self) -> dict[str, Any]:
         return {

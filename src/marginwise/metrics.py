@@ -16,8 +16,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
-from marginwise._estimator.input import check_weight_values
-from marginwise._params import plain
+from marginwise._checks import check_weight_values, plain
 
 
 def g_mean_score(

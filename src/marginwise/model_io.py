@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from marginwise._files.archive import Part
+from marginwise._checks import current
 from marginwise._files.format import (
     ModelFileError,
     estimator_class,
@@ -21,7 +21,7 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
-from marginwise._params import current
+from marginwise._files.values import Part
 
 __all__ = ["ModelFileError", "load", "save"]
 

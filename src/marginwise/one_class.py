@@ -10,13 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Float, Ints, take_rows
-from marginwise._engine.engine import HARD_COST, Engine
+from marginwise._arrays import Float, Ints
+from marginwise._checks import (
+    Rule,
+    check_features,
+    check_ids,
+    check_params,
+    check_square,
+    check_weights,
+    either,
+    none,
+    positive,
+    share,
+    take_rows,
+)
+from marginwise._engine.engine import HARD_COST
+from marginwise._engine.exact import ExactEngine
+from marginwise._estimator.base import on_draft
 from marginwise._estimator.exact import ExactModel
-from marginwise._estimator.exclusive import alone_once
-from marginwise._estimator.input import check_features, check_ids, check_weights
 from marginwise._files.state import check_one_class
-from marginwise._params import Rule, either, none, positive, share
 
 ON_SPHERE = 1e-12  # relative to the terms that add up: what rounding cannot tell from 0
 
@@ -121,7 +133,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
     # -- learning ------------------------------------------------------------------------------
 
-    @alone_once
+    @on_draft
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from nothing.
 
@@ -135,21 +147,16 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         sample_weight
             Scales the bound of each row's coefficient; rows of weight zero are left out.
         """
-        draft = self._draft()
-        draft._check_params()
-        X, _ = check_features(draft, X, reset=True)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"kernel='precomputed' needs the square matrix of kernel values between the "
-                f"training rows, got {X.shape[0]} rows and {X.shape[1]} columns."
-            )
+        check_params(self)
+        X, _ = check_features(self, X, reset=True)
+        check_square(self, X)
         weights = check_weights(sample_weight, X.shape[0])
         names = np.arange(X.shape[0], dtype=np.int64)
-        draft._start(X, weights, streaming=False)
-        self._learn(draft, X, weights, names)
+        self._start(X, weights, streaming=False)
+        self._learn(X, weights, names)
         return self
 
-    @alone_once
+    @on_draft
     def partial_fit(
         self,
         X: Any,
@@ -171,20 +178,18 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         ids
             Integers that name the rows in `support_` and `ids_`; by default, the running count.
         """
-        draft = self._draft()
-        draft._check_params()
+        check_params(self)
         first = not hasattr(self, "_engine")
-        X, _ = check_features(draft, X, reset=first)
+        X, _ = check_features(self, X, reset=first)
         weights = check_weights(sample_weight, X.shape[0])
-        names = check_ids(ids, X.shape[0], 0 if first else self._engine.next_id)
-        draft._check_columns(X, names)
+        names = check_ids(ids, X.shape[0], 0 if first else self._engine.native.next_id)
         if first:
-            draft._start(X, weights, streaming=True)
-        elif draft._starts_over:
+            self._start(X, weights, streaming=True)
+        elif self._starts_over:
             kept = np.flatnonzero(weights > 0)
             ones = np.ones(len(kept), dtype=np.int32)
-            draft._begin_again(take_rows(X, kept), weights[kept], ones)
-        self._learn(draft, X, weights, names)
+            self._begin_again(take_rows(X, kept), weights[kept], ones)
+        self._learn(X, weights, names)
         return self
 
     def _start(self, X: Any, weights: Float, *, streaming: bool) -> None:
@@ -192,19 +197,19 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         rows = np.flatnonzero(weights > 0)
         self._engine = self._make_engine(take_rows(X, rows), weights[rows], streaming=streaming)
 
-    def _learn(self, draft: Self, X: Any, weights: Float, names: Ints) -> None:
+    def _learn(self, X: Any, weights: Float, names: Ints) -> None:
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, weights, names = take_rows(X, kept), weights[kept], names[kept]
         costs = weights * (1.0 if self.C is None else min(float(self.C), HARD_COST))
         labels = np.ones(len(names), dtype=np.int32)
-        self._learn_rows(draft, draft._labelled(X, labels, costs, names), names)
+        self._learn_rows(self._labelled(X, labels, costs, names), names)
 
     def _check_batch(self, batch: Any) -> None:
         if self.kernel != "precomputed":
             return
         squares = self._engine.diagonal(batch)
-        if self._engine.next_id == 0:
+        if self._engine.native.next_id == 0:
             self._square = float(squares[0])
         if not np.allclose(squares, self._square, rtol=1e-9, atol=0):
             row = int(np.argmax(np.abs(squares - self._square)))
@@ -237,14 +242,14 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         X, _ = check_features(model, X, reset=False)
         rows = model._augmented(X, None)
 
-        def read(engine: Engine) -> Float:
+        def read(engine: ExactEngine) -> Float:
             batch = engine.batch(rows)
             squares = model._square if model.kernel == "precomputed" else engine.diagonal(batch)
             total = engine.total
-            inside: Float = engine.decide(batch)[:, 0] - total / 2 * squares
-            rounding = ON_SPHERE * (total * squares + abs(engine.bias[0]))
+            inside: Float = engine.native.decision(batch)[:, 0] - total / 2 * squares
+            rounding = ON_SPHERE * (total * squares + abs(engine.native.bias()[0]))
             inside = np.where(np.abs(inside) <= rounding, 0.0, inside)
-            return value(inside, float(total / 2 - engine.bias[0]))
+            return value(inside, float(total / 2 - engine.native.bias()[0]))
 
         values: Float = model._engine.at_once(read)
         return values
@@ -258,7 +263,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     @property
     def offset_(self) -> float:
         """What `score_samples` is on the sphere, so that `decision_function` is 0 there."""
-        return self._fitted().at_once(lambda engine: float(engine.total / 2 - engine.bias[0]))
+        engine: Any = self._fitted()
+        offset: float = engine.at_once(lambda e: float(e.total / 2 - e.native.bias()[0]))
+        return offset
 
     @property
     def n_support_(self) -> NDArray[np.int32]:

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._algorithm import Algorithm
-from marginwise._estimator.classifier import KernelClassifier
-from marginwise._estimator.finishing import FinishingMixin
-from marginwise._estimator.streams import SELECTION_RULES
-from marginwise._params import (
+from marginwise._checks import (
     MOST_REPROCESS,
     Rule,
     boolean,
     count,
     either,
     integer,
-    is_real,
     non_negative,
     none,
     one_of,
+    one_value,
     positive,
 )
+from marginwise._estimator.classifier import KernelClassifier
+from marginwise._estimator.finishing import FinishingMixin
+from marginwise._estimator.streams import SELECTION_RULES
 from marginwise._warn import warn_unconverged
 
 SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels, for all features
@@ -34,7 +34,7 @@ ALGORITHM = Algorithm(
         "tol": positive(),
         "reprocess": count(-1, MOST_REPROCESS),
         "reprocess_each": boolean(),
-        "delta_max": (lambda v: is_real(v) and (v >= 0 or v == -1), "not negative, or -1"),
+        "delta_max": either(non_negative(), one_value(-1)),
     },
     counts=1,
     biased=True,
@@ -184,24 +184,17 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _selection(self) -> str:
-        return str(self.selection)
-
-    @property
-    def _finish_every(self) -> int | None:
-        return None if self.finish_every is None else int(self.finish_every)
-
     def _warn_if_far(self) -> None:
         plan = self._engine.plan
         known = plan.kernel in SEMI_DEFINITE or (plan.kernel == "poly" and plan.coef0 >= 0)
         if not known:
             return
         # No positive semi-definite kernel allows a dual objective above the sum of C.
-        dual, most = self._engine.objective, self._engine.penalty
+        dual, most = self._engine.native.objective(), self._engine.native.penalty()
         if not (dual > 1.01 * most).any():
             return
         worst = int(np.argmax(dual / most))
+        dual, most = dual / plan.unit, most / plan.unit
         warn_unconverged(
             f"{type(self).__name__} reached a dual objective of {dual[worst]:.3g}, above the sum "
             f"of C over its examples, {most[worst]:.3g}: as stored in single precision, the kernel "

@@ -9,8 +9,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._algorithm import ENDLESS, USUAL, Algorithm
+from marginwise._checks import (
+    Conflict,
+    Rule,
+    boolean,
+    count,
+    either,
+    integer,
+    non_negative,
+    none,
+    one_of,
+)
 from marginwise._estimator.bias_free import BiasFreeClassifier
-from marginwise._params import Rule, boolean, count, either, integer, non_negative, none, one_of
 
 
 def _check_examples(state: Mapping[str, Any]) -> None:
@@ -116,6 +126,18 @@ class KernelPerceptron(BiasFreeClassifier):
         "update": one_of("perceptron", "pa"),
     }
 
+    _conflicts: ClassVar[tuple[Conflict, ...]] = (
+        (
+            lambda model: model.average and model.budget is not None,
+            "average=True keeps every row that was ever a support vector, and so cannot hold to "
+            "a budget; choose one of them.",
+        ),
+        (
+            lambda model: model.update == "perceptron" and math.isinf(model.C),
+            "coefficients grow by C, which must be finite; C=inf needs update='pa'.",
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -154,19 +176,6 @@ class KernelPerceptron(BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _check_together(self) -> None:
-        super()._check_together()
-        if self.average and self.budget is not None:
-            raise ValueError(
-                "KernelPerceptron: average=True keeps every row that was ever a support vector, "
-                "and so cannot hold to a budget; choose one of them."
-            )
-        if self.update == "perceptron" and math.isinf(self.C):
-            raise ValueError(
-                "KernelPerceptron: coefficients grow by C, which must be finite; C=inf needs "
-                "update='pa'."
-            )
 
     def _settings(self) -> dict[str, Any]:
         aggressive = self.update == "pa"

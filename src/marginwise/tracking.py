@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float
+from marginwise._checks import MOST_STEPS, Conflict, Rule, boolean, count, integer, one_of
 from marginwise._engine.engine import Engine
-from marginwise._estimator.base import scalar_or_array
+from marginwise._estimator.attributes import scalar_or_array
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.streams import SELECTION_RULES
-from marginwise._params import MOST_STEPS, Rule, boolean, count, integer, one_of
 from marginwise._warn import warn_unconverged
 
 FAR = 0.4  # a normalised gap: w = 0 has 1
@@ -123,6 +123,14 @@ class TrackingSVC(BiasFreeClassifier):
         "gradients": one_of("all", "support"),
     }
 
+    _conflicts: ClassVar[tuple[Conflict, ...]] = (
+        (
+            lambda model: model.gradients == "support" and not model.process,
+            "gradients='support' needs process=True, because an example that is not processed "
+            "never becomes a support vector.",
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -225,18 +233,6 @@ class TrackingSVC(BiasFreeClassifier):
                 f"TrackingSVC has a normalised gap of {worst:.3g}: the mean hinge loss may be that "
                 "much above the loss of the solution. Raise steps or epochs, lower C, or scale the "
                 "features."
-            )
-
-    @property
-    def _selection(self) -> str:
-        return str(self.selection)
-
-    def _check_together(self) -> None:
-        super()._check_together()
-        if self.gradients == "support" and not self.process:
-            raise ValueError(
-                "TrackingSVC: gradients='support' needs process=True, for an example that is not "
-                "processed never becomes a support vector."
             )
 
     def _settings(self) -> dict[str, Any]:

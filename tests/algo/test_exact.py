@@ -22,7 +22,7 @@ def feed(*examples: tuple[float, int], **params: Any) -> ExactSVC:
     model = ExactSVC(**{"kernel": "linear", "C": 10.0, **params})
     for x, y in examples:
         model.partial_fit([[x]], [y], classes=[-1, 1])
-        model._engine.check(1e-12)
+        model._engine.native.check(1e-12)
     return model
 
 
@@ -30,7 +30,7 @@ def sphere(*points: float, **params: Any) -> ExactOneClassSVM:
     model = ExactOneClassSVM(**{"kernel": "linear", **params})
     for x in points:
         model.partial_fit([[x]])
-        model._engine.check(1e-12)
+        model._engine.native.check(1e-12)
     return model
 
 
@@ -78,7 +78,7 @@ def test_a_nearer_point_takes_over_and_gives_back() -> None:
     model = feed((0.0, -1), (2.0, +1), (1.0, +1))
     assert held(model) == pytest.approx({0: -2.0, 1: 0.0, 2: 2.0}, **TIGHT)
     assert model.intercept_ == pytest.approx([-1.0], **TIGHT)
-    model.forget([2])._engine.check(1e-12)
+    model.forget([2])._engine.native.check(1e-12)
     assert held(model) == pytest.approx({0: -0.5, 1: 0.5}, **TIGHT)
     assert model.intercept_ == pytest.approx([-1.0], **TIGHT)
 
@@ -153,7 +153,7 @@ def test_weights_bound_coefficients_one_by_one() -> None:
 def test_c_up_and_down_again() -> None:
     model = feed((0.0, -1), (2.0, +1), C=0.1)
     for C, alpha, b in [(0.3, 0.3, -0.6), (2.0, 0.5, -1.0), (0.2, 0.2, -0.4), (1e4, 0.5, -1.0)]:
-        model.set_C(C)._engine.check(1e-12)
+        model.set_C(C)._engine.native.check(1e-12)
         assert held(model) == pytest.approx({0: -alpha, 1: alpha}, **TIGHT)
         # at C: b in [-1, 1 - 4 C]
         assert model.intercept_ == pytest.approx([b], **TIGHT)

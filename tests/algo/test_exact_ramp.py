@@ -162,7 +162,7 @@ warnings.simplefilter("ignore")  # of features off their centre
 params, X, y = ENDLESS[sys.argv[1]]
 model = ExactRampSVC(**params).partial_fit(X, y, classes=[0, 1])
 assert np.isfinite(model.decision_function(X)).all()
-model._engine.check(1e-4)
+model._engine.native.check(1e-4)
 """
 
 

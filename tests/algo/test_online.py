@@ -31,7 +31,7 @@ def feed(model: OnlineSVC, *examples: tuple[object, int]) -> OnlineSVC:
 
 def slopes(model: OnlineSVC, problem: int = 0) -> dict[int, float]:
     """g - b of the members, by id."""
-    b = float(model._engine.bias[problem])
+    b = float(model._engine.native.bias()[problem])
     return {id_: g - b for id_, g in held(model, "g", problem).items()}
 
 

@@ -15,7 +15,8 @@ from sklearn.base import clone
 
 from marginwise import OnlineSVC
 from marginwise._engine.engine import Engine
-from marginwise._training.selection import Passes
+from marginwise._training import loop as _loop
+from marginwise._training.loop import Pools
 from tests.support import assert_same_model, blobs, essence, held, rings
 
 Flags = list[np.ndarray]
@@ -33,20 +34,20 @@ BLIND = [params for params in CHOOSING if params["selection"] != "gradient"]
 def flags(monkeypatch: pytest.MonkeyPatch) -> Flags:
     """Whatever pass is begun, its flags: ``flags[-1][c, row]`` is 1 where c learned the row."""
     begun: Flags = []
-    begin = Engine.begin_pass
+    begin = Pools.begin
 
-    def recording(self: Engine, rule: str, pool_size: int, seen: np.ndarray) -> None:
-        begun.append(seen)
-        begin(self, rule, pool_size, seen)
+    def recording(self: Pools, engine: Engine, ids: np.ndarray) -> None:
+        begin(self, engine, ids)
+        begun.append(self._marks)
 
-    monkeypatch.setattr(Engine, "begin_pass", recording)
+    monkeypatch.setattr(Pools, "begin", recording)
     return begun
 
 
 @pytest.fixture
 def one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small sets are gone through again and again; here, once."""
-    monkeypatch.setattr(Passes, "LEAST", 0)
+    monkeypatch.setattr(_loop, "LEAST_CHOSEN", 0)
 
 
 def line(examples: list[tuple[float, int]], **params: Any) -> OnlineSVC:
@@ -223,7 +224,7 @@ def test_a_set_is_gone_through_until_nothing_changes(flags: Flags, seed: int) ->
 def test_an_epoch_looks_at_each_row_that_is_left(
     flags: Flags, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(Passes, "LEAST", 0)
+    monkeypatch.setattr(_loop, "LEAST_CHOSEN", 0)
     X, y = rings(400, seed, noise=0.1)
     sampled, expected = 0, 0
     for epochs in (1, 2, 3):
@@ -255,7 +256,7 @@ class Rows:
 def test_two_or_three_rows_are_learned(rule: str, pool_size: int | None, y: list[int]) -> None:
     X = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])[: len(y)]
     model = OnlineSVC(selection=rule, pool_size=pool_size, C=3.0, gamma=0.5, random_state=0)
-    model.fit(X, y)._engine.check(1e-5)
+    model.fit(X, y)._engine.native.check(1e-5)
     assert model.predict(X).tolist() == y
     if pool_size is not None:
         source = clone(model).learn_from(Rows(X, np.array(y)))

@@ -24,7 +24,7 @@ from marginwise import (
     OnlineSVC,
     TrackingSVC,
 )
-from marginwise._training.checkpoint import Moment
+from marginwise._training.runs import Moment
 from marginwise._training.sift import Tally
 from marginwise.active import STRATEGIES, ActiveLearner, StoppingRule
 from marginwise.active.stopping import RULES

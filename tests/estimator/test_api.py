@@ -344,7 +344,7 @@ def test_labels_of_any_kind(labels: np.ndarray, data: tuple[np.ndarray, np.ndarr
     assert model.duality_gap(X, labels[y]) == plain.duality_gap(X, y)
     model.learn_one(X[0], labels[0]).learn_many(X[:2], labels[y[:2]].tolist())
     model.partial_fit(X[:3], labels[y[:3]].tolist())
-    assert model._engine.next_id == len(y) + 6
+    assert model._engine.native.next_id == len(y) + 6
 
 
 def test_classes_may_be_named_in_any_order(data: tuple[np.ndarray, np.ndarray]) -> None:
@@ -577,7 +577,7 @@ INTERRUPTED = """
         print("answered", flush=True)
         print(before == (pickle.dumps(model) if hasattr(model, "classes_") else None), flush=True)
         model.partial_fit(X[:10], y[:10], classes=[0, 1], ids=np.arange(10))
-        model._engine.check(1e-3)
+        model._engine.native.check(1e-3)
         print(bool(np.isfinite(model.decision_function(X[:50])).all()), flush=True)
 """
 

@@ -20,7 +20,7 @@ from marginwise import (
     OnlineSVC,
     TrackingSVC,
 )
-from marginwise._engine.kernel import FEW
+from marginwise._engine.plan import FEW
 from tests.support import blobs
 
 BIASED = [OnlineSVC, ExactSVC]

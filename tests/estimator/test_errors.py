@@ -52,7 +52,7 @@ def refused(model: OnlineSVC, call: Callable[[], Any], *expected: str) -> str:
         assert re.search(words, message), f"the message should mention {words!r}: {message}"
     assert_untouched(before, model, f"after the error {message!r}")
     if "_machine" in before:
-        model._engine.check(1e-5)
+        model._engine.native.check(1e-5)
         assert np.isfinite(model.decision_function(X)).all()
     else:
         with pytest.raises(NotFittedError):
@@ -424,11 +424,11 @@ def test_failing_kernel_of_a_model_that_exists(way: str, fault: str, after: int)
         calls[way]()
     kernel.after = 10**9
     assert all(re.search(words, str(caught.value)) for words in FAULTS[fault])
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     if way != "learn_one":
         assert_untouched(before, model, f"after {way} failed")
     model.partial_fit(X, Y).finish()
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -444,9 +444,9 @@ for way in ("fit", "partial_fit", "learn_many"):
         with pytest.raises(KeyboardInterrupt):
             getattr(model, way)(*((X, Y) if way == "fit" else (X[10:], Y[10:])))
         kernel.after = 10**9
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)
         model.partial_fit(X, Y, ids=np.arange(100, 140)).finish()
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)
         assert np.isfinite(model.decision_function(X)).all()
 """
 

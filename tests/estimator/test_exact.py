@@ -80,7 +80,7 @@ def test_several_classes(classes: int) -> None:
     assert model.score(A, names[y]) > 1.5 / classes
     model.forget(np.flatnonzero(y == 1))
     assert (model.decision_function(A)[:, 1] < 0).all(), "nothing is left of the class"
-    model._engine.check(1e-9)
+    model._engine.native.check(1e-9)
 
 
 def test_a_class_that_is_never_seen() -> None:
@@ -157,7 +157,7 @@ def test_what_was_forgotten_may_be_learned_again() -> None:
         model.forget(rows)
         model.partial_fit(X[rows], Y[rows], ids=rows)
         np.testing.assert_allclose(model.decision_function(X), said, atol=1e-9)
-        model._engine.check(1e-10)
+        model._engine.native.check(1e-10)
     assert sorted(model.ids_.tolist()) == list(range(60))
 
 
@@ -168,7 +168,7 @@ def test_evicted_rows_may_be_learned_again() -> None:
             if row not in model.ids_:
                 model.partial_fit(X[[row]], Y[[row]], ids=[row])
     assert len(model.ids_) == 20
-    model._engine.check(1e-10)
+    model._engine.native.check(1e-10)
 
 
 @pytest.mark.parametrize("C", [1e-3, 0.3, 10.0, 1e4])
@@ -183,7 +183,7 @@ def test_forgetting_a_class_and_then_all(C: float, one_by_one: bool) -> None:
             for part in rows[:, None] if one_by_one else [rows]:
                 model.forget(part)
             assert model.decision_function(X) == pytest.approx(np.full(60, left), abs=1e-9)
-            model._engine.check(1e-9)
+            model._engine.native.check(1e-9)
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == 0
     assert model.leave_one_out().error == 0.0
@@ -312,7 +312,7 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was() -> None:
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
             model.partial_fit(X[2:], Y[2:])
-    assert model._engine.next_id == len(model.ids_), "rows were learned that do not count"
+    assert model._engine.native.next_id == len(model.ids_), "rows were learned that do not count"
 
 
 # -- the path -------------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def test_models_of_all_shapes_have_files(tmp_path: Path) -> None:
     for model, rows in cases:
         again = by_file(model, tmp_path)
         assert np.array_equal(again.decision_function(rows), model.decision_function(rows))
-        again._engine.check(1e-9)
+        again._engine.native.check(1e-9)
     assert by_file(ExactSVC(C=2.0), tmp_path).C == 2.0
 
 

@@ -329,11 +329,11 @@ def test_a_kernel_that_fails_leaves_the_model_as_it_was(
         f = model.decision_function(X)
         found = differences(before, standing(model))
         assert not found, f"{call} failing at {left}: {found}"
-        model._engine.check(1e-9)
+        model._engine.native.check(1e-9)
         assert np.isfinite(f).all()
     assert failed or call == "leave_one_out"
     CALLS[call](model)
-    model._engine.check(1e-9)
+    model._engine.native.check(1e-9)
 
 
 def test_a_kernel_of_the_wrong_shape(kind: Kind) -> None:

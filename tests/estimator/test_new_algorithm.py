@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 import marginwise
 from marginwise import ModelFileError, load, save
 from marginwise._algorithm import ALGORITHMS, Algorithm
+from marginwise._checks import boolean, count, positive, real
 from marginwise._estimator.classifier import KernelClassifier
-from marginwise._params import boolean, count, positive, real
 from tests.support import blobs
 
 # 1. Its own file: a record of the algorithm, and the estimator. The toy runs the core's LASVM with
@@ -111,7 +112,7 @@ def test_its_files_are_checked_by_its_record(
     monkeypatch.setattr(
         model._engine,
         "plan",
-        model._engine.plan.__class__(**{**vars(model._engine.plan), "settings": settings}),
+        dataclasses.replace(model._engine.plan, settings=settings),
     )
     with pytest.raises(ValueError, match="reprocess must be an integer from 0 to 5"):
         save(model, tmp_path / "toy.mwz")

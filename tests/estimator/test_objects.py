@@ -23,9 +23,9 @@ from marginwise import (
     KernelPerceptron,
     OnlineSVC,
     TrackingSVC,
+    _objects,
     save,
 )
-from marginwise._estimator import objects as _objects
 
 KINDS = [OnlineSVC, ExactSVC, GapSVC, TrackingSVC, ExactRampSVC, KernelPerceptron]
 

@@ -82,7 +82,7 @@ def test_forgetting_all_and_learning_again(bounds: dict[str, Any]) -> None:
         warnings.simplefilter("always")
         for row in np.random.default_rng(0).permutation(60):
             model.forget([row])
-            model._engine.check(1e-9)
+            model._engine.native.check(1e-9)
     assert not caught, [str(one.message) for one in caught]
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == pytest.approx(0.0, abs=1e-12)
@@ -104,7 +104,7 @@ def test_the_running_count_names_rows() -> None:
 def test_kernels(kernel: str) -> None:
     rows = np.abs(X)
     model = ExactOneClassSVM(kernel=kernel, gamma=0.5, coef0=1.0, degree=2, nu=0.2).fit(rows)
-    model._engine.check(1e-9)
+    model._engine.native.check(1e-9)
     assert np.mean(model.decision_function(rows) < -1e-9) <= 0.2
     model.forget(range(30))
     fresh = ExactOneClassSVM(kernel=kernel, gamma=0.5, coef0=1.0, degree=2, nu=0.2).fit(rows[30:])

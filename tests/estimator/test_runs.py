@@ -25,11 +25,12 @@ from marginwise import (
     save,
 )
 from marginwise._estimator.streams import SAMPLE
-from marginwise._files.format import pack, unpack, write_file
+from marginwise._files.format import pack, unpack, write_file, write_state
 from marginwise._training import checkpoint as _run
+from marginwise._training import runs as _runs
 from marginwise._training import sift as _sift
-from marginwise._training.checkpoint import Moment
 from marginwise._training.loop import Trainer
+from marginwise._training.runs import Moment
 from marginwise.invariance import ImageDeformer, VirtualSet
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, differences
 
@@ -83,7 +84,7 @@ class Stop:
 def make_small(patch: pytest.MonkeyPatch) -> None:
     """Chunks of 96 rows, sketches of small models that serve for a few chunks, no slow disk."""
     patch.setattr("os.fsync", lambda _: None)
-    patch.setattr(_run, "CHUNK", CHUNK)
+    patch.setattr(_runs, "CHUNK", CHUNK)
     sizes = {"CHUNK": CHUNK, "WORTH_A_SKETCH": 20, "MEMBERS_A_CENTRE": 2, "STALE": 0.6}
     for name, value in {**sizes, "HELD_OUT": 2, "AUDITED": 5}.items():
         patch.setattr(_sift, name, value)
@@ -171,7 +172,7 @@ def test_a_source_of_one_stage_is_gone_through_as_ever(monkeypatch: pytest.Monke
     whole = learner(shuffle=False).learn_from(Rows())
     chunked = learner(shuffle=False).learn_from(Rows(), callback=lambda *_: None)
     assert_same_state(whole, chunked, "chunks")
-    monkeypatch.setattr(_run, "CHUNK", 10**6)
+    monkeypatch.setattr(_runs, "CHUNK", 10**6)
     one = learner(selection="active", shuffle=False).learn_from(Rows(), callback=lambda *_: None)
     assert one.stats_["sampled"] == N, "a chunk of all rows is a pass over them"
 
@@ -183,7 +184,7 @@ def finished(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     finish = Trainer._finish
 
     def recording(self: Any, progress: Any) -> None:
-        seen.append(int(self.engine.since_finish))
+        seen.append(int(self.engine.native.since_finish))
         finish(self, progress)
 
     monkeypatch.setattr(Trainer, "_finish", recording)
@@ -229,7 +230,7 @@ def test_moments_only_grow(sift: float | None) -> None:
         sizes.append(len(model.ids_))
         told.append((moment, pickle.dumps(moment)))
         assert model.predict(X[:3]).shape == (3,), "a model that is of use"
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)
 
     model = learner(epochs=2).learn_from(Rows(stages=[100, 600]), sift=sift, callback=callback)
     assert all(type(given) is OnlineSVC and given is not model for given in models)
@@ -291,7 +292,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     assert last[-1] == tallies[-1]
     assert_same_model(whole, model, "stopped twice")
     assert_same_state(whole, model, "stopped twice")
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -378,7 +379,7 @@ def test_a_model_that_existed_goes_on(tmp_path: Path) -> None:
     stop(pickle.loads(pickle.dumps(existing)), path, 0.05, 292)
     model = run(learner(), path, 0.05)
     assert_same_state(whole, model, "after other rows")
-    assert model._engine.next_id == 680
+    assert model._engine.native.next_id == 680
     assert model.ids_.min() < 80 <= model.ids_.max()
 
 
@@ -434,7 +435,7 @@ def test_it_is_written_when_it_is_due_and_at_the_end(
 ) -> None:
     written: list[Any] = []
     monkeypatch.setattr(
-        _run, "write_file", lambda *given: (written.append(given[0]), write_file(*given))
+        _run, "write_state", lambda *given: (written.append(given[0]), write_state(*given))
     )
     run(learner(), tmp_path / "run.mwz", None, checkpoint_minutes=minutes)
     assert written == [tmp_path / "run.mwz"] * expected
@@ -465,7 +466,7 @@ def test_a_failed_last_checkpoint_keeps_the_model(
     def fail(*_: Any) -> None:
         raise broken
 
-    monkeypatch.setattr(_run, "write_file", fail)
+    monkeypatch.setattr(_run, "write_state", fail)
     whole, model = learner().learn_from(Rows(stages=[100, 600])), learner()
     with pytest.raises(OSError, match=r"last checkpoint .* all rows and is kept") as caught:
         run(model, tmp_path / "run.mwz", None, checkpoint_minutes=1e6)
@@ -484,9 +485,9 @@ def test_a_checkpoint_that_fails_is_tried_again(
         calls.append(len(calls))
         if len(calls) in (2, 3, 5):
             raise OSError(28, "No space left on device")
-        write_file(*given)
+        write_state(*given)
 
-    monkeypatch.setattr(_run, "write_file", sometimes)
+    monkeypatch.setattr(_run, "write_state", sometimes)
     with pytest.warns(RuntimeWarning, match=r"run\.mwz could not .* No space left") as warned:
         model = run(learner(), tmp_path / "run.mwz", None)
     assert len(warned) == 1

@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 from marginwise import ExactSVC, OnlineSVC, load, progress, save
-from marginwise._params import MOST_THREADS, thread_count
+from marginwise._engine.engine import MOST_THREADS, thread_count
 from tests.support import assert_same_model, blobs
 
 # -- threads --------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ from tests.support import assert_same_model, blobs
 def test_all_processors_are_those_of_the_affinity_mask() -> None:
     code = (
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
-        "from marginwise._params import thread_count; print(thread_count(-1), thread_count(None))"
+        "from marginwise._checks import thread_count; print(thread_count(-1), thread_count(None))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -31,6 +31,7 @@ from marginwise import (
     OnlineSVC,
     TrackingSVC,
 )
+from marginwise._training.loop import Trainer
 from marginwise.active import ActiveLearner
 from marginwise.invariance import ImageDeformer, VirtualSet
 from tests.support import assert_untouched, blobs, differences
@@ -111,12 +112,12 @@ def test_readers_beside_a_learner(kind: Any, rows: int, tmp_path: Path) -> None:
 
     def copy() -> None:
         twin = pickle.loads(pickle.dumps(model))
-        twin._engine.check(1e-3)
+        twin._engine.native.check(1e-3)
         marginwise.save(model, tmp_path / "model.mwz")
         clone(model).set_params(cache_size=10)
 
     Together(train, predict, look, copy).run(0.4)
-    model._engine.check(1e-3)
+    model._engine.native.check(1e-3)
 
 
 @pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC])
@@ -132,8 +133,8 @@ def test_learners_wait_for_each_other(kind: Any) -> None:
                 model.forget(model.ids_[:100])
 
     Together(lambda: train(0), lambda: train(1)).run(0.3)
-    model._engine.check(1e-3)
-    assert model._engine.next_id == 60 + 40 * sum(calls), "rows of one call were lost"
+    model._engine.native.check(1e-3)
+    assert model._engine.native.next_id == 60 + 40 * sum(calls), "rows of one call were lost"
 
 
 def test_a_reader_has_the_old_model_while_a_new_one_is_fitted() -> None:
@@ -312,7 +313,7 @@ def test_an_interrupt_leaves_the_state_before_or_after(kind: Any, name: str) -> 
             call(model)
         found = [differences(state, timeless(model)) for state in (before, timeless(after))]
         assert [] in found, f"a mixture after line {at} of {trace.lines}: {found}"
-        model._engine.check(1e-3)
+        model._engine.native.check(1e-3)
         learn(model, slice(200, 210)) if name != "refit to other classes" else model.fit(X, Y)
 
 
@@ -328,13 +329,13 @@ def test_a_lack_of_memory_leaves_the_model_as_it_was(
 ) -> None:
     model = started(kind)
     before = model.__getstate__()
-    learned = kind._stream
+    learned = Trainer.learn
 
-    def fail(self: Any, *args: Any, **options: Any) -> None:
-        learned(self, *args, **options)
+    def fail(self: Trainer, *args: Any) -> None:
+        learned(self, *args)
         raise MemoryError
 
-    monkeypatch.setattr(kind, "_stream", fail)
+    monkeypatch.setattr(Trainer, "learn", fail)
     with pytest.raises(MemoryError):
         learn(model, slice(60, 200))
     assert_untouched(before, model, "MemoryError")
@@ -371,7 +372,7 @@ def test_default_ids_never_collide_with_given_ones(kind: Any) -> None:
     model = kind(gamma=0.5)
     learn(model, slice(0, 100), ids=np.arange(100, 200))
     learn(model, slice(100, 200))
-    assert model._engine.next_id == 300
+    assert model._engine.native.next_id == 300
     assert ((model.ids_ >= 100) & (model.ids_ < 300)).all()
     if kind in (GapSVC, ExactSVC):
         assert (model.ids_ >= 200).any(), "rows without ids were taken for those with ids"

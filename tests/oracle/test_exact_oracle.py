@@ -209,7 +209,7 @@ def compare(X: Any, y: np.ndarray, params: dict[str, Any], seed: int) -> None:
     for k in range(n):
         model.partial_fit(X[[k]], y[[k]], classes=[0, 1])
         scale = 1 + float(np.abs(model.dual_coef_).sum()) * np.abs(K).max()
-        assert model._engine.violation <= 1e-9 * scale, f"after row {k}"
+        assert model._engine.native.violation().max() <= 1e-9 * scale, f"after row {k}"
         if k % 40 == 39:
             found = violation(model, K, y, model.C, np.arange(k + 1))
             assert found <= 1e-9 * scale, f"after row {k}"
@@ -220,7 +220,7 @@ def compare(X: Any, y: np.ndarray, params: dict[str, Any], seed: int) -> None:
     for row in forgotten:
         model.forget([row])
         scale = 1 + float(np.abs(model.dual_coef_).sum()) * np.abs(K).max()
-        assert model._engine.violation <= 1e-9 * scale, f"after forgetting row {row}"
+        assert model._engine.native.violation().max() <= 1e-9 * scale, f"after forgetting row {row}"
     assert violation(model, K, y, model.C, rest) <= 1e-9 * scale
     fresh = ExactSVC(**params).fit(X[rest], y[rest]).decision_function(X)
     for forgetful in (model, at_once):
@@ -403,7 +403,7 @@ def test_changing_c_is_fitting_anew(classes: int, seed: int) -> None:
     model = ExactSVC(C=1.0, **params).fit(X, y, sample_weight=weights)
     for C in (2.0, 50.0, 1e4, 3.0, 0.1, 1e-3, 0.5, 1.0):
         model.set_C(C)
-        model._engine.check(1e-9 * (1 + C))
+        model._engine.native.check(1e-9 * (1 + C))
         fresh = ExactSVC(C=C, **params).fit(X, y, sample_weight=weights)
         tolerance = 1e-8 * (1 + C / 100)
         np.testing.assert_allclose(
@@ -455,7 +455,7 @@ def test_each_problem_has_a_window_of_its_own(classes: int, evict: Any, seed: in
         np.testing.assert_allclose(said[:, c], fresh.decision_function(X), rtol=0, atol=1e-9)
         everyone |= set(rows)
     assert set(model.ids_.tolist()) == everyone
-    model._engine.check(1e-9)
+    model._engine.native.check(1e-9)
 
 
 # -- one class ------------------------------------------------------------------------------------
@@ -522,8 +522,10 @@ def test_it_is_the_smallest_sphere(params: Any, bounds: dict[str, Any], seed: in
     K = matrix(params, X, X)
     for k in range(50):
         model.partial_fit(X[[k]])
-        assert model._engine.violation <= 1e-10 * np.abs(K).max() * (1 + model._engine.total)
-    model._engine.check(1e-10 * np.abs(K).max() * (1 + model._engine.total))
+        assert model._engine.native.violation().max() <= 1e-10 * np.abs(K).max() * (
+            1 + model._engine.total
+        )
+    model._engine.native.check(1e-10 * np.abs(K).max() * (1 + model._engine.total))
     upper = np.full(50, bounds.get("C", 1.0))
     total = bounds["nu"] * 50 if "nu" in bounds else 1.0
     alpha = smallest_sphere(K, upper, total)
@@ -569,7 +571,7 @@ def test_a_sphere_forgets(bounds: dict[str, float], kernel: str, seed: int) -> N
     one_by_one = ExactOneClassSVM(**params).fit(X)
     for row in gone:
         one_by_one.forget([row])
-        one_by_one._engine.check(1e-9)
+        one_by_one._engine.native.check(1e-9)
     for model in (at_once, one_by_one):
         for ours, wanted in zip(every(model, X), every(fresh, X), strict=True):
             np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-9)

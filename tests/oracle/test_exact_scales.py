@@ -163,7 +163,7 @@ def test_coefficients_that_were_large_leave_no_rounding(seed: int) -> None:
     model = ExactSVC(C=1.0, **LINEAR)
     quietly(model.fit, X, y)
     quietly(model.forget, [7])
-    model._engine.check(1e-9)
+    model._engine.native.check(1e-9)
     rest = np.setdiff1d(np.arange(80), 7)
     never = ExactSVC(C=1.0, **LINEAR).fit(X[rest], y[rest])
     np.testing.assert_allclose(

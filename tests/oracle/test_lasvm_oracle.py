@@ -168,12 +168,15 @@ def error_of(L: Lasvm, model: OnlineSVC, c: int) -> float:
         if not np.array_equal(*near):  # but for the last digit of a sum that ends at the side
             return np.inf
     machine = model._engine
-    slopes, expected = g - machine.bias[c], L.g[ids] - L.b  # centring moves g and b together
+    slopes, expected = (
+        g - machine.native.bias()[c],
+        L.g[ids] - L.b,
+    )  # centring moves g and b together
     return max(
         float(np.max(np.abs(alpha - L.alpha[ids]), initial=0.0)) / L.C,
         float(np.max(np.abs(slopes - expected), initial=0.0)),
         abs(float(model.intercept_[c]) - L.b),
-        abs(float(machine._core.delta()[c]) - L.delta),
+        abs(float(machine.native.delta()[c]) - L.delta),
     )
 
 

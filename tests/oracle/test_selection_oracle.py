@@ -7,7 +7,7 @@ decision values that it keeps up to date.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from marginwise import OnlineSVC
 from marginwise._engine.engine import Engine
 from marginwise._engine.scores import Scores
+from marginwise._training.loop import Pools
 from tests.oracle.test_lasvm_oracle import Lasvm, data, error_of
 from tests.oracle.test_svc_oracle import dual_of
 from tests.support import blobs, kernel_values, rings
@@ -89,33 +90,34 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
     """Fit a model with the paper beside it: after each row that is looked at, both are compared."""
 
     def run(model: OnlineSVC, X: np.ndarray, y: np.ndarray, paper: Selection) -> None:
-        begin, select, end = Engine.begin_pass, Engine.select, Engine.end_pass
+        begin, select, end = Pools.begin, Pools.learn, Pools.end
         flags: list[np.ndarray] = []
 
-        def watched_begin(self: Engine, rule: str, size: int, seen: np.ndarray) -> None:
-            assert np.array_equal(paper.seen, seen), "a pass begins with the flags of the last"
-            flags.append(seen)
-            begin(self, rule, size, seen)
-            paper.model = model._draft()
-            paper.model.__dict__.update(_engine=self, classes_=np.unique(y))
+        def watched_begin(self: Pools, engine: Engine, ids: np.ndarray) -> None:
+            assert np.array_equal(paper.seen, self.seen), "a pass begins with the flags of the last"
+            flags.append(self.seen)
+            begin(self, engine, ids)
+            paper.model = model._copy()
+            paper.model.__dict__.update(_engine=engine, classes_=np.unique(y))
 
-        def watched_select(self: Engine, batch: Any, order: np.ndarray) -> Iterator[int]:
+        def watched_select(self: Pools, engine: Engine, batch: Any, order: np.ndarray) -> int:
             for k in order:
                 if model.pool_size is None and all(L.up() and L.down() for L in paper.problems):
                     assert k == paper.best(0, np.flatnonzero(~paper.seen[0])), "not the best of all"
-                yield from select(self, batch, np.array([k]))
+                assert select(self, engine, batch, np.array([k])) == 1
                 if model.pool_size is None:
                     paper.learn(0, int(k))
                 else:
                     paper.look(int(k))
+            return len(order)
 
-        def watched_end(self: Engine) -> None:
-            end(self)
+        def watched_end(self: Pools, engine: Engine) -> None:
+            end(self, engine)
             paper.end()
 
-        monkeypatch.setattr(Engine, "begin_pass", watched_begin)
-        monkeypatch.setattr(Engine, "select", watched_select)
-        monkeypatch.setattr(Engine, "end_pass", watched_end)
+        monkeypatch.setattr(Pools, "begin", watched_begin)
+        monkeypatch.setattr(Pools, "learn", watched_select)
+        monkeypatch.setattr(Pools, "end", watched_end)
         model.fit(X, y)
         assert np.array_equal(paper.seen, flags[-1]), "other rows were chosen"
         assert model.stats_["chosen"] == paper.seen.sum()

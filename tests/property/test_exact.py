@@ -54,8 +54,8 @@ def started(model: Any) -> Any:
 
 def assert_sound(model: Any, C: float, why: str) -> None:
     size = LARGEST * (1 + C)
-    assert model._engine.violation <= 1e-10 * size, why
-    model._engine.check(1e-10 * size)
+    assert model._engine.native.violation().max() <= 1e-10 * size, why
+    model._engine.native.check(1e-10 * size)
     assert np.isfinite(model.decision_function([[0, 0, 1], [2, 2, 1]])).all(), why
 
 
@@ -180,7 +180,7 @@ def test_thousands_of_arrivals_and_removals_lose_no_digit(C: float, kernel: str,
         for _ in range(2 if len(held) > 105 else 1 if len(held) > 95 else 0):
             model.forget([held.pop(int(rng.integers(len(held))))])
         if k % 100 == 0:
-            model._engine.check(1e-8 * (1 + C / 10))
+            model._engine.native.check(1e-8 * (1 + C / 10))
     assert sorted(model.ids_.tolist()) == sorted(held)
     fresh = ExactSVC(**params).partial_fit(X[held], y[held], classes=[0, 1])
     assert model.dual_objective() == pytest.approx(fresh.dual_objective(), rel=1e-9)
@@ -264,7 +264,7 @@ def assert_same(one: Any, other: Any, why: str) -> None:
 def test_how_a_stream_is_cut_does_not_matter(kind: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     whole = learned(MODELS[kind](), X, y)
-    whole._engine.check(1e-7)
+    whole._engine.native.check(1e-7)
     assert len(whole.support_) > 10, "too easy to compare anything"
     for cuts in ([1, 2, 3, 117], range(7, N, 7)):
         assert_same(whole, learned(MODELS[kind](), X, y, cuts), f"cut at {list(cuts)}")
@@ -284,7 +284,7 @@ def test_rows_that_the_cache_has_no_room_for_are_computed_anew(seed: int) -> Non
     assert len(whole.support_) > 100
     for megabytes, jobs in ((1e-6, 1), (0.05, 2), (0.2, 1)):
         model = learned(ExactSVC(C=3.0, gamma=0.7, cache_size=megabytes, n_jobs=jobs), X, y)
-        model._engine.check(1e-8)
+        model._engine.native.check(1e-8)
         assert_same(whole, model, f"{megabytes} MB, {jobs} threads")
 
 
@@ -358,7 +358,7 @@ def test_asking_changes_nothing(kind: str, classes: int, seed: int) -> None:
         if answer.flags.writeable:
             answer[...] = 0  # what is given out is a copy
     _ = model.stats_, repr(model)
-    model._engine.check(1e-6)
+    model._engine.native.check(1e-6)
     assert_untouched(before, model, "predicting and looking")
 
 

@@ -25,7 +25,7 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._engine import engine as _engine
+from marginwise._training import loop as _loop
 
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.RandomState(0)
@@ -64,7 +64,7 @@ def test_equal_fits_are_equal(name: str, tmp_path: Path) -> None:
 def test_the_clock_leaves_no_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither that of `stats_` nor the one that cuts learning into slices."""
     expected = joblib.hash(FITS[name]())
-    monkeypatch.setattr(_engine, "SLICE_SECONDS", 1e-4)
+    monkeypatch.setattr(_loop, "SLICE_SECONDS", 1e-4)
     assert joblib.hash(FITS[name]()) == expected
 
 

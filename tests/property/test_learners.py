@@ -114,7 +114,7 @@ def assert_same(one: Any, other: Any, why: str) -> None:
 def test_how_a_stream_is_cut_does_not_matter(learner: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     whole = learned(make(learner), X, y)
-    whole._engine.check(1e-4)
+    whole._engine.native.check(1e-4)
     assert len(whole.support_) > 10, "too easy to compare anything"
     for cuts in ([1, 2, 3, 170], range(37, N, 37), [64, 128, 256]):
         assert_same(whole, learned(make(learner), X, y, cuts), f"cut at {list(cuts)}")
@@ -129,7 +129,7 @@ def test_threads_and_cache_do_not_matter(learner: str, classes: int, seed: int) 
     X, y = stream(classes, seed)
     whole = learned(make(learner), X, y)
     fitted = make(learner, epochs=2).fit(X, y)
-    fitted._engine.check(1e-4)
+    fitted._engine.native.check(1e-4)
     for more in ({"n_jobs": 2}, {"cache_size": 1e-6}):
         assert_same(whole, learned(make(learner, **more), X, y, [100]), f"{more}")
         assert_same(fitted, make(learner, epochs=2, **more).fit(X, y), f"fit, {more}")
@@ -151,7 +151,7 @@ def test_kernels(learner: str, kernel: str, seed: int) -> None:
     X -= 0.0 if kernel in ("cosine", "tanimoto") else X.mean(axis=0)
     params: dict[str, Any] = {"kernel": kernel, "gamma": 0.5, "coef0": 0.1, "degree": 2, "C": 0.5}
     whole = learned(make(learner, **params), X, y)
-    whole._engine.check(1e-3)
+    whole._engine.native.check(1e-3)
     assert_same(whole, learned(make(learner, **params), X, y, [1, 40, 41]), "cut")
     assert_same(whole, learned(make(learner, **params, n_jobs=2), X, y), "two threads")
 
@@ -165,7 +165,7 @@ def test_a_long_stream_is_one_model(learner: str, classes: int, seed: int) -> No
     assert_same(model, learned(make(learner, cache_size=1e-6), X, y, [600]), "no cache")
     resumed = learned(make(learner), X, y, [400, 800], lambda m: pickle.loads(pickle.dumps(m)))
     assert_same(model, resumed, "stored on the way")
-    model._engine.check(1e-3)
+    model._engine.native.check(1e-3)
 
 
 def test_fit_in_order_is_a_stream(learner: str, classes: int, seed: int) -> None:
@@ -184,7 +184,7 @@ def test_epochs_are_passes_over_the_same_rows(learner: str, classes: int, seed: 
         model.partial_fit(X, y, classes=range(classes), ids=np.arange(120))
     assert_same(fitted, model, "three epochs against three calls")
     assert len(set(fitted.ids_.tolist())) == len(fitted.ids_), "a row is held twice"
-    fitted._engine.check(1e-4)
+    fitted._engine.native.check(1e-4)
 
 
 class Rows:
@@ -242,7 +242,7 @@ def test_finishing_is_one_model(learner: str, classes: int, seed: int) -> None:
     assert_same(model, stored, "stored before finishing")
     once = model.stats_["reprocess"]
     assert model.finish().stats_["reprocess"] == once, "there was more to finish"
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
 
 
 # -- stored in the middle -------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def refused(model: Any, call: Callable[[], Any], words: str) -> None:
         call()
     found = differences(before, standing(model))
     assert not found, f"after the error ({words}): {found}"
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
 
 
 def test_a_failing_call_leaves_the_model_as_it_was(learner: str, classes: int, seed: int) -> None:

@@ -96,22 +96,24 @@ def test_dual_rises_and_constraints_hold(stream: Stream, params: dict[str, Any])
             assert np.all(alpha >= np.where(positive, 0.0, -costs)), "below its box"
             assert np.all(alpha <= np.where(positive, costs, 0.0)), "above its box"
             assert abs(alpha.sum()) <= 1e-9 * costs.sum(), "sum of alpha is not 0"
-        model._engine.check(1e-5 * (1 + costs.sum()))
+        model._engine.native.check(1e-5 * (1 + costs.sum()))
 
 
 @given(streams(), settings_of(ALL))
 def test_finish_leaves_no_violating_pair(stream: Stream, params: dict[str, Any]) -> None:
     model = started(stream, params, rows=len(stream.y)).finish()
     assert model._engine.delta <= params["tol"]
-    model._engine.check(1e-5 * (1 + core_state(model)["costs"].sum()))
+    model._engine.native.check(1e-5 * (1 + core_state(model)["costs"].sum()))
 
 
+# Equal rows with different labels may cancel: f(x) is then the same for all rows, and rightly so.
+@pytest.mark.filterwarnings("ignore:.*ended with an f.x. that is the same for all rows")
 @given(streams(), settings_of(["rbf"]), st.integers(1, 4))
 def test_fit_holds_the_invariants(stream: Stream, params: dict[str, Any], epochs: int) -> None:
     X, y, _ = stream
     y[0], y[-1] = 0, 1
     model = OnlineSVC(**params, epochs=epochs, random_state=0).fit(X, y)
-    model._engine.check(1e-5 * (1 + core_state(model)["costs"].sum()))
+    model._engine.native.check(1e-5 * (1 + core_state(model)["costs"].sum()))
     assert len(set(model.ids_.tolist())) == len(model.ids_), "a row is held twice"
     assert np.isin(model.ids_, np.arange(len(y))).all()
 
@@ -124,7 +126,7 @@ def test_many_epochs_of_many_classes_hold_the_invariants(seed: int) -> None:
     for kernel in ("rbf", "cosine", "linear"):
         model = OnlineSVC(kernel=kernel, gamma=0.3, C=0.5, epochs=6, tol=1e-4, random_state=seed)
         model.fit(X, y)
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)
         assert len(set(model.ids_.tolist())) == len(model.ids_), f"{kernel}: a row is held twice"
 
 
@@ -135,7 +137,7 @@ def test_an_id_stands_for_one_example(classes: int, seed: int) -> None:
     model = OnlineSVC(C=0.5, gamma=0.5).partial_fit(X, y, classes=range(classes))
     moved = X + np.random.default_rng(seed).normal(size=X.shape)
     model.partial_fit(moved, y, ids=np.arange(120))
-    model._engine.check(1e-5)
+    model._engine.native.check(1e-5)
 
 
 def test_going_over_to_double_keeps_the_invariants(seed: int) -> None:
@@ -147,7 +149,7 @@ def test_going_over_to_double_keeps_the_invariants(seed: int) -> None:
     params: dict[str, Any] = {"gamma": 0.05, "C": 0.5, "epochs": 6, "random_state": 0}
     model = OnlineSVC(**params).fit(X, y)
     assert model.stats_["precision"] == "double"
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     assert_same_model(model, OnlineSVC(**params, cache_size=1e-3).fit(X, y), "with little cache")
 
 
@@ -206,7 +208,7 @@ def test_a_long_stream_is_one_model(classes: int, form: str, seed: int) -> None:
 
     whole = learned([])
     assert whole.stats_["removed"] > 64, "the stream was too easy: nobody left"
-    whole._engine.check(1e-4)
+    whole._engine.native.check(1e-4)
     assert_same_model(whole, learned([1, 2, 3, 700]), "cut")
     assert_same_model(whole, learned(list(range(37, 1500, 37))), "cut into 37s")
     assert_same_model(whole, learned([1, 255, 256, 257], n_jobs=2), "two threads")
@@ -554,5 +556,5 @@ def test_a_stream_may_start_with_one_class(
     assert model.dual_objective() is not None
     assert is_open(core_state(model)).all(), "finishing must not drop those who wait"
     model.partial_fit(X, y)
-    model._engine.check(1e-5 * (1 + core_state(model)["costs"].sum()))
+    model._engine.native.check(1e-5 * (1 + core_state(model)["costs"].sum()))
     assert np.isfinite(model.decision_function(X)).all()

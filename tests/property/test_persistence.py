@@ -195,7 +195,7 @@ def test_goes_on_as_if_never_stopped(stream: Stream, stored: Any, tmp_path: Path
     again = stored(model, tmp_path)
     for one in (model, again):
         one.partial_fit(**stream.half(1))
-        one._engine.check(1e-3)
+        one._engine.native.check(1e-3)
     assert_same_state(again, model)
     assert_same_state(again.finish(), model.finish())
     given = stream.half(0)["X"]
@@ -241,7 +241,7 @@ def test_examples_that_left_and_came_back(stored: Any, tmp_path: Path) -> None:
             break
     assert twice
     again = stored(model, tmp_path)
-    again._engine.check(1e-3)
+    again._engine.native.check(1e-3)
     for one in (model, again):
         one.partial_fit(X, y, ids=np.arange(400))
     assert_same_state(again.finish(), model.finish())
@@ -334,7 +334,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> 
     save(moons().begun(), path)
     before = path.read_bytes()
 
-    def full(handle: Any, members: Any) -> None:
+    def full(members: Any, handle: Any) -> None:
         handle.write(b"half a file")
         raise OSError("no space left on device")
 
@@ -401,7 +401,7 @@ UNSAVABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "strange scalar": (lambda: OnlineSVC(C=np.complex128(1)), "C is a complex128"),
     "deep array": (lambda: OnlineSVC(C=np.zeros((1, 1, 1))), "C is an array of 3 dimensions"),
     "objects": (lambda: OnlineSVC(C=np.array([None])), "C holds a NoneType"),
-    "infinite": (lambda: OnlineSVC(tol=float("inf")), "tol must be a number above 0, got inf"),
+    "infinite": (lambda: OnlineSVC(tol=float("inf")), "tol must be a number above 0, not inf"),
     "large": (lambda: OnlineSVC(random_state=2**70), "random_state must be"),
     "other generator": (
         lambda: OnlineSVC(random_state=np.random.RandomState(np.random.PCG64(0))),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginwise import OnlineSVC, load, save
-from marginwise._training import feeds as _feed
+from marginwise._estimator import streams as _streams
 from tests.estimator.test_errors import Failing, refused
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, essence, rings
 
@@ -60,7 +60,7 @@ def test_fit_gives_one_model(rule: str, size: int | None, classes: int, seed: in
     X, y = thinned(200, seed, classes)
     params: dict[str, Any] = {"selection": rule, "pool_size": size}
     model = learner(**params).fit(X, y)
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     same = [{}, {"n_jobs": 2}, {"cache_size": 1e-3}, {"random_state": np.random.RandomState(0)}]
     for more in same:
         assert_same_model(model, learner(**{**params, **more}).fit(X, y), f"{more}")
@@ -81,13 +81,13 @@ def test_how_a_source_is_cut_does_not_matter(
     X, y = blobs(130, seed, classes)
     models = []
     for chunk in (4096, 9, 64):
-        monkeypatch.setattr(_feed, "CHUNK", chunk)
+        monkeypatch.setattr(_streams, "READ", chunk)
         source = Rows(X, y)
         models.append(learner(selection=rule, **more).learn_from(source))
         sizes = {len(ids) for ids in source.asked[1:]}
         assert max(sizes) <= chunk, "more rows were asked for than should be in memory"
         assert_same_model(models[0], models[-1], f"chunks of {chunk}")
-    models[0]._engine.check(1e-4)
+    models[0]._engine.native.check(1e-4)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -116,7 +116,7 @@ def test_learn_from_at_random_opens_with_no_seeds(seed: int) -> None:
     for rows in (np.r_[seeds, np.setdiff1d(apart, seeds)], apart):
         fitted = learner(shuffle=False).fit(X[rows], y[rows])
         source = learner(shuffle=False).learn_from(Rows(X[rows], y[rows]))
-        source._engine.check(1e-4)
+        source._engine.native.check(1e-4)
         same = essence(fitted)["ids"].tolist() == essence(source)["ids"].tolist()
         assert same == (rows is not apart)
 
@@ -149,7 +149,7 @@ def test_any_setting_holds_the_invariants(
     X = rng.integers(-2, 3, size=(n, 2)) if seed % 2 else rng.normal(size=(n, 2))
     y = np.r_[0, 1, rng.integers(classes, size=n - 2)]
     model = learner(selection=rule, pool_size=size, **params).fit(X, y)
-    model._engine.check(1e-5 * (1 + core_state(model)["costs"].sum()))
+    model._engine.native.check(1e-5 * (1 + core_state(model)["costs"].sum()))
     assert model.stats_["chosen"] <= n * len(model.intercept_)
     assert len(set(model.ids_.tolist())) == len(model.ids_), "a row is held twice"
     if params["finish_at_end"]:
@@ -170,7 +170,7 @@ def test_going_over_to_double_holds_the_invariants(rule: str, classes: int) -> N
     params = {"gamma": 0.05, "C": 0.5, "selection": rule, "pool_size": 3}
     model = learner(**params).fit(X, y)
     assert model.stats_["precision"] == "double"
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     assert_same_model(model, learner(**params, cache_size=1e-3).fit(X, y), "with little cache")
 
 
@@ -252,12 +252,12 @@ def test_files_from_before_selection_load_and_go_on() -> None:
 def test_rows_of_a_source_that_is_learned_again_are_new_ones(rule: str, seed: int) -> None:
     X, y = blobs(150, seed, 3)
     model = learner(selection=rule).learn_from(Rows(X, y)).learn_from(Rows(X, y))
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     assert len(set(model.ids_.tolist())) == len(model.ids_)
     assert model.ids_.max() < 300
     model.partial_fit(X[:5] + 9.0, y[:5])
     assert set(model.ids_[model.ids_ >= 300]) <= set(range(300, 305))
-    assert model._engine.next_id == 305
+    assert model._engine.native.next_id == 305
 
 
 @pytest.mark.parametrize("rule", ["random", *RULES])
@@ -266,8 +266,8 @@ def test_a_source_after_other_rows_counts_as_new(rule: str) -> None:
     X, y = blobs(300, 0, 3)
     model = learner(selection=rule).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
     model.learn_from(Rows(X[100:], y[100:]))
-    model._engine.check(1e-4)
-    assert model._engine.next_id == 300
+    model._engine.native.check(1e-4)
+    assert model._engine.native.next_id == 300
     assert (model.ids_ >= 100).any()
 
 
@@ -327,7 +327,7 @@ def test_a_fault_in_a_source_leaves_the_estimator_as_it_was(
     fault: str, state: str, after: int, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = made(state, rule)
-    monkeypatch.setattr(_feed, "CHUNK", 8)
+    monkeypatch.setattr(_streams, "READ", 8)
     refused(model, lambda: model.learn_from(Faulty(fault, after)), *FAULTS[fault])
 
 
@@ -336,12 +336,12 @@ def test_ctrl_c_in_a_source_leaves_a_usable_model(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = made("existing", rule)
-    monkeypatch.setattr(_feed, "CHUNK", 8)
+    monkeypatch.setattr(_streams, "READ", 8)
     with pytest.raises(KeyboardInterrupt):
         model.learn_from(Faulty("Ctrl-C", 3))
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     model.learn_from(Rows(X, Y)).partial_fit(X, Y).finish()
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
     assert len(set(model.ids_.tolist())) == len(model.ids_)
 
 
@@ -393,4 +393,4 @@ def test_a_kernel_that_stops_half_way_leaves_the_model_as_it_was(
             learn(X, Y)
         kernel.after = 10**9
         assert_untouched(before, model, f"stopped after {after} calls")
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)

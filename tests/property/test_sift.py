@@ -19,11 +19,11 @@ from marginwise import (
     TrackingSVC,
 )
 from marginwise._arrays import spread_rows
-from marginwise._engine import engine as _engine
 from marginwise._engine.engine import Engine
 from marginwise._estimator.streams import SAMPLE
-from marginwise._training import checkpoint as _run
+from marginwise._training import runs as _run
 from marginwise._training import sift as _sift
+from marginwise._training.loop import Sifted
 from marginwise._training.sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally
 from tests.support import assert_same_model, blobs, core_state, differences, kernel_values
 
@@ -54,6 +54,24 @@ def asked_for(model: Any, X: Any, y: np.ndarray) -> tuple[Engine, Any, np.ndarra
     ids = np.arange(10**6, 10**6 + len(y))
     batch = model._labelled(X, labels, model._costs[labels], ids)
     return model._engine, batch, model._engine.signs(labels)
+
+
+def steps_of(
+    engine: Engine,
+    batch: Any,
+    order: np.ndarray,
+    wanted: np.ndarray | None = None,
+    seconds: float = 10.0,
+) -> list[int]:
+    """How many rows of an order each native call learned, in slices of so many seconds."""
+    steps: list[int] = []
+    while sum(steps) < len(order):
+        rows = order[sum(steps) :]
+        if wanted is None:
+            steps.append(engine.native.learn(batch, rows, seconds))
+        else:
+            steps.append(engine.native.learn_wanted(batch, rows, wanted[sum(steps) :], seconds))
+    return steps
 
 
 # -- rough values ---------------------------------------------------------------------------------
@@ -94,7 +112,7 @@ class Case:
         return kernel_values(self.kernel, A, B, **self.terms)
 
     def rough(self, rows: np.ndarray | None = None) -> np.ndarray:
-        return self.machine.rough_decision(self.batch, self.all if rows is None else rows)
+        return self.machine.native.rough_decision(self.batch, self.all if rows is None else rows)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +161,7 @@ def test_rough_decisions_where_they_are_asked_for(case: Case) -> None:
     asked = (rng.random(case.expected.shape) < 0.3).astype(np.uint8)
     asked[:, 0] = 0 if asked.shape[1] > 1 else asked[:, 0]
     out = np.full(case.expected.shape, UNTOUCHED)
-    case.machine.rough_decision_where(case.batch, asked, out)
+    case.machine.native.rough_decision_where(case.batch, asked, out)
     assert (out[asked == 0] == UNTOUCHED).all()
     there = asked == 1
     assert (np.abs(out - case.expected)[there] <= case.off[there]).all()
@@ -154,19 +172,19 @@ def test_rough_expansions_over_other_centres(case: Case) -> None:
     rng = np.random.default_rng(2)
     problems = case.expected.shape[1]
     centres = case.X[rng.choice(300, 70, replace=False)]
-    laid = case.machine.lay_out(case.machine.batch(centres))
+    laid = case.machine.native.lay_out(case.machine.batch(centres))
     coefficients, bias = rng.normal(size=(problems, 70)), rng.normal(size=problems)
     values = case.values(case.X, centres)
-    rough = case.machine.rough_expansion(laid, coefficients, bias, case.batch, case.all)
+    rough = case.machine.native.rough_expansion(laid, coefficients, bias, case.batch, case.all)
     off = 4e-6 * (np.abs(values) @ np.abs(coefficients.T) + 1.0)
     assert (np.abs(rough - (values @ coefficients.T + bias)) <= off).all()
 
 
 def test_cross_values_are_kernel_values(case: Case) -> None:
     centres = case.X[np.arange(0, 300, 4)]  # 75: more than a tile
-    laid = case.machine.lay_out(case.machine.batch(centres))
+    laid = case.machine.native.lay_out(case.machine.batch(centres))
     rows = np.random.default_rng(3).permutation(300)
-    found = case.machine.cross_values(laid, case.batch, rows)
+    found = case.machine.native.cross_values(laid, case.batch, rows)
     expected = case.values(case.X[rows], centres)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())
@@ -181,12 +199,12 @@ def test_rough_values_do_not_depend_on_threads(kernel: str, classes: int, sparse
     coefficients = np.random.default_rng(1).normal(size=(one.expected.shape[1], 90))
     results = []
     for case in (one, many):
-        machine, laid = case.machine, case.machine.lay_out(case.machine.batch(centres))
+        machine, laid = case.machine, case.machine.native.lay_out(case.machine.batch(centres))
         where = np.zeros(case.expected.shape, dtype=np.float32)
-        machine.rough_decision_where(case.batch, asked, where)
+        machine.native.rough_decision_where(case.batch, asked, where)
         bias = np.zeros(len(coefficients))
-        expansion = machine.rough_expansion(laid, coefficients, bias, case.batch, case.all)
-        cross = machine.cross_values(laid, case.batch, case.all)
+        expansion = machine.native.rough_expansion(laid, coefficients, bias, case.batch, case.all)
+        cross = machine.native.cross_values(laid, case.batch, case.all)
         results.append([case.rough(), where, expansion, cross])
     for name, a, b in zip(["rough", "where", "expansion", "cross"], *results, strict=True):
         assert np.array_equal(a, b), name
@@ -197,41 +215,43 @@ def test_rough_decisions_of_an_average() -> None:
     X, y = blobs(300, 0, 3, 4)
     model = TrackingSVC(gamma=0.3, steps=3, random_state=0).fit(X[:200], y[:200])
     machine, batch, _ = asked_for(model, X, y)
-    rough = machine.rough_decision(batch, np.arange(300))
+    rough = machine.native.rough_decision(batch, np.arange(300))
     exact = model.decision_function(X)
     np.testing.assert_allclose(rough, exact, atol=1e-5 * np.abs(exact).max())
     out = np.zeros_like(rough)
-    machine.rough_decision_where(batch, np.ones(rough.shape, dtype=np.uint8), out)
+    machine.native.rough_decision_where(batch, np.ones(rough.shape, dtype=np.uint8), out)
     np.testing.assert_allclose(out, exact, atol=1e-5 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("rows", [[-1], [300], [0, 10**12]])
 def test_rows_outside_the_batch_are_refused(rows: list[int]) -> None:
     case = Case("rbf", 2, False)
-    laid = case.machine.lay_out(case.machine.batch(case.X[:3]))
+    laid = case.machine.native.lay_out(case.machine.batch(case.X[:3]))
     with pytest.raises(ValueError, match="outside the batch"):
         case.rough(np.array(rows))
     with pytest.raises(ValueError, match="outside the batch"):
-        case.machine.cross_values(laid, case.batch, np.array(rows))
+        case.machine.native.cross_values(laid, case.batch, np.array(rows))
     with pytest.raises(ValueError, match="outside the batch"):
-        case.machine.rough_expansion(
+        case.machine.native.rough_expansion(
             laid, np.zeros((1, 3)), np.zeros(1), case.batch, np.array(rows)
         )
 
 
 def test_flags_and_coefficients_of_another_size_are_refused() -> None:
     case = Case("rbf", 3, False)
-    laid = case.machine.lay_out(case.machine.batch(case.X[:3]))
+    laid = case.machine.native.lay_out(case.machine.batch(case.X[:3]))
     out = np.zeros((300, 3), dtype=np.float32)
     for shape in ((300, 2), (299, 3), (301, 3)):
         with pytest.raises(ValueError, match="rows x problems"):
-            case.machine.rough_decision_where(case.batch, np.ones(shape, dtype=np.uint8), out)
+            case.machine.native.rough_decision_where(
+                case.batch, np.ones(shape, dtype=np.uint8), out
+            )
         flags = np.ones(shape, dtype=np.uint8)
         with pytest.raises(ValueError, match="rows x problems"):
-            list(case.machine.learn_wanted(case.batch, np.arange(300), flags))
+            case.machine.native.learn_wanted(case.batch, np.arange(300), flags, 1.0)
     for coefficients, bias in ((np.zeros((3, 4)), np.zeros(3)), (np.zeros((3, 3)), np.zeros(2))):
         with pytest.raises(ValueError, match="problems x centres"):
-            case.machine.rough_expansion(laid, coefficients, bias, case.batch, case.all)
+            case.machine.native.rough_expansion(laid, coefficients, bias, case.batch, case.all)
 
 
 # -- learning what is wanted ----------------------------------------------------------------------
@@ -276,15 +296,15 @@ def test_what_all_want_is_learned_as_ever(
     machine, batch, signs = asked_for(model, X, y)
     order = np.random.default_rng(0).permutation(700)
     plain = machine.clone()
-    assert sum(plain.learn(batch, order)) == 700
+    assert sum(steps_of(plain, batch, order)) == 700
     for seconds in (10.0, 0.0):
-        monkeypatch.setattr(_engine, "SLICE_SECONDS", seconds)
         wanted = machine.clone()
-        steps = list(wanted.learn_wanted(batch, order, np.ones(signs.shape, dtype=np.uint8)))
+        every = np.ones(signs.shape, dtype=np.uint8)
+        steps = steps_of(wanted, batch, order, every, seconds)
         assert sum(steps) == 700
         assert (len(steps) > 1) == (seconds == 0)
         assert not differences(arrays(plain), arrays(wanted))
-        wanted.check(1e-4)
+        wanted.native.check(1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -293,7 +313,6 @@ def test_a_problem_learns_the_rows_that_it_wants(
     kind: Any, share: float, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bit for bit what a model of two classes becomes that is given these rows and no others."""
-    monkeypatch.setattr(_engine, "SLICE_SECONDS", 0.0)
     _, X, y = begun(kind, 3, sparse)
     rows = np.flatnonzero(np.random.default_rng(0).random(700) < share)
     several, two = (kind(C=3.0, gamma=0.3, random_state=0) for _ in range(2))
@@ -302,10 +321,10 @@ def test_a_problem_learns_the_rows_that_it_wants(
     machine, batch, signs = asked_for(several, X, y)
     wanted = np.zeros(signs.shape, dtype=np.uint8)
     wanted[rows, 1] = 1
-    list(machine.learn_wanted(batch, np.arange(700), wanted))
-    machine.check(1e-4)
+    steps_of(machine, batch, np.arange(700), wanted, seconds=0.0)
+    machine.native.check(1e-4)
     plain, batch, _ = asked_for(two, X, y == 1)
-    list(plain.learn(batch, rows))
+    steps_of(plain, batch, rows, seconds=0.0)
     assert of_problem(machine, 1) == of_problem(plain, 0)
     assert len(of_problem(machine, 1)) > 20
     assert not of_problem(machine, 0)
@@ -319,8 +338,8 @@ def test_problems_that_want_nothing_stay_as_they_were(kind: Any, sparse: bool) -
     wanted = np.zeros(signs.shape, dtype=np.uint8)
     wanted[:, 1] = 1
     before = [of_problem(machine, c) for c in range(3)]
-    list(machine.learn_wanted(batch, np.arange(700), wanted))
-    machine.check(1e-4)
+    steps_of(machine, batch, np.arange(700), wanted, seconds=0.0)
+    machine.native.check(1e-4)
     after = [of_problem(machine, c) for c in range(3)]
     assert after[0] == before[0]
     assert after[1] != before[1]
@@ -469,7 +488,7 @@ def test_asking_the_whole_model_learns_almost_the_same(
         model = learner(selection=rule).learn_from(
             Rows(X[:2000], y[:2000]), sift=sift, callback=lambda *_: None
         )
-        model._engine.check(1e-4)
+        model._engine.native.check(1e-4)
         errors[sift] = 1 - model.score(X[2000:], y[2000:])
     assert errors[0] < errors[None] + 0.02
 
@@ -505,15 +524,16 @@ def test_one_model_for_any_threads_and_cache(
 def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPatch) -> None:
     set_sizes(monkeypatch, 256, STALE=1.5, AUDITED=4)
     learned: list[int] = []
-    learn = Engine.learn_wanted
+    choose = Sifted.choose
 
-    def counting(self: Engine, batch: Any, order: Any, wanted: Any) -> Any:
-        assert len(wanted) == len(order)
-        assert wanted.any(axis=1).all(), "a row that nobody wants was prepared"
-        learned.append(int(wanted.sum()))
-        return learn(self, batch, order, wanted)
+    def counting(self: Sifted, engine: Engine, batch: Any, rows: Any) -> Any:
+        order = choose(self, engine, batch, rows)
+        assert len(self._wanted) == len(order)
+        assert self._wanted.any(axis=1).all(), "a row that no problem wants was prepared"
+        learned.append(int(self._wanted.sum()))
+        return order
 
-    monkeypatch.setattr(Engine, "learn_wanted", counting)
+    monkeypatch.setattr(Sifted, "choose", counting)
     tallies: list[Tally] = []
     X, y = blobs(2000, 0, 3, 4)
     learner(selection=rule).learn_from(
@@ -638,13 +658,13 @@ def test_a_sketch_is_made_anew_when_the_model_has_moved(monkeypatch: pytest.Monk
     sieve.choose(machine, sketched.batch, sketched.signs)
     assert sieve.tally.sketches == 0, "made anew though nothing was learned"
     assert sieve.sketch is not None
-    few = int(_sift.STALE * machine.size) - 1
+    few = int(_sift.STALE * machine.native.size) - 1
     for more, stale in ((few, False), (few + 3, True)):
         inserted = machine.counters["inserted"] - more
         sieve.sketch.inserted = inserted
         before = sieve.tally.sketches
         sieve.choose(machine, sketched.batch, sketched.signs)
-        assert (sieve.tally.sketches > before) == stale, f"{more} of {machine.size} are new"
+        assert (sieve.tally.sketches > before) == stale, f"{more} of {machine.native.size} are new"
 
 
 def test_a_model_is_sketched_once_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -652,10 +672,10 @@ def test_a_model_is_sketched_once_it_is_large(monkeypatch: pytest.MonkeyPatch) -
     model, X, y = begun(OnlineSVC, 3, False)
     machine, batch, signs = asked_for(model, X, y)
     for worth, loss, chunk, made in (
-        (machine.size, 0.1, 700, 1),
-        (machine.size + 1, 0.1, 700, 0),
-        (machine.size, 0.0, 700, 0),
-        (machine.size, 0.1, 1402, 0),  # too few rows to fit it to
+        (machine.native.size, 0.1, 700, 1),
+        (machine.native.size + 1, 0.1, 700, 0),
+        (machine.native.size, 0.0, 700, 0),
+        (machine.native.size, 0.1, 1402, 0),  # too few rows to fit it to
     ):
         set_sizes(monkeypatch, chunk, WORTH_A_SKETCH=worth)
         sieve = Sieve("random", 10, loss, 0)
@@ -680,7 +700,7 @@ def test_a_sketch_outlives_the_change_to_double_precision(monkeypatch: pytest.Mo
     )
     assert ("single", 1) in seen
     assert seen[-1] == ("double", 1)
-    model._engine.check(1e-4)
+    model._engine.native.check(1e-4)
 
 
 def test_a_sparse_model_is_not_sketched(monkeypatch: pytest.MonkeyPatch) -> None:

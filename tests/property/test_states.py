@@ -27,7 +27,7 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._files.state import check_machine
+from marginwise._files.engine_state import check_machine
 
 # A poly kernel with coef0 below 0 is not positive semi-definite.
 pytestmark = pytest.mark.filterwarnings(
@@ -159,7 +159,7 @@ def test_large_models_are_copied_quickly() -> None:
     """The check looks at some of the members, not at all pairs."""
     rows, labels = make_moons(6000, noise=0.4, random_state=0)
     model = OnlineSVC(finish_at_end=False, random_state=0).fit(rows, labels)
-    assert model._engine.size > 1500
+    assert model._engine.native.size > 1500
     started = time.perf_counter()
     copy.deepcopy(model)
     assert time.perf_counter() - started < 0.5

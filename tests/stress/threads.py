@@ -207,7 +207,7 @@ def _forget(model: Any, rng: np.random.Generator) -> None:
 def _judge(model: Any, outcome: Outcome) -> None:
     """Check the model that the threads leave behind."""
     try:
-        model._engine.check(1e-3)
+        model._engine.native.check(1e-3)
     except Exception as error:
         outcome.violate(f"the core is inconsistent afterwards: {error}")
 

@@ -1,16 +1,24 @@
-"""What shapes a native model: kernel, precision, the unit of the kernel, centring."""
+"""What shapes a native model: kernel, gamma, precision, the unit of the kernel, centring."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from marginwise._arrays import Float
+from marginwise._warn import warn
 
+NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
+KERNELS = (*NATIVE, "precomputed")
+WITH_GAMMA = ("rbf", "poly", "sigmoid")
+FEW = 50  # rows of a first batch below which gamma="scale" warns
+LARGEST = 1e37  # kernel value that single precision holds
 # Single precision is used while gamma |x|^2 stays below this: the exponent of the RBF kernel is
 # then good to 1e-4 or better.
 SINGLE_LIMIT = 1000.0
@@ -21,10 +29,15 @@ ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
 EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
 
+BlockFunction = Callable[[Float, Float], Float]
+
 
 @dataclass
 class Plan:
-    """All that shapes a learner but its data; plain values, so that it can be kept in files."""
+    """All that shapes a learner except its data; plain values, so that it can be kept in files.
+
+    A plan does not change; `dataclasses.replace` makes another.
+    """
 
     kernel: str
     gamma: float
@@ -41,23 +54,282 @@ class Plan:
     record: bool = False
     unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
 
-    @property
-    def scale(self) -> float:
-        """What features are multiplied with, so that gamma becomes 1.
+    def __post_init__(self) -> None:
+        # What x.y is divided by, so that the kernel is divided by its unit; a power of 4.
+        self.root = 1.0
+        if self.kernel in ("linear", "poly"):
+            degree = self.degree if self.kernel == "poly" else 1
+            self.root = math.ldexp(1.0, round(math.log2(self.unit) / degree))
+        # What features are multiplied by, so that gamma becomes 1. It is done in double precision
+        # before they are rounded to single: their units then leave no trace in the model.
+        gamma = self.gamma if self.kernel in WITH_GAMMA else 1.0
+        self.scale = math.sqrt(gamma) / math.sqrt(self.root)
 
-        It is done in double precision before features are rounded to single: the units that
-        features come in then leave no trace in the model.
-        """
-        gamma = self.gamma if self.kernel in ("rbf", "poly", "sigmoid") else 1.0
-        return math.sqrt(gamma) / math.sqrt(self.root)
 
-    @property
-    def root(self) -> float:
-        """What x.y is divided by, so that the kernel is divided by its unit; a power of 4."""
-        if self.kernel not in ("linear", "poly"):
-            return 1.0
-        degree = self.degree if self.kernel == "poly" else 1
-        return math.ldexp(1.0, round(math.log2(self.unit) / degree))
+def make_plan(
+    model: Any,
+    X: Any,
+    weights: Float,
+    *,
+    function: BlockFunction | None,
+    settings: dict[str, Any],
+    streaming: bool,
+) -> Plan:
+    """Plan the native model of an estimator for the first rows that it learns.
+
+    Parameters
+    ----------
+    model : KernelModel
+        The estimator.
+    X : {ndarray, csr_array} of shape (n, features)
+        The rows.
+    weights : ndarray of shape (n,)
+        How much each row counts for gamma.
+    function : callable or None
+        The kernel, where it is one.
+    settings : dict
+        Those of the algorithm.
+    streaming : bool
+        Whether more rows follow, which the first ones should say little about.
+    """
+    if streaming:
+        _warn_if_few(model.gamma, model.kernel, X.shape[0])
+    gamma = resolve_gamma(model.gamma, X, weights)
+    if not gamma > 0:
+        raise ValueError(
+            f"gamma={model.gamma!r} is 0 for these rows: their variance overflows. Scale the "
+            "features down, or give gamma."
+        )
+    classes = len(getattr(model, "classes_", ()))
+    precomputed = model.kernel == "precomputed"
+    kernel = "callable" if precomputed or callable(model.kernel) else str(model.kernel)
+    plan = Plan(
+        kernel=kernel,
+        gamma=gamma,
+        coef0=float(model.coef0),
+        degree=int(model.degree),
+        problems=classes if classes > 2 else 1,  # one-vs-rest
+        features=int(X.shape[1]) + precomputed,
+        sparse=keeps_lists(X) and kernel != "callable",
+        double=model._algorithm.exact or needs_double(X, kernel),
+        cache_bytes=int(model.cache_size * 2**20),
+        algorithm=model._algorithm.name,
+        settings=settings,
+        center=model._centre(X, kernel, streaming=streaming),
+        record=bool(getattr(model, "record", False)),
+    )
+    unit = 1.0 if model._algorithm.exact else unit_for(plan, X, function)
+    return plan if unit == 1 else replace(plan, unit=unit)
+
+
+# -- gamma -------------------------------------------------------------------------------------
+
+
+def resolve_gamma(gamma: str | float, X: Any, weights: Float) -> float:
+    """Turn "scale", "auto" or a number into a number; "scale" is 1 / (d * weighted variance)."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    d = max(int(X.shape[1]), 1)
+    if gamma == "auto":
+        return 1.0 / d
+    variance = weighted_variance(X, weights)
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def _warn_if_few(gamma: str | float, kernel: Any, rows: int) -> None:
+    """Warn if the first rows of a stream are too few to choose gamma from."""
+    if isinstance(gamma, str) and gamma == "scale" and _uses_gamma(kernel) and rows < FEW:
+        warn(
+            f"gamma='scale' is computed from the first batch only, which has {rows} row"
+            f"{'' if rows == 1 else 's'}: their variance may be far from that of the stream. Pass "
+            f"gamma as a number, or start with a batch of at least {FEW} rows."
+        )
+
+
+def _uses_gamma(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel in WITH_GAMMA
+
+
+def weighted_variance(X: Any, weights: Float) -> float:
+    """Return the variance of all entries of X, rows counted by their weights."""
+    total = float(weights.sum()) * max(int(X.shape[1]), 1)
+    row_sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    mean = float(weights @ row_sums) / total
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+        return max(float(weights @ squares) / total - mean * mean, 0.0)
+    deviations = (_centred_squares(X[k : k + 4096], mean) for k in range(0, X.shape[0], 4096))
+    return float(weights @ np.concatenate(list(deviations))) / total
+
+
+def _centred_squares(X: NDArray[Any], mean: float) -> Float:
+    centred = X.astype(np.float64) - mean
+    squares: Float = np.einsum("ij,ij->i", centred, centred)
+    return squares
+
+
+# -- unit, centre and precision -----------------------------------------------------------------
+
+
+def unit_near(size: float, degree: int = 1) -> float:
+    """Return a unit for kernel values of this size: a power of 4 to the `degree`, often 1.
+
+    What the core holds to be small is small beside kernel values of about 1. Powers of 2 change no
+    digit of a model.
+    """
+    if not 1 / ORDINARY < size < ORDINARY:
+        exponent = round(math.log2(size) / (2 * degree)) if 0 < size < math.inf else 0
+        return math.ldexp(1.0, 2 * degree * min(max(exponent, -MOST_ROOT), MOST_ROOT))
+    return 1.0
+
+
+def unit_for(plan: Plan, X: Any, function: BlockFunction | None) -> float:
+    """Choose the unit of a kernel that is not bounded by its values for some rows."""
+    if plan.kernel not in ("linear", "poly", "callable") or X.shape[0] == 0:
+        return 1.0
+    if function is not None:
+        return unit_near(typical(_function_sizes(plan, X, function)))
+    sample = X[:: max(1, X.shape[0] // 1000)]
+    with np.errstate(over="ignore", under="ignore"):
+        if sp.issparse(sample):
+            squares = np.asarray(sample.astype(np.float64).power(2).sum(axis=1)).ravel()
+        else:
+            rows = sample.astype(np.float64) - (np.asarray(plan.center) if plan.center else 0.0)
+            squares = np.einsum("ij,ij->i", rows, rows)
+        if plan.kernel == "linear":
+            return unit_near(typical(squares))
+        values = (plan.gamma * squares + abs(plan.coef0)) ** float(plan.degree)
+    return unit_near(typical(values), plan.degree)
+
+
+def _function_sizes(plan: Plan, X: Any, function: BlockFunction) -> Float:
+    """Return sizes of values of a kernel function; a kernel's largest are in its diagonal."""
+    if X.shape[1] < plan.features:  # precomputed
+        sizes = np.abs(X[:1000]).max(axis=1)
+        return np.asarray(sizes.todense() if sp.issparse(sizes) else sizes).ravel()
+    some = X[:8].toarray() if sp.issparse(X) else X[:8]
+    some = np.ascontiguousarray(some, dtype=np.float64)
+    return np.abs(np.diagonal(function(some, some)))
+
+
+def typical(sizes: Float) -> float:
+    """Return the median of the sizes that are not 0; 1 if there are none."""
+    sizes = sizes[sizes > 0]
+    return float(np.median(sizes)) if len(sizes) else 1.0
+
+
+def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
+    """Choose the point that features are measured from; empty for none.
+
+    The RBF kernel does not change when all features move together, and centred features lose
+    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped. The linear
+    kernel leads to the same model from any centre, for there is a bias; it takes one only where
+    the features are a small variation on a large offset.
+    """
+    if sp.issparse(X) or kernel not in ("rbf", "linear"):
+        return []
+    if kernel == "linear" and not is_offset(X):
+        return []
+    sample = X[:1] if streaming else X[:: max(1, X.shape[0] // 1000)]
+    if np.count_nonzero(sample) <= 0.5 * sample.size:
+        return []
+    centre: list[float] = sample.mean(axis=0, dtype=np.float64).tolist()
+    return centre
+
+
+def is_offset(X: Any) -> bool:
+    """Return whether dense features are a small variation on a large offset."""
+    sample = X[:1000].astype(np.float64)
+    squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
+    mean = sample.mean(axis=0)
+    spread = max(squares - float(mean @ mean), 0.0)
+    return len(sample) > 1 and squares > OFFSET_LIMIT * spread and squares > 0
+
+
+def needs_double(X: Any, kernel: str) -> bool:
+    """Return whether kernels of x.y would lose the data's variation in single precision."""
+    if kernel == "callable":
+        return True
+    return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
+
+
+def keeps_lists(X: Any) -> bool:
+    """Return whether members are better kept as lists of nonzeros than as dense rows."""
+    return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))
+
+
+# -- range -----------------------------------------------------------------------------------
+
+
+def check_range(plan: Plan, X: Any) -> None:
+    """Raise if kernel values of these rows would be too large to hold."""
+    with np.errstate(over="ignore"):
+        squares = _squares(X)
+        if X.dtype != np.float64 and not np.isfinite(squares).all():
+            squares = _squares(X.astype(np.float64))  # which hold more
+        check_squares(plan, squares * plan.scale**2)
+
+
+def _squares(X: Any) -> Float:
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares, dtype=np.float64).ravel()
+
+
+def check_squares(plan: Plan, squares: Float) -> None:
+    """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
+    if squares.size == 0:
+        return
+    row = int(np.argmax(squares))  # a NaN, if there is one
+    size = float(squares[row])
+    if not size < LARGEST_SQUARE:
+        raise ValueError(f"row {row}: features are too large, |x|^2 overflows; scale them down.")
+    if plan.kernel not in ("linear", "poly"):
+        return
+    try:
+        linear = plan.kernel == "linear"
+        value = size if linear else (size + abs(plan.coef0) / plan.root) ** plan.degree
+    except OverflowError:
+        value = math.inf
+    if not value < LARGEST:
+        relative = " times that of typical rows" if plan.unit != 1 else ""
+        raise ValueError(
+            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}{relative}, beyond "
+            "the range of kernel values (1e37); scale the features down, or gamma."
+        )
+
+
+# -- kernels that are functions -----------------------------------------------------------------
+
+
+def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
+    """Wrap a user's kernel: it is given blocks, and must return one finite number per pair."""
+
+    def block(A: Float, B: Float) -> Float:
+        values = np.ascontiguousarray(function(A, B), dtype=np.float64)
+        if values.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"kernel returned shape {values.shape} for blocks of {A.shape[0]} and "
+                f"{B.shape[0]} rows; expected {(A.shape[0], B.shape[0])}."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("kernel returned NaN or infinity; expected finite values.")
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest > LARGEST:
+            raise ValueError(
+                f"kernel returned a value of size {largest:.3g}; expected at most {LARGEST:g}, for "
+                "values are stored in single precision. Scale the kernel down, and C up."
+            )
+        return values
+
+    return block
+
+
+def precomputed(A: Float, B: Float) -> Float:
+    """Look kernel values up: the last feature of a row is its own column in the others' rows."""
+    return np.ascontiguousarray(A[:, B[:, -1].astype(np.intp)])
+
+
+# -- states of earlier formats ------------------------------------------------------------------
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
@@ -90,115 +362,3 @@ def _with_peaks(state: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(notes, np.ndarray) or notes.ndim != 2 or notes.shape[1] != EARLY_EXACT_NOTES:
         return state
     return {**state, "notes": np.column_stack([notes, np.zeros(len(notes))])}
-
-
-def unit_near(size: float, degree: int = 1) -> float:
-    """Return a unit for kernel values of this size: a power of 4 to the `degree`, often 1.
-
-    What the core holds to be small is small beside kernel values of about 1. Powers of 2 change no
-    digit of a model.
-    """
-    if not 1 / ORDINARY < size < ORDINARY:
-        exponent = round(math.log2(size) / (2 * degree)) if 0 < size < math.inf else 0
-        return math.ldexp(1.0, 2 * degree * min(max(exponent, -MOST_ROOT), MOST_ROOT))
-    return 1.0
-
-
-def unit_for(plan: Plan, X: Any) -> float:
-    """Choose the unit of a kernel that is a function of x.y by the sizes of some rows."""
-    if plan.kernel not in ("linear", "poly") or X.shape[0] == 0:
-        return 1.0
-    sample = X[:: max(1, X.shape[0] // 1000)]
-    with np.errstate(over="ignore", under="ignore"):
-        if sp.issparse(sample):
-            squares = np.asarray(sample.astype(np.float64).power(2).sum(axis=1)).ravel()
-        else:
-            rows = sample.astype(np.float64) - (np.asarray(plan.center) if plan.center else 0.0)
-            squares = np.einsum("ij,ij->i", rows, rows)
-        if plan.kernel == "linear":
-            return unit_near(typical(squares))
-        values = (plan.gamma * squares + abs(plan.coef0)) ** float(plan.degree)
-    return unit_near(typical(values), plan.degree)
-
-
-def typical(sizes: Float) -> float:
-    """Return the median of the sizes that are not 0; 1 if there are none."""
-    sizes = sizes[sizes > 0]
-    return float(np.median(sizes)) if len(sizes) else 1.0
-
-
-def centre_for(X: Any, kernel: str, *, first_row_only: bool) -> list[float]:
-    """Choose the point that features are measured from; empty for none.
-
-    The RBF kernel does not change when all features move together, and centred features lose
-    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped. The linear
-    kernel leads to the same model from any centre, for there is a bias; it takes one only where
-    the features are a small variation on a large offset.
-    """
-    if sp.issparse(X) or kernel not in ("rbf", "linear"):
-        return []
-    if kernel == "linear" and not is_offset(X):
-        return []
-    sample = X[:1] if first_row_only else X[:: max(1, X.shape[0] // 1000)]
-    if np.count_nonzero(sample) <= 0.5 * sample.size:
-        return []
-    centre: list[float] = sample.mean(axis=0, dtype=np.float64).tolist()
-    return centre
-
-
-def is_offset(X: Any) -> bool:
-    """Return whether dense features are a small variation on a large offset."""
-    sample = X[:1000].astype(np.float64)
-    squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
-    mean = sample.mean(axis=0)
-    spread = max(squares - float(mean @ mean), 0.0)
-    return len(sample) > 1 and squares > OFFSET_LIMIT * spread and squares > 0
-
-
-def needs_double(X: Any, kernel: str) -> bool:
-    """Return whether kernels of x.y would lose the data's variation in single precision."""
-    if kernel == "callable":
-        return True
-    return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
-
-
-def check_range(plan: Plan, X: Any) -> None:
-    """Raise if kernel values of these rows would be too large to hold."""
-    with np.errstate(over="ignore"):
-        squares = _squares(X)
-        if X.dtype != np.float64 and not np.isfinite(squares).all():
-            squares = _squares(X.astype(np.float64))  # which hold more
-        check_squares(plan, squares * plan.scale**2)
-
-
-def _squares(X: Any) -> Float:
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return np.asarray(squares, dtype=np.float64).ravel()
-
-
-def check_squares(plan: Plan, squares: Float) -> None:
-    """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
-    if squares.size == 0:
-        return
-    row = int(np.argmax(squares))  # a NaN, if there is one
-    size = float(squares[row])
-    if not size < LARGEST_SQUARE:
-        raise ValueError(f"row {row}: features are too large, |x|^2 overflows; scale them down.")
-    if plan.kernel not in ("linear", "poly"):
-        return
-    try:
-        linear = plan.kernel == "linear"
-        value = size if linear else (size + abs(plan.coef0) / plan.root) ** plan.degree
-    except OverflowError:
-        value = math.inf
-    if not value < 1e37:
-        relative = " times that of typical rows" if plan.unit != 1 else ""
-        raise ValueError(
-            f"the {plan.kernel} kernel of row {row} with itself is {value:.3g}{relative}, beyond "
-            "the range of kernel values (1e37); scale the features down, or gamma."
-        )
-
-
-def keeps_lists(X: Any) -> bool:
-    """Return whether members are better kept as lists of nonzeros than as dense rows."""
-    return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))

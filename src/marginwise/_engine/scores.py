@@ -49,19 +49,19 @@ class Scores:
         centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
         sums = self._sums
         if sums is None or (len(changed) and (centres is None or self._too_large)):
-            sums = engine.decide(self._batch) - engine.bias
+            sums = engine.native.decision(self._batch) - engine.native.bias()
             self.recomputed += 1
         elif centres is not None:
             sums = sums + engine.expansion(centres, change, self._rows_laid_out())
         # Together, so that an interrupt cannot leave sums that the next call changes once more.
         self._ids, self._alpha, self._sums = ids, alpha, sums
-        return sums + engine.bias
+        return sums + engine.native.bias()
 
     def _rows_laid_out(self) -> Any:
         """Return the rows as the core multiplies them, in the precision of the model."""
         double = self.engine.plan.double
         if self._laid is None or self._laid[0] != double:
-            self._laid = double, self.engine.lay_out(self._batch)
+            self._laid = double, self.engine.native.lay_out(self._batch)
         return self._laid[1]
 
     @property

@@ -1,23 +1,82 @@
-"""Fitted attributes that go by scikit-learn's names, and what to do where one is not available."""
+"""Fitted attributes, and what to do where one is not available."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Float
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._checks import check_features
 from marginwise._engine.engine import Engine
-from marginwise._engine.kernel import WITH_GAMMA
+from marginwise._engine.plan import WITH_GAMMA
+
+
+def scalar_or_array(values: Float) -> float | Float:
+    """Return the value of the only binary problem, or those of all."""
+    return float(values[0]) if len(values) == 1 else values
 
 
 class SolverAttributes:
     """Attributes of all estimators."""
 
     @property
-    def gamma_(self) -> float:
+    def support_(self: Any) -> Ints:
+        """Ids of the support vectors: row numbers after `fit`."""
+        engine: Engine = self._fitted()
+        return engine.coefficients[0]
+
+    @property
+    def ids_(self: Any) -> Ints:
+        """Ids of all examples that the model holds, support vectors or not."""
+        state = self._fitted().state()
+        ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
+        return ids
+
+    @property
+    def support_vectors_(self: Any) -> Any:
+        """Features of the support vectors (none with ``kernel="precomputed"``).
+
+        If rows are objects, for a kernel that is a function, these are the objects.
+        """
+        model = self._now()
+        if model.kernel == "precomputed":
+            model._fitted()
+            return np.empty((0, 0))
+        vectors = model._fitted().at_once(
+            lambda engine: engine.features_of(engine.state())[(engine.weights != 0).any(axis=0)]
+        )
+        objects = model.__dict__.get("_objects")
+        return vectors if objects is None else objects.block(vectors)
+
+    @property
+    def dual_coef_(self: Any) -> Float:
+        """Signed coefficients of the support vectors, one row per binary problem."""
+        engine: Engine = self._fitted()
+        return engine.coefficients[2]
+
+    @property
+    def intercept_(self: Any) -> Float:
+        """The bias of each binary problem; 0 if the algorithm has none."""
+        engine: Engine = self._fitted()
+        return engine.native.bias()
+
+    @property
+    def stats_(self: Any) -> dict[str, Any]:
+        """Counters of the work done so far, seconds by phase, and how values are computed."""
+        engine: Engine = self._fitted()
+        return engine.stats
+
+    def dual_objective(self: Any) -> float | Float:
+        """Return W(alpha) over the examples held; one value per class where there are several."""
+        return scalar_or_array(self._fitted().objective)
+
+    @property
+    def gamma_(self: Any) -> float:
         """The number used for `gamma`; only for the "rbf", "poly" and "sigmoid" kernels."""
-        plan = _machine_of(self).plan
+        plan = self._fitted().plan
         if plan.kernel not in WITH_GAMMA:
             raise AttributeError(
                 f"gamma_ is not available: kernel={self._kernel_name()} does not use gamma. Only "
@@ -26,16 +85,16 @@ class SolverAttributes:
         return float(plan.gamma)
 
     @property
-    def n_iter_(self) -> int:
+    def n_iter_(self: Any) -> int:
         """Number of optimization steps so far, over all binary problems.
 
         A step changes the coefficient of one or two examples: PROCESS and REPROCESS in
         `OnlineSVC`, a segment of the solution path in the exact estimators.
         """
-        counters = _machine_of(self).counters
+        counters = self._fitted().counters
         return int(counters["process"] + counters["reprocess"])
 
-    def _kernel_name(self) -> str:
+    def _kernel_name(self: Any) -> str:
         kernel: Any = getattr(self, "kernel", None)
         return repr(kernel) if isinstance(kernel, str) else "a function"
 
@@ -44,13 +103,13 @@ class ClassifierAttributes(SolverAttributes):
     """Attributes of the classifiers."""
 
     @property
-    def coef_(self) -> Float:
+    def coef_(self: Any) -> Float:
         """Weights of the features, a row per binary problem; only for the linear kernel.
 
         ``X @ coef_.T + intercept_`` equals `decision_function`. The array is dense, also if the
         rows were sparse.
         """
-        engine = _machine_of(self)
+        engine: Engine = self._fitted()
         if engine.plan.kernel != "linear":
             raise AttributeError(
                 "coef_ is available only with kernel='linear'; here kernel is "
@@ -61,15 +120,34 @@ class ClassifierAttributes(SolverAttributes):
         return weights
 
     @property
-    def intercept_(self) -> Float:
+    def intercept_(self: Any) -> Float:
         """Constant term of each binary problem's decision function.
 
         It is 0 for estimators without a bias, except with a linear kernel and ``center=True``.
         """
-        engine = _machine_of(self)
+        engine: Engine = self._fitted()
         if engine.plan.kernel != "linear" or not engine.plan.center:
-            return engine.bias
+            return engine.native.bias()
         return engine.at_once(_linear_offset)
+
+    @property
+    def n_support_(self: Any) -> NDArray[np.int32]:
+        """Support vectors of each class."""
+        model = self._now()
+        _, labels, _ = model._fitted().coefficients
+        return np.bincount(labels, minlength=len(model.classes_)).astype(np.int32)
+
+    def duality_gap(self: Any, X: Any, y: Any) -> float | Float:
+        """Return primal minus dual objective, the loss taken over the rows given.
+
+        For rows that are the whole training set it bounds the distance to the optimum.
+        """
+        model = self._now()
+        check_is_fitted(model)
+        X, y = check_features(model, X, y, reset=False)
+        labels = model._encode(np.asarray(y))
+        gap: Float = model._engine.at_once(lambda engine: _duality_gap(model, engine, X, labels))
+        return scalar_or_array(gap)
 
     @property
     def predict_proba(self) -> Any:
@@ -88,11 +166,6 @@ class ClassifierAttributes(SolverAttributes):
         )
 
 
-def _machine_of(model: Any) -> Engine:
-    engine: Engine = model._fitted()
-    return engine
-
-
 def _linear_weights(engine: Engine) -> Float:
     """Return the sums of coefficients times features, measured from the centre if there is one."""
     state = engine.state()
@@ -107,5 +180,22 @@ def _linear_weights(engine: Engine) -> Float:
 
 def _linear_offset(engine: Engine) -> Float:
     """Return b - w.c, because f(x) = w.(x - c) + b for the centre c."""
-    offset: Float = engine.bias - _linear_weights(engine) @ np.asarray(engine.plan.center)
+    offset: Float = engine.native.bias() - _linear_weights(engine) @ np.asarray(engine.plan.center)
     return offset
+
+
+def _duality_gap(model: Any, engine: Engine, X: Any, labels: Labels) -> Float:
+    """Return primal minus dual objective of each binary problem."""
+    scores = engine.decision(model._augmented(X, None))
+    losses = model._penalties()[labels] @ np.maximum(0.0, 1.0 - engine.signs(labels) * scores)
+    return np.asarray(squared_norms(engine) / 2 + losses - engine.objective)
+
+
+def squared_norms(engine: Engine) -> Float:
+    """Return |w|^2 of each binary problem."""
+    state, weights = engine.state(), engine.weights
+    if (weights * engine.plan.unit == state["alpha"]).all():
+        values: Float = engine.signs(state["labels"]).T - state["g"]
+    else:  # an average, which has no gradient at hand
+        values = engine.decision(engine.features_of(state)).T
+    return np.asarray((weights * values).sum(axis=1))

@@ -1,4 +1,4 @@
-"""What all estimators share: parameters, the engine, the stream, fitted attributes, state.
+"""What all estimators share: parameters, all or nothing, the engine, state.
 
 Every call that changes an estimator works on a draft, and ends with the one assignment that makes
 the state of the draft that of the estimator. Whatever stops the call before, an error, Ctrl-C or a
@@ -8,44 +8,23 @@ that model; other threads, and the estimator if the call fails, then have a clon
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._algorithm import Algorithm
-from marginwise._arrays import Float, Ints
-from marginwise._engine.engine import Engine
-from marginwise._engine.kernel import (
-    KERNELS,
-    BlockFunction,
-    checked,
-    precomputed,
-    resolve_gamma,
-    warn_if_few,
-)
-from marginwise._engine.plan import (
-    Plan,
-    centre_for,
-    check_range,
-    keeps_lists,
-    needs_double,
-    unit_for,
-    upgraded,
-)
-from marginwise._estimator.attributes import SolverAttributes
-from marginwise._estimator.callbacks import NOTES
-from marginwise._estimator.exclusive import Exclusive, alone_once, refuse_reentry
-from marginwise._files.state import check_machine
-from marginwise._params import (
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._checks import (
     MOST_DEGREE,
     MOST_MEGABYTES,
+    Conflict,
     Rule,
     boolean,
-    check_params,
     current,
     either,
     integer,
@@ -53,18 +32,90 @@ from marginwise._params import (
     one_of,
     positive,
     real,
-    thread_count,
     threads,
 )
-from marginwise._training.feeds import ArrayFeed
-from marginwise._training.loop import EveryRow, Step, Trainer
+from marginwise._core import Batch, Turn
+from marginwise._engine.engine import Engine
+from marginwise._engine.plan import (
+    KERNELS,
+    BlockFunction,
+    centre_for,
+    checked,
+    make_plan,
+    precomputed,
+    upgraded,
+)
+from marginwise._estimator.attributes import SolverAttributes
+from marginwise._estimator.callbacks import NOTES
+from marginwise._files.engine_state import check_machine
+from marginwise._training.loop import ArrayFeed, Trainer
 from marginwise._warn import warn_unconverged
 
-Labels = NDArray[np.int32]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Model = TypeVar("_Model", bound="KernelModel")
 
 
-def scalar_or_array(values: Float) -> float | Float:
-    return float(values[0]) if len(values) == 1 else values
+# -- one thread at a time, and all or nothing --------------------------------------------------
+
+
+class Exclusive:
+    """Base of objects whose `alone` methods wait for each other, whichever thread calls them."""
+
+    __slots__ = ("_turn",)  # not in __dict__: it belongs to the object, not to its state
+    _turn: Turn
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        self = super().__new__(cls)
+        self._turn = Turn()
+        return self
+
+
+def alone(method: _Method) -> _Method:
+    """Let a method wait until no other thread is in such a method of the same object."""
+
+    @functools.wraps(method)
+    def wrapper(self: Exclusive, /, *args: Any, **kwargs: Any) -> Any:
+        return self._turn.run(method, self, *args, **kwargs)
+
+    return cast(_Method, wrapper)
+
+
+def on_draft(method: _Method) -> _Method:
+    """Let a method that returns the estimator change a draft of it, alone.
+
+    When it is done the estimator has the state of the draft. It must not be called from such a
+    method of the same estimator.
+    """
+
+    @functools.wraps(method)
+    def wrapper(self: KernelModel, /, *args: Any, **kwargs: Any) -> Any:
+        refuse_reentry(self)
+        return self._turn.run(change, self, method, *args, **kwargs)
+
+    return cast(_Method, wrapper)
+
+
+def change(model: _Model, method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Model:
+    """Call a method with a draft of a model in its place, and take over the state of the draft."""
+    draft = model._copy()
+    draft._origin = model
+    method(draft, *args, **kwargs)
+    draft._report()
+    model.__dict__ = draft.__dict__
+    return model
+
+
+def refuse_reentry(model: Exclusive) -> None:
+    """Raise if the call that trains a model is the one that runs here."""
+    if model._turn.mine:
+        raise RuntimeError(
+            f"this {type(model).__name__} is being trained by the call that runs here. A kernel "
+            "function must compute kernel values from its two blocks alone; a callback must use "
+            "the model that it is given."
+        )
+
+
+# -- the base ----------------------------------------------------------------------------------
 
 
 class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[misc]
@@ -77,10 +128,19 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     calls that train it wait for each other.
     """
 
+    __slots__ = ("_origin",)  # of a draft: what it is a draft of
+    _origin: KernelModel
+
     _algorithm: ClassVar[Algorithm]
-    _trusting = True  # learn_many checks shape and type only
+    _engine_class: ClassVar[type[Engine]] = Engine
     _engine: Engine
-    tol: float  # of those that finish
+
+    # Parameters that only some estimators have.
+    tol: float = 0.0
+    epochs: int = 1
+    shuffle: bool = False
+    finish_at_end: bool = False
+    finish_every: int | None = None
 
     _rules: ClassVar[dict[str, Rule]] = {
         "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
@@ -91,28 +151,37 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         "n_jobs": either(none(), threads()),
         "verbose": either(boolean(), integer(0)),
     }
+    _conflicts: ClassVar[tuple[Conflict, ...]] = ()
 
-    @alone_once
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; they apply from the next call on.
 
         Parameters
         ----------
-        **params
+        **params : dict
             The new values.
+
+        Returns
+        -------
+        self : object
+            The estimator.
         """
-        draft = self._draft()
-        super(KernelModel, draft).set_params(**params)
-        self._take(draft)
+        refuse_reentry(self)
+        self._turn.run(self._set_params, params)
         return self
 
-    # -- threads, and all or nothing -----------------------------------------------------------
+    def _set_params(self, params: dict[str, Any]) -> None:
+        draft = self._copy()
+        super(KernelModel, draft).set_params(**params)
+        self.__dict__ = draft.__dict__
 
-    def _fitted(self) -> Engine:
-        """Return the engine, to be read."""
-        refuse_reentry(self)
-        check_is_fitted(self)
-        return self._engine
+    # -- copies --------------------------------------------------------------------------------
+
+    def _copy(self) -> Self:
+        """Return a copy that shares the engine."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__ = dict(self.__dict__)
+        return copy
 
     def _now(self) -> Self:
         """Return a view of the estimator as it is, whatever other threads commit meanwhile."""
@@ -121,141 +190,27 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         refuse_reentry(self)
         return view
 
-    def _draft(self) -> Self:
-        """Return a copy to work on; `_take` makes its state that of this estimator."""
-        draft = type(self).__new__(type(self))
-        draft.__dict__ = dict(self.__dict__)
-        return draft
-
-    def _take(self, draft: Self) -> None:
-        self.__dict__ = draft.__dict__
+    def _fitted(self) -> Engine:
+        """Return the engine, to be read."""
+        refuse_reentry(self)
+        check_is_fitted(self)
+        return self._engine
 
     def _step_aside(self) -> None:
-        """Leave the engine to a draft that is about to change it, and keep a clone."""
-        if "_engine" in self.__dict__:
-            self._engine = self._engine.clone()
-
-    # -- looking inside ------------------------------------------------------------------------
-
-    @property
-    def support_(self) -> Ints:
-        """Ids of the support vectors: row numbers after `fit`."""
-        return self._fitted().coefficients[0]
-
-    @property
-    def ids_(self) -> Ints:
-        """Ids of all examples that the model holds, support vectors or not."""
-        state = self._fitted().state()
-        ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
-        return ids
-
-    @property
-    def support_vectors_(self) -> Any:
-        """Features of the support vectors (none with ``kernel="precomputed"``).
-
-        If rows are objects, for a kernel that is a function, these are the objects.
-        """
-        model = self._now()
-        if model.kernel == "precomputed":
-            model._fitted()
-            return np.empty((0, 0))
-        vectors = model._fitted().at_once(
-            lambda engine: engine.features_of(engine.state())[(engine.weights != 0).any(axis=0)]
-        )
-        objects = model.__dict__.get("_objects")
-        return vectors if objects is None else objects.block(vectors)
-
-    @property
-    def dual_coef_(self) -> Float:
-        """Signed coefficients of the support vectors, one row per binary problem."""
-        return self._fitted().coefficients[2]
-
-    @property
-    def intercept_(self) -> Float:
-        """The bias of each binary problem; 0 if the algorithm has none."""
-        return self._fitted().bias
-
-    @property
-    def stats_(self) -> dict[str, Any]:
-        """Counters of the work done so far, seconds by phase, and how values are computed."""
-        return self._fitted().stats
-
-    def dual_objective(self) -> float | Float:
-        """Return W(alpha) over the examples held; one value per class where there are several."""
-        return scalar_or_array(self._fitted().objective)
-
-    # -- state ---------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        refuse_reentry(self)
-        state: dict[str, Any] = dict(self.__dict__)
-        engine = state.pop("_engine", None)
-        if engine is not None:
-            state.update(engine.at_once(self._engine_state))
-            if "_objects" in state:
-                state["_objects"] = state["_objects"].only(state["_machine"]["X"])
-        return state
-
-    def _stored_state(self) -> dict[str, Any]:
-        """Return the state for a file: without scikit-learn's notes for callbacks."""
-        return {name: v for name, v in self.__getstate__().items() if name not in NOTES}
-
-    @classmethod
-    def _check_state(cls, state: dict[str, Any]) -> None:
-        """Raise ValueError unless a state from outside can be one of this class."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _engine_state(engine: Engine) -> dict[str, Any]:
-        """Return what an estimator's state has of its engine."""
-        return {
-            "_machine": engine.state(),
-            "_seen": engine.next_id,
-            "_since_finish": engine.since_finish,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = current(state)
-        stored = state.pop("_machine", None)
-        seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
-        super().__setstate__(state)
-        if stored is not None:
-            # joblib may give memory maps.
-            stored = {
-                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
-            }
-            check_machine(upgraded(stored), 2 if self._problems == 1 else self._problems)
-            self._engine = Engine.from_state(stored, self._function(), self._threads())
-            self._engine.reserve_ids(seen)
-            self._engine.count_since_finish(since_finish)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        """Leave a clone of the engine, before it changes, to the estimator this is a draft of."""
+        origin = self._origin
+        if "_engine" in origin.__dict__:
+            origin._engine = origin._engine.clone()
 
     # -- what a subclass may say otherwise -----------------------------------------------------
-
-    @property
-    def _finishes(self) -> bool:
-        """Whether `fit` ends with finishing."""
-        return False
-
-    @property
-    def _finish_every(self) -> int | None:
-        """After how many rows to finish, too."""
-        return None
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the algorithm."""
         raise NotImplementedError
 
-    def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
-        """Choose the point that features are measured from."""
-        return centre_for(X, kernel, first_row_only=streaming)
+    _centre = staticmethod(centre_for)  # chooses the point that features are measured from
 
-    def _check_batch(self, batch: Any) -> None:
+    def _check_batch(self, batch: Batch) -> None:
         """Raise if the algorithm cannot learn some of the rows."""
 
     def _check_names(self, names: Ints) -> None:
@@ -263,10 +218,12 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
-        engine = self.__dict__.get("_engine")
-        violation, resolution = engine.take_unsolved() if engine is not None else (0.0, 0.0)
-        if violation == 0:
+        native = self._engine.native
+        if not native.unsolved:
             return
+        violations, resolutions = native.take_unsolved()
+        worst = int(np.argmax(violations))
+        violation, resolution = float(violations[worst]), float(resolutions[worst])
         why = (
             f"double precision resolves no violation below {resolution:.2g} here"
             if violation <= resolution
@@ -285,51 +242,15 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _begin_again(self, X: Any, weights: Float, labels: Labels) -> None:
         """Make the engine that the first rows after all others were forgotten ask for."""
 
-    def _check_together(self) -> None:
-        """Raise if parameters do not go together."""
-
-    @property
-    def _problems(self) -> int:
-        """How many binary problems there are."""
-        return 1
-
-    # -- parts ---------------------------------------------------------------------------------
-
-    def _check_params(self) -> None:
-        check_params(self, self._rules)
-        self._check_together()
+    # -- the engine ----------------------------------------------------------------------------
 
     def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
-        if streaming:
-            warn_if_few(self.gamma, self.kernel, X.shape[0])
-        gamma = resolve_gamma(self.gamma, X, weights)
-        if not gamma > 0:
-            raise ValueError(
-                f"gamma={self.gamma!r} is 0 for these rows: their variance overflows. Scale the "
-                "features down, or give gamma."
-            )
-        function = self._function()
-        name = "callable" if function is not None else str(self.kernel)
-        plan = Plan(
-            kernel=name,
-            gamma=gamma,
-            coef0=float(self.coef0),
-            degree=int(self.degree),
-            problems=self._problems,
-            features=int(X.shape[1]) + (self.kernel == "precomputed"),
-            sparse=keeps_lists(X) and function is None,
-            double=self._algorithm.exact or needs_double(X, name),
-            cache_bytes=int(self.cache_size * 2**20),
-            algorithm=self._algorithm.name,
-            settings=self._settings(),
-            center=self._centre(X, name, streaming=streaming),
-            record=bool(getattr(self, "record", False)),
+        """Return the engine that the first rows ask for."""
+        function, settings = self._function(), self._settings()
+        plan = make_plan(
+            self, X, weights, function=function, settings=settings, streaming=streaming
         )
-        if not self._algorithm.exact:
-            plan.unit = unit_for(plan, X)
-        engine = Engine(plan, function, self._threads())
-        engine.measure(X)
-        return engine
+        return self._engine_class(plan, function, self.n_jobs)
 
     def _function(self) -> BlockFunction | None:
         if self.kernel == "precomputed":
@@ -339,53 +260,94 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         objects = self.__dict__.get("_objects")
         return checked(self.kernel if objects is None else objects.kernel(self.kernel))
 
-    def _threads(self) -> int:
-        return thread_count(self.n_jobs)
-
     def _augmented(self, X: Any, names: Ints | None) -> Any:
         """Append to a precomputed kernel row the column that is its own."""
         if self.kernel != "precomputed":
             return X
         dense = X.toarray() if hasattr(X, "toarray") else X
+        if names is not None and not ((names >= 0) & (names < X.shape[1])).all():
+            raise ValueError("with kernel='precomputed', ids must be columns of X.")
         column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
         return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
 
-    def _check_columns(self, X: Any, names: Ints) -> None:
-        if self.kernel != "precomputed":
-            return
-        inside = (names >= 0) & (names < X.shape[1])
-        if not inside.all():
-            raise ValueError("with kernel='precomputed', ids must be columns of X.")
-
-    def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Any:
+    def _labelled(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
         """Return rows as a batch of the core."""
         self._check_names(names)
         if "_objects" in self.__dict__:
             self._objects.keep(X, lambda: self._engine.state()["X"])
-        check_range(self._engine.plan, X)
-        batch = self._engine.batch(self._augmented(X, names))
+        batch = self._engine.labelled(self._augmented(X, names), labels, costs, names)
         self._check_batch(batch)
-        batch.label(labels, self._engine.costs(costs), names)
         return batch
 
-    def _learn_rows(self, draft: Self, batch: Any, names: Ints) -> None:
-        """Learn all rows of a batch in the order given, and take over the draft that does it."""
-        engine = draft._engine
-        if draft._finish_every is None and engine.learns_at_once(batch, len(names)):
+    # -- learning ------------------------------------------------------------------------------
+
+    def _learn_rows(self, batch: Batch, names: Ints) -> None:
+        """Learn all rows of a batch in the order given."""
+        engine = self._engine
+        if self.finish_every is None and engine.learns_at_once(batch, len(names)):
             engine.learn_now(batch, len(names))
         else:
             self._step_aside()
-            draft._stream(ArrayFeed(batch, names), np.arange(len(names), dtype=np.int64))
-        draft._report()
-        self._take(draft)
+            self._trainer.learn(ArrayFeed(batch, names), np.arange(len(names), dtype=np.int64))
 
     @property
     def _trainer(self) -> Trainer:
         """The training loop of this model, with its parameters as they are."""
         return Trainer(
-            self._engine, getattr(self, "tol", 0.0), self._finish_every, int(self.verbose)
+            self._engine,
+            tol=self.tol,
+            finish_at_end=bool(self.finish_at_end),
+            finish_every=self.finish_every,
+            epochs=self.epochs,
+            shuffle=self.shuffle,
+            verbose=int(self.verbose),
         )
 
-    def _stream(self, feed: ArrayFeed, rows: Ints) -> None:
-        """Learn rows in their order."""
-        self._trainer.train(feed, [Step(rows)], EveryRow(), total=len(rows))
+    # -- state ---------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        refuse_reentry(self)
+        state: dict[str, Any] = dict(self.__dict__)
+        engine = state.pop("_engine", None)
+        if engine is not None:
+            state.update(engine.stored())
+            if "_objects" in state:
+                state["_objects"] = state["_objects"].only(state["_machine"]["X"])
+        return state
+
+    def _stored_state(self) -> dict[str, Any]:
+        """Return the state for a file: without scikit-learn's notes for callbacks."""
+        return {name: v for name, v in self.__getstate__().items() if name not in NOTES}
+
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        """Raise ValueError unless a state from outside can be one of this class."""
+        raise NotImplementedError
+
+    # Parts of a state that only some classes have, and some of their models.
+    _own_state: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
+        """Raise ValueError unless those parts can be of a model of so many problems."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = current(state)
+        stored = state.pop("_machine", None)
+        seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
+        super().__setstate__(state)
+        if stored is not None:
+            # joblib may give memory maps.
+            stored = {
+                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
+            }
+            check_machine(upgraded(stored), len(getattr(self, "classes_", (-1, 1))))
+            self._engine = self._engine_class.from_state(stored, self._function(), self.n_jobs)
+            self._engine.native.reserve_ids(seen)
+            self._engine.native.count_since_finish(since_finish)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

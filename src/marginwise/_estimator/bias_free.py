@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._engine.engine import Engine
+from marginwise._checks import Rule, boolean
+from marginwise._engine.engine import HISTORY
 from marginwise._engine.plan import centre_for
 from marginwise._estimator.classifier import KernelClassifier
-from marginwise._files.state import HISTORY
-from marginwise._params import Rule, boolean
+from marginwise._files.engine_state import check_array, require_names
 from marginwise._warn import warn
 
+HISTORY_TYPES = dict(zip(HISTORY, ("float64", "int64", "int64"), strict=True))
 SAME_EVERYWHERE = ("rbf", "tanimoto")  # K(x, x) is 1
 OF_PRODUCTS = ("linear", "poly", "sigmoid")
 OFF_CENTRE = 1.0  # |mean|^2 over the variance from which a missing bias is felt
@@ -46,12 +48,19 @@ class BiasFreeClassifier(KernelClassifier):
         history = dict(zip(HISTORY, engine.records, strict=True))
         return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in history.items()}
 
-    @staticmethod
-    def _engine_state(engine: Engine) -> dict[str, Any]:
-        state = KernelClassifier._engine_state(engine)
-        if engine.plan.record:
-            state["_history"] = dict(zip(HISTORY, engine.records, strict=True))
-        return state
+    _own_state = frozenset({"_history"})
+
+    @classmethod
+    def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
+        if "_history" not in state:
+            return
+        history = state["_history"]
+        if not isinstance(history, dict):
+            raise ValueError("_history must be a dict")
+        require_names(HISTORY, history, "parts of _history")
+        rows = np.shape(history["gap"])[0]
+        for name, dtype in HISTORY_TYPES.items():
+            check_array(name, history[name], dtype, (rows, problems))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
@@ -64,7 +73,7 @@ class BiasFreeClassifier(KernelClassifier):
 
     def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
         if kernel == "rbf":
-            return centre_for(X, kernel, first_row_only=streaming)
+            return centre_for(X, kernel, streaming=streaming)
         if not self.center:
             self._warn_off_centre(X, kernel)
             return []

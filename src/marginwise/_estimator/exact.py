@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,12 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float, Ints
-from marginwise._engine.engine import Engine
-from marginwise._engine.kernel import WITH_GAMMA, resolve_gamma
-from marginwise._engine.plan import is_offset
-from marginwise._estimator.base import KernelModel
-from marginwise._estimator.exclusive import alone_once
-from marginwise._params import Rule, boolean, count, either, integer, is_real, none, one_of
+from marginwise._checks import (
+    Rule,
+    boolean,
+    count,
+    either,
+    integer,
+    none,
+    obey,
+    one_of,
+    one_value,
+    share,
+)
+from marginwise._engine.exact import FREE_SET, ExactEngine, check_free_sets, free_set_sizes
+from marginwise._engine.plan import WITH_GAMMA, centre_for, is_offset, resolve_gamma
+from marginwise._estimator.base import KernelModel, on_draft
+from marginwise._files.engine_state import check_array, require_names
 from marginwise._warn import warn, warn_unconverged
 
 LARGE_EXPONENT = 1e4  # gamma |x|^2 beyond which a stream's first row becomes the centre
@@ -30,7 +41,7 @@ ALGORITHM = Algorithm(
     name="exact",
     settings={
         "sphere": boolean(),
-        "nu": (lambda v: is_real(v) and 0 <= v <= 1, "from 0 to 1"),
+        "nu": either(share(), one_value(0)),
         "window": count(),
         "oldest": boolean(),
         "screen": boolean(),
@@ -39,6 +50,9 @@ ALGORITHM = Algorithm(
     numbers=4,
     biased=True,
     exact=True,
+    arrays=FREE_SET,
+    sizes=free_set_sizes,
+    check=check_free_sets,
 )
 
 
@@ -53,7 +67,8 @@ class ExactModel(KernelModel):
     _costs: Float
 
     _algorithm = ALGORITHM
-    _trusting = False
+    _engine_class = ExactEngine
+    _engine: ExactEngine
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,
         "window": either(none(), integer(2)),
@@ -61,7 +76,7 @@ class ExactModel(KernelModel):
         "record": boolean(),
     }
 
-    @alone_once
+    @on_draft
     def forget(self, ids: ArrayLike, *, gamma: Literal["recompute", "keep"] = "recompute") -> Self:
         """Forget examples: the model becomes the one that never saw them.
 
@@ -92,18 +107,15 @@ class ExactModel(KernelModel):
             raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
         names = np.unique(names)
         self._check_held(names)
-        draft = self._draft()
         self._step_aside()
-        draft._engine.forget(names.astype(np.int64))
-        draft._forget_basis(names.astype(np.int64), keep=gamma == "keep")
-        draft._report()
-        self._take(draft)
+        self._engine.native.forget(names.astype(np.int64))
+        self._forget_basis(names.astype(np.int64), keep=gamma == "keep")
         return self
 
     def _check_held(self, names: NDArray[Any]) -> None:
         """Raise unless examples of all these ids are held."""
         known = names <= np.iinfo(np.int64).max  # others cannot be
-        known[known] = self._engine.holds(names[known].astype(np.int64))
+        known[known] = self._engine.native.holds(names[known].astype(np.int64))
         unknown = names[~known]
         if unknown.size:
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
@@ -112,16 +124,16 @@ class ExactModel(KernelModel):
 
     # -- what was computed from rows -----------------------------------------------------------
 
-    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
-        engine = super()._make_engine(X, weights, streaming=streaming)
+    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> ExactEngine:
+        engine: Any = super()._make_engine(X, weights, streaming=streaming)
         self.__dict__.pop("_basis_ids", None)
         self.__dict__.pop("_basis_weights", None)
         self._adapts = self._adaptive(engine)
         if engine.plan.center or self._adapts:
             self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
-        return engine
+        return engine  # type: ignore[no-any-return]
 
-    def _adaptive(self, engine: Engine) -> str:
+    def _adaptive(self, engine: ExactEngine) -> str:
         """Return what the parameters let the rows decide: "gamma", "balance", both or nothing."""
         scales = self.gamma == "scale" and engine.plan.kernel in WITH_GAMMA
         return " ".join(["gamma"] * scales + ["balance"] * self._balances())
@@ -136,8 +148,8 @@ class ExactModel(KernelModel):
         if kernel == "rbf" and streaming:
             first = np.asarray(X[0], dtype=np.float64)
             large = resolve_gamma(self.gamma, X, np.ones(X.shape[0])) * (first @ first)
-            return super()._centre(X, kernel, streaming=True) if large > LARGE_EXPONENT else []
-        return super()._centre(X, kernel, streaming=streaming) if is_offset(X) else []
+            return centre_for(X, kernel, streaming=True) if large > LARGE_EXPONENT else []
+        return centre_for(X, kernel, streaming=streaming) if is_offset(X) else []
 
     def _balances(self) -> bool:
         """Return whether the parameters ask for class weights that are computed from rows."""
@@ -195,14 +207,16 @@ class ExactModel(KernelModel):
 
     def _begin_again(self, X: Any, weights: Float, labels: NDArray[np.int32]) -> None:
         """Make the engine that the first rows after all others were forgotten ask for."""
-        following = self._engine.next_id
+        following = self._engine.native.next_id
         self._engine = self._make_engine(X, weights, streaming=True)
-        self._engine.reserve_ids(following)
+        self._engine.native.reserve_ids(following)
         balance = self._rebalanced(labels) if "balance" in self._adapts else None
         if balance is not None:
             self._costs, self._balance = self._costs / self._balance * balance, balance
 
-    def _adapted(self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool) -> Engine:
+    def _adapted(
+        self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool
+    ) -> ExactEngine:
         """Return the engine with gamma, centre and class weights as they follow from some rows."""
         engine = self._engine
         X = engine.features_of(state)[rows]
@@ -251,10 +265,10 @@ class ExactModel(KernelModel):
         class where there are several; "source" and "target", the sets: "idle" (no support vector),
         "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
         """
-        engine = self._fitted()
+        engine: Any = self._fitted()
         if not engine.plan.record:
             raise AttributeError("path_ is kept with record=True only.")
-        steps = engine.path
+        steps = engine.native.path()
         path = np.empty(len(steps), dtype=MIGRATION)
         path["cause"], path["id"], path["problem"] = steps[:, :3].T
         names = np.array(SETS)
@@ -262,10 +276,8 @@ class ExactModel(KernelModel):
         return path
 
     def _report(self) -> None:
-        engine = self.__dict__.get("_engine")
-        if engine is None:
-            return
-        resolved, violation = engine.take_resolved(), engine.shortfall
+        engine = self._engine
+        resolved, violation = engine.take_resolved(), float(np.max(engine.native.shortfall()))
         if violation > 0:
             message = (
                 f"the model is not the solution: its conditions are violated by {violation:.2g} of "
@@ -274,7 +286,7 @@ class ExactModel(KernelModel):
             )
         elif resolved == 0:
             return
-        elif engine.indefinite:
+        elif engine.native.indefinite().any():
             message = (
                 "the kernel is not positive semi-definite, so that there is no path to follow; "
                 "the problem was solved by pairs of coordinates instead."
@@ -296,7 +308,7 @@ class ExactModel(KernelModel):
     def _check_new(self, names: Ints) -> None:
         known, counts = np.unique(names, return_counts=True)
         twice = known[counts > 1]
-        held = names[self._engine.holds(names)]
+        held = names[self._engine.native.holds(names).astype(bool)]
         if twice.size or held.size:
             name = int((twice if twice.size else held)[0])
             what = "given twice" if twice.size else "learned already"
@@ -312,16 +324,29 @@ class ExactModel(KernelModel):
             "screen": True,
         }
 
-    @staticmethod
-    def _engine_state(engine: Engine) -> dict[str, Any]:
-        state = KernelModel._engine_state(engine)
-        if engine.plan.record:
-            state["_steps"] = engine.path
-        return state
+    _own_state = frozenset({"_steps", "_basis_ids", "_basis_weights", "_adapts"})
+
+    @classmethod
+    def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
+        obey({"_adapts": one_of("", "gamma", "balance", "gamma balance")}, state)
+        if "_steps" in state:
+            steps = state["_steps"]
+            check_array("_steps", steps, "int64", (np.shape(steps)[0], 5))
+            if not ((steps[:, 2] >= 0) & (steps[:, 2] < problems)).all():
+                raise ValueError("_steps must name problems")
+            if not np.isin(steps[:, 3:], range(len(SETS))).all():
+                raise ValueError("_steps must go from set to set")
+        weights = state.get("_basis_weights", np.empty(0))
+        check_array("_basis_weights", weights, "float64", (np.size(weights),))
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError("_basis_weights must be finite and not negative")
+        if "_basis_ids" in state:
+            require_names({"_basis_weights"}, {"_basis_weights"} & set(state), "rows of gamma")
+            check_array("_basis_ids", state["_basis_ids"], "int64", (np.size(weights),))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         steps = state.pop("_steps", None)
         super().__setstate__(state)
         if steps is not None:
-            self._engine.set_path(steps)
+            self._engine.native.set_path(steps)

@@ -6,17 +6,13 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._estimator.base import KernelModel
-from marginwise._estimator.exclusive import alone_once
-from marginwise._training.loop import finish_only
+from marginwise._estimator.base import KernelModel, on_draft
 
 
 class FinishingMixin(KernelModel):
     """Adds `finish` to estimators whose learning leaves violating pairs behind."""
 
-    finish_at_end: bool
-
-    @alone_once
+    @on_draft
     def finish(self) -> Self:
         """Solve the problem for the examples held: REPROCESS until no pair violates by `tol`.
 
@@ -26,13 +22,6 @@ class FinishingMixin(KernelModel):
             The finished model.
         """
         check_is_fitted(self)
-        draft = self._draft()
         self._step_aside()
-        finish_only(draft._trainer)
-        draft._report()
-        self._take(draft)
+        self._trainer.finish()
         return self
-
-    @property
-    def _finishes(self) -> bool:
-        return bool(self.finish_at_end)

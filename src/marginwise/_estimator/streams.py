@@ -1,35 +1,34 @@
-"""How rows reach a classifier: orders of arrays, selection, and sources read a chunk at a time."""
+"""How rows that are not arrays reach a classifier: sources read in chunks, and pools."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from marginwise._arrays import Ints, spread_rows, take_rows
-from marginwise._engine.scores import Scores
-from marginwise._estimator.base import KernelModel, Labels
-from marginwise._estimator.exclusive import alone_once
-from marginwise._params import Rule, either, integer, is_real, none, one_of
-from marginwise._training.checkpoint import Callback, Checkpoint, Course, Moment, Run, stage_ends
-from marginwise._training.feeds import ArrayFeed, Source, SourceFeed, check_source
-from marginwise._training.loop import (
-    Chooser,
-    EveryRow,
-    Pools,
-    Sifted,
-    Step,
-    order_steps,
-    run_steps,
-    search_steps,
+from marginwise._arrays import Float, Ints, Labels, spread_rows
+from marginwise._checks import (
+    Rule,
+    check_arguments,
+    check_params,
+    either,
+    integer,
+    non_negative,
+    none,
+    one_of,
+    take_rows,
 )
-from marginwise._training.selection import FullSearch, Passes
-from marginwise._training.sift import Sieve, Tally
+from marginwise._core import Batch
+from marginwise._estimator.base import KernelModel, on_draft
+from marginwise._training.checkpoint import Checkpoint, Course
+from marginwise._training.loop import READ, ArrayFeed, EveryRow, Pools, Sifted, SourceFeed
+from marginwise._training.runs import Callback, Moment, Run
+from marginwise._training.sift import Sieve
+from marginwise._training.sources import Source, check_source
 
 SAMPLE = 2000  # rows of a source that gamma and precision are chosen from
 
@@ -40,19 +39,47 @@ SELECTION_RULES: dict[str, Rule] = {
 }
 
 
+_RUN_RULES: dict[str, Rule] = {
+    "sift": either(none(), non_negative(below=1)),
+    "checkpoint_minutes": non_negative(),
+}
+
+
+class PoolFeed(ArrayFeed):
+    """A pool whose labels come one by one: converted once, so that a row costs little to learn.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows, without labels.
+    ids : ndarray of int64
+        Their ids, ascending.
+    """
+
+    def __init__(self, batch: Batch, ids: Ints) -> None:
+        super().__init__(batch, ids)
+        self._labels = np.zeros(len(ids), dtype=np.int32)
+        self._costs = np.ones(len(ids))
+        batch.label(self._labels, self._costs, ids)  # which keeps looking at these arrays
+
+    def label(self, rows: Ints, labels: Labels, costs: Float) -> None:
+        """Give rows their labels."""
+        self._labels[rows] = labels
+        self._costs[rows] = costs
+
+
 class StreamLearner(KernelModel):
     """Base of the classifiers, with the ways by which they are given rows to learn."""
 
     classes_: NDArray[Any]
-    epochs: int
-    shuffle: bool
-    pool_size: Any  # int, or None for a full search
     random_state: int | np.random.RandomState | None
-    _seeds_per_class = 0  # examples of each class that open a fit
+    # Parameters that only some estimators have.
+    selection: Any = "random"
+    pool_size: Any = 1  # an integer, or None for a full search
+    _seeds_per_class = 0  # examples of each class that open an epoch of a fit
 
     # -- sources -------------------------------------------------------------------------------
 
-    @alone_once
     def learn_from(
         self,
         source: Source,
@@ -96,38 +123,50 @@ class StreamLearner(KernelModel):
             Called with a copy of the model as it is and a `Moment` after each chunk, and when a run
             is resumed. If it returns True the run ends, and the model keeps what it has learned.
         """
-        draft = self._draft()
-        staged = draft._check_source(source, sift, checkpoint_minutes)
-        draft._begin_run(source, classes)
-        self._step_aside()
-        error = None
-        if sift is not None or checkpoint is not None or callback is not None or staged:
-            error = draft._go_through(source, sift, checkpoint, checkpoint_minutes, callback)
-        else:
-            draft._learn_source(source)
-        draft._report()
-        draft._warn_if_far()
-        self._take(draft)
-        if error is not None:  # of the last checkpoint, without which the model is still good
-            raise error
+        failures: list[OSError] = []
+        self._learn_from(source, classes, sift, checkpoint, checkpoint_minutes, callback, failures)
+        if failures:  # to write the last checkpoint, without which the model is still good
+            raise failures[0]
         return self
 
-    def _check_source(self, source: Source, sift: float | None, minutes: float) -> bool:
-        """Check the arguments of `learn_from`; return whether the source has stages."""
-        self._check_params()
-        if self._selection != "random" and self.pool_size is None:
+    @on_draft
+    def _learn_from(
+        self,
+        source: Source,
+        classes: ArrayLike | None,
+        sift: float | None,
+        checkpoint: str | os.PathLike[str] | None,
+        minutes: float,
+        callback: Callback | None,
+        failures: list[OSError],
+    ) -> Self:
+        check_params(self)
+        ends = check_source(source)
+        self._check_run(sift, minutes)
+        self._begin_run(source, ends[-1], classes)
+        self._step_aside()
+        if sift is not None or checkpoint is not None or callback is not None or len(ends) > 1:
+            failures += self._learn_chunks(source, ends, sift, checkpoint, minutes, callback)
+        else:
+            self._learn_source(source, ends[-1])
+        self._warn_if_far()
+        return self
+
+    def _check_run(self, sift: float | None, minutes: float) -> None:
+        """Check the other arguments of `learn_from`."""
+        check_arguments(_RUN_RULES, sift=sift, checkpoint_minutes=minutes)
+        if self.selection != "random" and self.pool_size is None:
             raise ValueError(
                 "pool_size=None searches all rows for each one that is learned, which needs "
                 "them in memory: use fit, or a pool_size."
             )
-        check_source(source)
-        if len(source) == 0:
-            raise ValueError("the source is empty.")
-        self._check_run(sift, minutes)
-        return len(stage_ends(source)) > 1
+        if sift is not None and (callable(self.kernel) or self.kernel == "precomputed"):
+            raise ValueError("sift needs one of marginwise's own kernels.")
+        if sift is not None and "selection" not in self._rules:
+            raise ValueError(f"{type(self).__name__} learns all rows, so that there is no sifting.")
 
-    def _begin_run(self, source: Source, classes: ArrayLike | None) -> None:
-        """Check the classes, and make a engine where there is none."""
+    def _begin_run(self, source: Source, n: int, classes: ArrayLike | None) -> None:
+        """Check the classes, and make an engine where there is none."""
         if hasattr(self, "_engine"):
             self._check_classes(classes, first=False)
             return
@@ -137,157 +176,84 @@ class StreamLearner(KernelModel):
                 "learn_from needs all labels that may come: give them as classes, or let "
                 "the source name them in source.classes."
             )
-        self._start(source.read(spread_rows(len(source), SAMPLE))[0], named)
+        self._start(source.read(spread_rows(n, SAMPLE))[0], named)
 
-    def _check_run(self, sift: float | None, minutes: float) -> None:
-        if sift is not None and not (is_real(sift) and 0 <= sift < 1):
-            raise ValueError(f"sift must be None or a number of at least 0, below 1, got {sift!r}.")
-        if sift is not None and self._function() is not None:
-            raise ValueError("sift needs one of marginwise's own kernels.")
-        if sift is not None and not hasattr(self, "selection"):
-            raise ValueError(f"{type(self).__name__} learns all rows, so that there is no sifting.")
-        if not is_real(minutes) or minutes < 0:
-            raise ValueError(f"checkpoint_minutes must be a number of at least 0, got {minutes!r}.")
-
-    def _learn_source(self, source: Source) -> None:
+    def _learn_source(self, source: Source, n: int) -> None:
         """Learn from a source in passes over all its rows."""
-        n, rng = len(source), check_random_state(self.random_state)
-        feed = SourceFeed(source, self._read_batch, self._engine.next_id)
-        self._engine.reserve_ids(self._engine.next_id + n)
-        if self._selection == "random":
-            orders = (self._plain_order(n, rng) for _ in range(self.epochs))
-            self._learn_orders(feed, orders)
+        rng, native = check_random_state(self.random_state), self._engine.native
+        ids = native.next_id + np.arange(n, dtype=np.int64)
+        native.reserve_ids(native.next_id + n)
+        feed = SourceFeed(source, ids, self._read_batch, chunk=READ)
+        if self.selection == "random":
+            self._trainer.learn_epochs(feed, rng)
         else:
-            self._choose(feed, rng)
+            self._trainer.learn_passes(feed, self.selection, self.pool_size, rng)
 
-    def _go_through(
+    def _learn_chunks(
         self,
         source: Source,
+        ends: list[int],
         sift: float | None,
         checkpoint: str | os.PathLike[str] | None,
         minutes: float,
         callback: Callback | None,
-    ) -> OSError | None:
-        """Learn from a source chunk by chunk; return an error if the last checkpoint failed."""
+    ) -> list[OSError]:
+        """Learn from a source chunk by chunk; return the error if the last checkpoint failed."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        pool_size = getattr(self, "pool_size", 1)
-        sieve = None if sift is None else Sieve(self._selection, pool_size, float(sift), seed)
-        course = error = None
+        rule, size = self.selection, self.pool_size
+        sieve = None if sift is None else Sieve(rule, size, float(sift), seed)
+        file = course = None
         if checkpoint is not None:
-            file = Checkpoint(checkpoint, minutes, self, source)
-            course = file.read(sieve)
+            file, course = Checkpoint.open(checkpoint, minutes, self, source, ends, sieve)
         if course is None:
-            course = Course(seed, self._engine.next_id)
-            self._engine.reserve_ids(course.first + len(source))
+            course = Course(seed, self._engine.native.next_id)
+            self._engine.native.reserve_ids(course.first + ends[-1])
         elif sieve is not None:
             sieve.seed = course.seed
-        run = Run(source, self.epochs, self.shuffle, course)
-        feed = SourceFeed(source, self._read_batch, course.first, chunk=len(source))
 
-        def report() -> bool:
-            if callback is None:
-                return False
-            moment = Moment(
-                run.examples, course.seconds, replace(sieve.tally) if sieve else Tally()
-            )
-            return callback(self._snapshot(), moment) is True
+        def report(moment: Moment) -> bool:
+            return callback is not None and callback(self._snapshot(), moment) is True
 
-        def after(step: Step) -> bool:
-            nonlocal error
-            run.pass_chunk(len(step.rows))
-            if checkpoint is not None and (file.due or run.left == 0):
-                error = file.write(course, sieve, last=run.left == 0)
-            return report()
-
-        if run.examples > 0 and report():
-            return None
-        self._trainer.train(
-            feed,
-            run_steps(run.chunks(), finish=self._finishes),
-            self._chooser(sieve, feed),
-            total=run.examples + run.left,
-            done=run.examples,
-            in_chunks=True,
-            after=after,
-        )
-        return error
-
-    def _chooser(self, sieve: Sieve | None, feed: SourceFeed) -> Chooser:
-        """Return what decides which rows of a chunk are learned."""
+        trainer = self._trainer
+        run = Run(ends, trainer, course, file, sieve, report if callback is not None else None)
+        ids = course.first + np.arange(ends[-1], dtype=np.int64)
+        feed = SourceFeed(source, ids, self._read_batch, chunk=ends[-1])
+        chooser = EveryRow() if rule == "random" else Pools(rule, size)
         if sieve is not None:
-            return Sifted(sieve, feed)
-        return EveryRow() if self._selection == "random" else Pools(self._selection, self.pool_size)
+            chooser = Sifted(sieve, feed)
+        trainer.train(feed, run.steps(), chooser, total=run.total, done=run.done, in_chunks=True)
+        return [] if run.failure is None else [run.failure]
 
     def _snapshot(self) -> Self:
         """Return a copy of the model as it is; what is shown to a callback."""
-        copy = self._draft()
-        copy._step_aside()
+        copy = self._copy()
+        copy._engine = copy._engine.clone()
         return copy
 
-    # -- selection and orders ------------------------------------------------------------------
+    # -- pools ---------------------------------------------------------------------------------
 
-    @property
-    def _selection(self) -> str:
-        """How `fit` chooses the rows to learn."""
-        return "random"
+    @on_draft
+    def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> Self:
+        """Learn rows that were checked before, with a model that exists."""
+        labels = self._numbers(y.tolist())
+        self._learn_rows(self._labelled(X, labels, self._penalties()[labels], names), names)
+        return self
 
-    def _learn_orders(self, feed: ArrayFeed | SourceFeed, orders: Iterable[Ints]) -> None:
-        """Learn all rows, epoch by epoch."""
-        steps = order_steps(orders, finish=self._finishes)
-        self._trainer.train(feed, steps, EveryRow(), total=len(feed.ids) * self.epochs)
+    @on_draft
+    def _teach_from(self, pool: PoolFeed, rows: Ints, y: NDArray[Any]) -> Self:
+        """Learn rows of a pool."""
+        labels = self._numbers(y.tolist())
+        pool.label(rows, labels, self._engine.costs(self._penalties()[labels]))
+        self._engine.native.reserve_ids(int(pool.ids[-1]) + 1)
+        self._step_aside()
+        self._trainer.learn(pool, rows)
+        return self
 
-    def _choose(self, feed: ArrayFeed | SourceFeed, rng: np.random.RandomState) -> None:
-        """Make passes over the rows, learning those that selection chooses."""
-        passes = Passes(feed.ids, self._engine.plan.problems, self.epochs, self._chosen())
-        orders = passes.orders(lambda n: self._plain_order(n, rng), self._chosen)
-        self._trainer.train(
-            feed,
-            order_steps(orders, finish=self._finishes),
-            Pools(self._selection, self.pool_size, passes.seen),
-            total=len(feed.ids) * self.epochs,
-        )
-
-    def _chosen(self) -> tuple[int, int]:
-        """Return how many rows selection has chosen so far, and how many rows changed the model."""
-        counters = self._engine.counters
-        return counters["chosen"], counters["process"]
-
-    def _search(self, feed: ArrayFeed, X: Any, labels: Labels, rng: np.random.RandomState) -> None:
-        """Learn, again and again, the best of all rows, until none is left that would matter."""
-        engine = self._engine
-        rows = self._augmented(X, feed.ids)
-
-        def find(ids: Ints) -> Any:
-            return None if engine.function else take_rows(rows, np.searchsorted(feed.ids, ids))
-
-        scores = Scores(engine, feed.batch, find)
-        search = FullSearch(
-            self._selection,
-            engine.signs(labels),
-            self._plain_order(len(labels), rng),
-            slack=engine.plan.settings.get("tol", 0.0),
-        )
-        seen = np.zeros((engine.plan.problems, engine.next_id), dtype=np.uint8)
-        found = search.rows(scores.values, lambda: engine.deltas)
-        self._trainer.train(
-            feed,
-            search_steps(found, finish=self._finishes),
-            Pools("active", 1, seen),  # pools of the one row that was found
-            total=len(feed.ids),
-        )
-
-    def _epoch_order(self, labels: Labels, rng: np.random.RandomState) -> Ints:
-        """Return an order of the rows that opens with a few of each class."""
-        n = len(labels)
-        order = rng.permutation(n) if self.shuffle else np.arange(n)
-        seeds = np.zeros(n, dtype=bool)
-        for label in range(len(self.classes_)):
-            seeds[np.flatnonzero(labels[order] == label)[: self._seeds_per_class]] = True
-        return np.concatenate([order[seeds], order[~seeds]]).astype(np.int64)
-
-    def _plain_order(self, n: int, rng: np.random.RandomState) -> Ints:
-        order = rng.permutation(n) if self.shuffle else np.arange(n)
-        return order.astype(np.int64)
+    def _finder(self, X: Any, ids: Ints) -> Callable[[Ints], Any]:
+        """Return what finds the features of rows by their ids, or None for a kernel function."""
+        rows = self._augmented(X, ids)
+        unknown = self._engine.function is not None
+        return lambda some: None if unknown else take_rows(rows, np.searchsorted(ids, some))
 
     # -- what a subclass knows -----------------------------------------------------------------
 
@@ -295,12 +261,20 @@ class StreamLearner(KernelModel):
         """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""
         raise NotImplementedError
 
+    def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
+        """Check what a source returned for these ids; return a batch, and the labels as numbers."""
+        raise NotImplementedError
+
     def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
         """Raise unless these are the classes of the model, or make them so."""
         raise NotImplementedError
 
-    def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Any, Labels]:
-        """Check what a source returned for these ids; return a batch, and the labels as numbers."""
+    def _numbers(self, labels: Any) -> Labels:
+        """Return the classes of known labels by number."""
+        raise NotImplementedError
+
+    def _penalties(self) -> Float:
+        """Return the penalty of each class."""
         raise NotImplementedError
 
     def _warn_if_far(self) -> None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from typing import BinaryIO
 
-Part = bytes | memoryview
+from marginwise._files.values import Part
 
 MOST_MEMBERS = 64
 MOST_DIRECTORY = MOST_MEMBERS * 256  # bytes
@@ -23,7 +23,7 @@ _LOCATOR64 = b"PK\x06\x07"
 _LOCAL = struct.Struct("<4s22x2H")
 
 
-def write_members(handle: BinaryIO, members: Mapping[str, list[Part]]) -> None:
+def write_members(members: Mapping[str, list[Part]], handle: BinaryIO) -> None:
     """Write members, each given in parts; the same content gives the same bytes."""
     try:
         with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:

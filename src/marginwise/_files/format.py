@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import json
@@ -10,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from marginwise._files.archive import ENDING, Part, check_ending, read_members, write_members
+from marginwise._files.archive import ENDING, check_ending, read_members, write_members
 from marginwise._files.disk import read_file, replace_file
-from marginwise._files.values import decode, encode, read_npy, write_npy
+from marginwise._files.values import Part, decode_state, encode_state
 
 FORMAT = 3  # a file of a later format is refused, one of an earlier format stays readable
 DOCUMENT = "model.json"
@@ -26,7 +27,12 @@ class ModelFileError(ValueError):
 
 def write_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:
     """Replace a file by an archive of these members."""
-    replace_file(path, lambda handle: write_members(handle, members))
+    replace_file(path, functools.partial(write_members, members))
+
+
+def write_state(path: str | os.PathLike[str], name: str, state: Mapping[str, Any]) -> None:
+    """Replace a file by one that holds the state of a `name`."""
+    write_file(path, pack(name, state))
 
 
 def guarded(path: str | os.PathLike[str], restore: Callable[[bytes], Any]) -> Any:
@@ -54,12 +60,10 @@ def _unloadable(path: str | os.PathLike[str], error: Exception) -> ModelFileErro
 
 def pack(name: str, state: Mapping[str, Any]) -> dict[str, list[Part]]:
     """Return the members of a file that holds the state of a `name`."""
-    arrays: dict[str, Any] = {}
     try:
-        encoded = {key: encode(value, key, arrays) for key, value in state.items()}
+        encoded, members = encode_state(state)
     except ValueError as error:
         raise ValueError(f"this {name} cannot be saved: {error}.") from error
-    members = {f"{key}.npy": write_npy(array) for key, array in arrays.items()}
     document = {
         "format": FORMAT,
         "marginwise": version("marginwise"),
@@ -80,11 +84,7 @@ def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
     parts = {name: [content] for name, content in members.items()}
     if _digest(document, parts) != document["sha256"]:
         raise ValueError("its content does not have the checksum that it was saved with")
-    arrays = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
-    state = {key: decode(value, arrays) for key, value in document["state"].items()}
-    if arrays:
-        raise ValueError(f"unexpected member {min(arrays)}.npy")
-    return document["class"], state
+    return document["class"], decode_state(document["state"], members)
 
 
 def _read_document(members: dict[str, memoryview], known: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
+Part = bytes | memoryview  # of a member of a file
 
 KINDS = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1")
 SCALARS = tuple(np.dtype(kind).name for kind in KINDS)
@@ -29,6 +30,25 @@ _HEADER = re.compile(
     rb"'shape': \((\d{1,18},(?: \d{1,18})?)\), \} *\n"
 )
 _MAGIC = b"\x93NUMPY\x01\x00"
+
+
+# -- states ------------------------------------------------------------------------------------
+
+
+def encode_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Part]]]:
+    """Return a state as JSON, and the members of a file that hold its arrays."""
+    arrays: Arrays = {}
+    encoded = {key: encode(value, key, arrays) for key, value in state.items()}
+    return encoded, {f"{key}.npy": write_npy(array) for key, array in arrays.items()}
+
+
+def decode_state(encoded: Mapping[str, Any], members: Mapping[str, memoryview]) -> dict[str, Any]:
+    """Return what `encode_state` was given; its values are unchecked."""
+    arrays = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
+    state = {key: decode(value, arrays) for key, value in encoded.items()}
+    if arrays:
+        raise ValueError(f"unexpected member {min(arrays)}.npy")
+    return state
 
 
 # -- values ------------------------------------------------------------------------------------

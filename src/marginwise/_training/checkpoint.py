@@ -1,4 +1,4 @@
-"""Long runs over a source: stages, chunks, sifting and checkpoints."""
+"""Checkpoints: files from which a long run continues where it was stopped."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from marginwise._arrays import Ints, spread_rows
+from marginwise._arrays import spread_rows
+from marginwise._checks import Rule, current, integer, non_negative, obey
 from marginwise._files.format import (
     ModelFileError,
     estimator_class,
     estimators,
     guarded,
-    pack,
     unpack,
-    write_file,
+    write_state,
 )
-from marginwise._params import Rule, current, integer, is_integer, non_negative
-from marginwise._training.feeds import Source
-from marginwise._training.sift import CHUNK, Sieve, Tally
+from marginwise._training.sift import Sieve
+from marginwise._training.sources import Source
 from marginwise._warn import warn
 
 FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
@@ -44,112 +42,30 @@ class Course:
     seconds: float = 0.0  # spent so far
 
 
-@dataclass(frozen=True)
-class Moment:
-    """What a callback is told after each chunk."""
-
-    examples: int  # met so far
-    seconds: float  # spent so far, before a checkpoint too
-    tally: Tally  # what sifting has done so far
-
-
-Callback = Callable[[Any, Moment], None]
-
-
-class Run:
-    """Goes through a source stage by stage, in random order within a stage, a chunk at a time.
-
-    Parameters
-    ----------
-    source
-        The source.
-    epochs
-        How often.
-    shuffle
-        Whether rows are taken in random order.
-    course
-        Where to begin.
-    """
-
-    def __init__(self, source: Source, epochs: int, shuffle: bool, course: Course) -> None:
-        self.course = course
-        self._ends = stage_ends(source)
-        self._epochs = epochs
-        self._shuffle = shuffle
-        self._before = course.seconds
-        self._began = time.monotonic()
-
-    @property
-    def examples(self) -> int:
-        """How many rows have been met."""
-        course = self.course
-        before = self._ends[course.stage - 1] if course.stage else 0
-        return course.epoch * self._ends[-1] + before + course.done
-
-    @property
-    def left(self) -> int:
-        """How many are to come."""
-        return self._epochs * self._ends[-1] - self.examples
-
-    def chunks(self) -> Iterator[tuple[Ints, bool]]:
-        """Give the rows of each chunk to come, and whether it is the last of its stage.
-
-        The course is that after a chunk once the next is asked for.
-        """
-        course = self.course
-        while course.epoch < self._epochs:
-            while course.stage < len(self._ends):
-                order = self._order()
-                while course.done < len(order):
-                    rows = order[course.done : course.done + CHUNK]
-                    yield rows, course.done + len(rows) == len(order)
-                course.stage, course.done = course.stage + 1, 0
-            course.epoch, course.stage = course.epoch + 1, 0
-
-    def pass_chunk(self, rows: int) -> None:
-        """Note that a chunk was learned."""
-        self.course.done += rows
-        self.course.seconds = self._before + time.monotonic() - self._began
-
-    def _order(self) -> Ints:
-        course = self.course
-        first = self._ends[course.stage - 1] if course.stage else 0
-        n = self._ends[course.stage] - first
-        rng = np.random.RandomState([course.seed, course.epoch, course.stage])
-        order = rng.permutation(n) if self._shuffle else np.arange(n)
-        return np.asarray(first + order, dtype=np.int64)
-
-
-def stage_ends(source: Source) -> list[int]:
-    """Return the ids at which the stages of a source end; most sources have but one."""
-    ends = list(getattr(source, "stages", [len(source)]))
-    if not all(is_integer(end) for end in ends):
-        raise ValueError(f"source.stages must be integers, got {ends}.")
-    rising = all(a < b for a, b in zip([0, *ends], ends, strict=False))
-    if not ends or ends[-1] != len(source) or not rising:
-        raise ValueError(
-            f"source.stages must be rising ids that end with {len(source)}, got {ends}."
-        )
-    return ends
-
-
 class Checkpoint:
     """A file from which a run continues where it was stopped.
 
     Parameters
     ----------
-    path
+    path : str or path-like
         The file.
-    minutes
+    minutes : float
         How much time may be lost.
-    estimator
+    estimator : KernelClassifier
         The model that learns.
-    source
+    source : Source
         The source it learns from.
+    ends : list of int
+        The ids at which the stages of the source end.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], minutes: float, estimator: Any, source: Source
+        self,
+        path: str | os.PathLike[str],
+        minutes: float,
+        estimator: Any,
+        source: Source,
+        ends: list[int],
     ) -> None:
         name = type(estimator).__name__
         if name not in estimators() or callable(estimator.kernel):
@@ -163,15 +79,10 @@ class Checkpoint:
             raise OSError(f"{self.path} cannot be a checkpoint: no file can be written there.")
         self._minutes = minutes
         self._estimator = estimator
-        self._source = fingerprint(source)
-        self._ends = stage_ends(source)
-        self._written = time.monotonic()
+        self._source = fingerprint(source, ends[-1])
+        self._ends = ends
+        self.due = time.monotonic() + 60 * minutes  # when to write again
         self._warned = False
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to write."""
-        return time.monotonic() - self._written >= 60 * self._minutes
 
     def write(self, course: Course, sieve: Sieve | None, *, last: bool) -> OSError | None:
         """Write all that is needed to continue; return the error if it is the last that fails.
@@ -191,7 +102,7 @@ class Checkpoint:
                     "continues, and the next attempt follows when a checkpoint is due again.",
                     RuntimeWarning,
                 )
-        self._written = time.monotonic()
+        self.due = time.monotonic() + 60 * self._minutes
         return None
 
     def _lost(self, cause: Exception) -> OSError:
@@ -212,7 +123,21 @@ class Checkpoint:
             "sieve": None if sieve is None else sieve.state(),
             "model": self._estimator._stored_state(),
         }
-        write_file(self.path, pack(KIND, state))
+        write_state(self.path, KIND, state)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        minutes: float,
+        estimator: Any,
+        source: Source,
+        ends: list[int],
+        sieve: Sieve | None,
+    ) -> tuple[Self, Course | None]:
+        """Return a checkpoint and, if its file exists, the course to continue."""
+        file = cls(path, minutes, estimator, source, ends)
+        return file, file.read(sieve)
 
     def read(self, sieve: Sieve | None) -> Course | None:
         """Bring model and sieve to where they were; return the course, or None if there is no file.
@@ -237,7 +162,7 @@ class Checkpoint:
         return course
 
     def _take_over(self, state: dict[str, Any]) -> None:
-        """Give the estimator the state of the one that was stopped, but its own parameters."""
+        """Give the estimator the state of the one that was stopped, except its own parameters."""
         model = self._estimator
         own = model.get_params(deep=False)
         state["_machine"]["plan"]["cache_bytes"] = int(model.cache_size * 2**20)
@@ -254,8 +179,8 @@ class Checkpoint:
 
     def _parameters(self) -> dict[str, Any]:
         parameters = self._estimator.get_params(deep=False)
-        if not is_integer(parameters.get("random_state", 0)):
-            parameters["random_state"] = None  # a generator; the run has its own seed
+        if isinstance(parameters.get("random_state"), np.random.RandomState):
+            parameters["random_state"] = None  # the run has its own seed
         return {name: value for name, value in parameters.items() if name not in FREE}
 
     def _refuse_another(self, state: dict[str, Any], sieve: Sieve | None) -> None:
@@ -283,13 +208,13 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error).rstrip(".") or type(error).__name__
 
 
-def fingerprint(source: Source) -> str:
+def fingerprint(source: Source, n: int) -> str:
     """Return a digest that tells sources apart: their own, or one of some of their rows."""
     if hasattr(source, "fingerprint"):
         return str(source.fingerprint())
-    X, y = source.read(spread_rows(len(source), 2000))
+    X, y = source.read(spread_rows(n, 2000))
     dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    digest = hashlib.sha256(f"{len(source)} {dense.shape} {dense.dtype}".encode())
+    digest = hashlib.sha256(f"{n} {dense.shape} {dense.dtype}".encode())
     digest.update(np.ascontiguousarray(dense).data)
     digest.update(repr(np.asarray(y).tolist()).encode())
     return digest.hexdigest()
@@ -316,9 +241,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
     course = state["course"]
     if not isinstance(course, dict) or course.keys() != _COURSE.keys():
         raise ValueError("it does not tell where the run stood")
-    for name, (holds, what) in _COURSE.items():
-        if not holds(course[name]):
-            raise ValueError(f"its {name} must be {what}, not {course[name]!r:.40}")
+    obey(_COURSE, course)
     estimator_class(state["estimator"])._check_state(state["model"])
     parameters, model = state["parameters"], state["model"]
     if not isinstance(parameters, dict) or "_machine" not in model:

@@ -1,7 +1,8 @@
-"""The training loop. Every way of learning is a feed, steps over it, and a chooser of rows.
+"""The training loop. Every way of learning is a feed of rows, steps over it, and a chooser of rows.
 
-fit, partial_fit       orders of the rows, each a step                  every row
-fit with selection     passes over the rows that are left               the best of a pool
+partial_fit            one order of the rows                            every row
+fit                    orders of the rows, one per epoch                every row
+fit with selection     passes over the rows that are left               the best of each pool
 full search            the best of all rows, one after the other        that row
 learn_from             chunks of a source, stage by stage               any of them, or sifted
 finish                 a step without rows
@@ -10,21 +11,86 @@ finish                 a step without rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._arrays import Ints
+from marginwise._arrays import Ints, Labels
 from marginwise._core import Batch
-from marginwise._engine.engine import Engine
-from marginwise._training.feeds import ArrayFeed, SourceFeed
+from marginwise._engine.engine import COUNTERS, Engine
 from marginwise._training.sift import Sieve
+from marginwise._training.sources import Source
 from marginwise.progress import Progress
 
-Feed = ArrayFeed | SourceFeed
+READ = 4096  # rows of a source that are in memory at a time
+SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
+# Fewer rows than this, per problem, are not worth stopping selection at: a small set is gone
+# through again until so many were learned.
+LEAST_CHOSEN = 1000
+CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
+
+
+class Feed(Protocol):
+    """Where examples come from."""
+
+    ids: Ints  # of all rows, ascending
+
+    def cuts(self, order: Ints) -> Iterable[tuple[Batch, Ints]]:
+        """Return the batches that hold the rows of an order, and the places of the rows there."""
+
+
+@dataclass
+class ArrayFeed:
+    """Examples in memory: one batch serves every order.
+
+    Parameters
+    ----------
+    batch : Batch
+        The labelled rows.
+    ids : ndarray of int64
+        Their ids, ascending.
+    """
+
+    batch: Batch
+    ids: Ints
+
+    def cuts(self, order: Ints) -> Iterable[tuple[Batch, Ints]]:
+        """Return the batch, and the order as it is."""
+        return [(self.batch, order)]
+
+
+@dataclass
+class SourceFeed:
+    """Examples of a source, read in the order in which they are wanted.
+
+    Parameters
+    ----------
+    source : Source
+        The source.
+    ids : ndarray of int64
+        Ids of its rows.
+    label : callable
+        Makes a labelled batch of features, labels and ids, and numbers the labels.
+    chunk : int
+        How many rows to read at a time; the model does not depend on it.
+    """
+
+    source: Source
+    ids: Ints
+    label: Callable[[Any, Any, Ints], tuple[Batch, Labels]]
+    chunk: int
+
+    def cuts(self, order: Ints) -> Iterator[tuple[Batch, Ints]]:
+        """Give the batches that hold the rows of an order, and the places of the rows there."""
+        for start in range(0, len(order), self.chunk):
+            rows = np.ascontiguousarray(order[start : start + self.chunk])
+            X, y = self.source.read(rows)
+            batch, self.labels = self.label(X, y, self.ids[rows])
+            yield batch, np.arange(len(rows), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -35,40 +101,41 @@ class Step:
     finish: bool = False
 
 
-class Chooser(Protocol):
-    """Decides which of the rows it is shown the model learns."""
+class EveryRow:
+    """Learns every row. Other choosers decide which of the rows they are shown are learned."""
 
     def begin(self, engine: Engine, ids: Ints) -> None:
         """Prepare for a step over the rows of these ids."""
 
-    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
-        """Go through rows of a batch; yield, a few times a second, how many more are done."""
+    def choose(self, engine: Engine, batch: Batch, rows: Ints) -> Ints:
+        """Return the rows of a batch to look at, of those given."""
+        return rows
+
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
+        """Look at rows of a batch for a slice of time; return how many are done."""
+        return engine.native.learn(batch, rows, SLICE_SECONDS)
+
+    def to_double(self, engine: Engine) -> None:
+        """Let the model, in the middle of a step, continue in double precision."""
+        engine.to_double()
 
     def end(self, engine: Engine) -> None:
         """Complete what the step left open."""
 
 
-class EveryRow:
-    """Learns every row."""
-
-    def begin(self, engine: Engine, ids: Ints) -> None:
-        pass
-
-    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
-        return engine.learn(batch, rows)
-
-    def end(self, engine: Engine) -> None:
-        pass
+def _none_seen(engine: Engine, ids: Ints) -> NDArray[np.uint8]:
+    """Return marks, all unset, of which problem has learned which id."""
+    return np.zeros((engine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
 
 
 @dataclass
-class Pools:
+class Pools(EveryRow):
     """Learns the best row of each pool, by a rule of selection.
 
     Parameters
     ----------
-    rule : str
-        "gradient", "active" or "autoactive".
+    rule : {"gradient", "active", "autoactive"}
+        Which row is the best.
     size : int
         Rows of a pool.
     seen : ndarray of shape (problems, ids), default=None
@@ -80,20 +147,23 @@ class Pools:
     seen: NDArray[np.uint8] | None = None
 
     def begin(self, engine: Engine, ids: Ints) -> None:
-        seen = self.seen
-        if seen is None:
-            seen = np.zeros((engine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
-        engine.begin_pass(self.rule, self.size, seen)
+        self._marks = _none_seen(engine, ids) if self.seen is None else self.seen
+        engine.native.begin_pass(self.rule, self.size, self._marks)
 
-    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
-        return engine.select(batch, rows)
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
+        return engine.native.select(batch, rows, SLICE_SECONDS)
+
+    def to_double(self, engine: Engine) -> None:
+        engine.native.end_pass()  # pools do not outlive the native model that they are in
+        engine.to_double()
+        engine.native.begin_pass(self.rule, self.size, self._marks)
 
     def end(self, engine: Engine) -> None:
-        engine.end_pass()
+        engine.native.end_pass()
 
 
 @dataclass
-class Sifted:
+class Sifted(EveryRow):
     """Learns the rows that a sieve finds worth it, in the problems that want them.
 
     Parameters
@@ -107,19 +177,15 @@ class Sifted:
     sieve: Sieve
     feed: SourceFeed
 
-    def begin(self, engine: Engine, ids: Ints) -> None:
-        pass
-
-    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> Iterator[int]:
+    def choose(self, engine: Engine, batch: Batch, rows: Ints) -> Ints:
         wanted = self.sieve.choose(engine, batch, engine.signs(self.feed.labels))
         order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
-        yield from engine.learn_wanted(batch, order, wanted[order])
-        passed_over = len(rows) - len(order)
-        engine.count_since_finish(engine.since_finish + passed_over)
-        yield passed_over
+        self._wanted = wanted[order]
+        return order
 
-    def end(self, engine: Engine) -> None:
-        pass
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
+        wanted = self._wanted[len(self._wanted) - len(rows) :]
+        return engine.native.learn_wanted(batch, rows, wanted, SLICE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -132,66 +198,149 @@ class Trainer:
         The native model.
     tol : float
         The violation at which finishing ends.
+    finish_at_end : bool, default=False
+        Whether to finish the model after each epoch, pass or stage.
     finish_every : int, default=None
         Finish after every so many rows, too.
+    epochs : int, default=1
+        How often to go through the rows.
+    shuffle : bool, default=False
+        Whether rows are taken in random order.
     verbose : int, default=0
         Whether to show progress.
     """
 
     engine: Engine
     tol: float
+    finish_at_end: bool = False
     finish_every: int | None = None
+    epochs: int = 1
+    shuffle: bool = False
     verbose: int = 0
+
+    # -- ways to learn -------------------------------------------------------------------------
+
+    def learn(self, feed: Feed, rows: Ints) -> None:
+        """Learn rows in the order given."""
+        self.train(feed, [Step(rows)], EveryRow(), total=len(rows))
+
+    def learn_epochs(
+        self,
+        feed: Feed,
+        rng: np.random.RandomState,
+        labels: Labels | None = None,
+        seeds: int = 0,
+        as_subtasks: Callable[[Iterable[Step]], Iterable[Step]] | None = None,
+    ) -> None:
+        """Learn all rows, epoch by epoch.
+
+        Parameters
+        ----------
+        feed : Feed
+            The rows.
+        rng : RandomState
+            Shuffles them.
+        labels : ndarray of int32, default=None
+            Their classes, where `seeds` is not 0.
+        seeds : int, default=0
+            How many examples of each class open an epoch.
+        as_subtasks : callable, default=None
+            Wraps the steps, each of which is an epoch.
+        """
+        steps: Iterable[Step] = self._epochs(len(feed.ids), rng, labels, seeds)
+        if as_subtasks is not None:
+            steps = as_subtasks(steps)
+        self.train(feed, steps, EveryRow(), total=len(feed.ids) * self.epochs)
+
+    def learn_passes(self, feed: Feed, rule: str, size: int, rng: np.random.RandomState) -> None:
+        """Make passes over the rows, learning the best of each pool of `size`."""
+        seen = _none_seen(self.engine, feed.ids)
+        steps = self._passes(feed.ids, seen, rng)
+        self.train(feed, steps, Pools(rule, size, seen), total=len(feed.ids) * self.epochs)
+
+    def finish(self) -> None:
+        """Finish the model, whatever it has learned."""
+        self.train(None, [Step(NOTHING, finish=True)], EveryRow(), total=0)
+
+    def order(self, n: int, rng: np.random.RandomState) -> Ints:
+        """Return an order of n rows."""
+        order = rng.permutation(n) if self.shuffle else np.arange(n)
+        return order.astype(np.int64)
+
+    def _epochs(
+        self, n: int, rng: np.random.RandomState, labels: Labels | None, seeds: int
+    ) -> Iterator[Step]:
+        for _ in range(self.epochs):
+            order = self.order(n, rng)
+            if labels is not None and seeds:
+                first = np.zeros(n, dtype=bool)
+                for label in range(int(labels.max()) + 1):
+                    first[np.flatnonzero(labels[order] == label)[:seeds]] = True
+                order = np.concatenate([order[first], order[~first]])
+            yield Step(order, self.finish_at_end)
+
+    def _passes(
+        self, ids: Ints, seen: NDArray[np.uint8], rng: np.random.RandomState
+    ) -> Iterator[Step]:
+        """Give the rows that some problem has not learned, until a pass changes nothing.
+
+        Otherwise passes end when none is left, or after `epochs` of them if enough were learned.
+        """
+        counters = self.engine.native.counters()
+        enough = counters[CHOSEN] + LEAST_CHOSEN * self.engine.plan.problems
+        made = 0
+        left = np.arange(len(ids))
+        while len(left):
+            yield Step(left[self.order(len(left), rng)].astype(np.int64), self.finish_at_end)
+            made, before = made + 1, counters
+            counters = self.engine.native.counters()
+            idle = counters[PROCESSED] == before[PROCESSED]
+            if idle or (made >= self.epochs and counters[CHOSEN] >= enough):
+                return
+            left = np.flatnonzero((seen[:, ids] == 0).any(axis=0))
+
+    # -- the loop ------------------------------------------------------------------------------
 
     def train(
         self,
         feed: Feed | None,
         steps: Iterable[Step],
-        choose: Chooser,
+        chooser: EveryRow,
         *,
         total: int,
         done: int = 0,
         in_chunks: bool = False,
-        after: Callable[[Step], bool] | None = None,
     ) -> None:
         """Take the steps.
 
         Parameters
         ----------
-        feed : ArrayFeed, SourceFeed or None
+        feed : Feed or None
             Where the rows are; None for steps without rows.
         steps : iterable of Step
             What to do. It may look at the model: a step is asked for when the last one is done.
-        choose : Chooser
+        chooser : EveryRow
             Decides which rows are learned.
-        total, done : int
-            Rows of all steps, and of those before the first one, for the display.
+        total : int
+            Rows of all steps, for the display.
+        done : int, default=0
+            Rows before the first step, likewise.
         in_chunks : bool, default=False
             Whether `finish_every` is looked at after whole steps only.
-        after : callable, default=None
-            Called with each step that is done; returns True to end the loop.
         """
-        with Progress(total, self.verbose, done) as progress:
+        shown = Progress(total, self.verbose, done) if self.verbose else nullcontext()
+        with shown as progress:
             for step in steps:
                 if feed is not None:
-                    choose.begin(self.engine, feed.ids[step.rows])
-                    self._go_through(feed, step.rows, choose, progress, in_chunks)
-                    choose.end(self.engine)
-                if step.finish or (in_chunks and self._finish_is_due):
+                    chooser.begin(self.engine, feed.ids[step.rows])
+                    for part in [step.rows] if in_chunks else self._parts(step.rows):
+                        for batch, rows in feed.cuts(part):
+                            self._learn(batch, rows, chooser, progress)
+                        if not in_chunks and self._finish_is_due():
+                            self._finish(progress)
+                    chooser.end(self.engine)
+                if step.finish or (in_chunks and self._finish_is_due()):
                     self._finish(progress)
-                if after is not None and after(step):
-                    return
-
-    def _go_through(
-        self, feed: Feed, rows: Ints, choose: Chooser, progress: Progress, in_chunks: bool
-    ) -> None:
-        engine = self.engine
-        for part in [rows] if in_chunks else self._parts(rows):
-            for batch, places in feed.cuts(part):
-                for count in choose.learn(engine, batch, places):
-                    progress.learned(count, engine.size, engine.delta)
-            if not in_chunks and self._finish_is_due:
-                self._finish(progress)
 
     def _parts(self, rows: Ints) -> Iterator[Ints]:
         """Cut rows where finishing is due."""
@@ -200,40 +349,41 @@ class Trainer:
             return
         start = 0
         while start < len(rows):
-            end = start + max(self.finish_every - self.engine.since_finish, 1)
+            end = start + max(self.finish_every - self.engine.native.since_finish, 1)
             yield rows[start:end]
             start = end
 
-    @property
+    def _learn(
+        self, batch: Batch, rows: Ints, chooser: EveryRow, progress: Progress | None
+    ) -> None:
+        """Look at rows of a batch, a slice of time after the other."""
+        engine = self.engine
+        chosen = chooser.choose(engine, batch, rows)
+        done = 0
+        while done < len(chosen):
+            count = chooser.learn(engine, batch, chosen[done:])
+            if engine.native.beyond:
+                chooser.to_double(engine)
+            done += count
+            if progress is not None:
+                progress.learned(count, engine.native.size, engine.delta)
+        passed_over = len(rows) - len(chosen)
+        if passed_over:
+            engine.native.count_since_finish(engine.native.since_finish + passed_over)
+        if passed_over and progress is not None:
+            progress.learned(passed_over, engine.native.size, engine.delta)
+
     def _finish_is_due(self) -> bool:
-        return self.finish_every is not None and self.engine.since_finish >= self.finish_every
+        done = self.engine.native.since_finish
+        return self.finish_every is not None and done >= self.finish_every
 
-    def _finish(self, progress: Progress) -> None:
-        self.engine.count_since_finish(0)
-        for delta in self.engine.finish(self.tol):
-            progress.finishing(delta)
-
-
-def finish_only(trainer: Trainer) -> None:
-    """Finish a model, whatever it has learned."""
-    trainer.train(None, [Step(NOTHING, finish=True)], EveryRow(), total=0)
-
-
-def run_steps(chunks: Iterable[tuple[Ints, bool]], *, finish: bool) -> Iterator[Step]:
-    """Give the chunks of a run as steps, finishing after the last of each stage if wanted."""
-    for rows, ends in chunks:
-        yield Step(rows, finish and ends)
-
-
-def search_steps(found: Iterable[int], *, finish: bool) -> Iterator[Step]:
-    """Give rows that a search finds as steps of their own, and finishing as the last."""
-    for row in found:
-        yield Step(np.array([row], dtype=np.int64))
-    if finish:
-        yield Step(NOTHING, finish=True)
-
-
-def order_steps(orders: Iterable[Any], *, finish: bool) -> Iterator[Step]:
-    """Give orders of the rows as steps."""
-    for order in orders:
-        yield Step(order, finish)
+    def _finish(self, progress: Progress | None) -> None:
+        native = self.engine.native
+        native.count_since_finish(0)
+        delta = self.engine.delta if progress is not None else 0.0
+        try:
+            while not native.finish(self.tol, SLICE_SECONDS):
+                if progress is not None:
+                    progress.finishing(delta)
+        finally:
+            native.settle()

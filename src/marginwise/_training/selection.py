@@ -1,4 +1,4 @@
-"""Which rows to learn: passes over pools, and the search of all rows."""
+"""Full search: selection that looks at all rows that are left before it learns one."""
 
 from __future__ import annotations
 
@@ -6,75 +6,55 @@ import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from marginwise._arrays import Float, Ints
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._engine.scores import Scores
+from marginwise._training.loop import NOTHING, ArrayFeed, Pools, Step, Trainer
 
 
-class Passes:
-    """The rows that are left for a pass of selection, and when the passes end.
+def learn_by_search(
+    trainer: Trainer,
+    feed: ArrayFeed,
+    labels: Labels,
+    rule: str,
+    rng: np.random.RandomState,
+    find: Callable[[Ints], object],
+) -> None:
+    """Learn, again and again, the best of all rows, until none is left that would matter.
 
     Parameters
     ----------
-    ids
-        Ids of the rows.
-    problems
-        Binary problems, each of which learns a row once at most.
-    epochs
-        Passes to make, unless nothing is left to learn.
-    before
-        What `done` would be told now: counts of a model that has learned before.
+    trainer : Trainer
+        Learns the rows.
+    feed : ArrayFeed
+        The rows.
+    labels : ndarray of int32
+        Their classes.
+    rule : {"gradient", "active", "autoactive"}
+        Which row is the best.
+    rng : RandomState
+        Orders the rows that are learned while a problem has no model.
+    find : callable
+        Returns the features of members by their ids, or None where it does not know one of them.
     """
+    engine = trainer.engine
+    search = FullSearch(
+        rule,
+        engine.signs(labels),
+        trainer.order(len(labels), rng),
+        slack=engine.plan.settings.get("tol", 0.0),
+    )
+    scores = Scores(engine, feed.batch, find)
 
-    # Fewer rows than this are not worth stopping at: a small set is gone through again until so
-    # many were learned.
-    LEAST = 1000
+    def steps() -> Iterator[Step]:
+        for row in search.rows(scores.values, lambda: engine.deltas):
+            yield Step(np.array([row], dtype=np.int64))
+        if trainer.finish_at_end:
+            yield Step(NOTHING, finish=True)
 
-    def __init__(self, ids: Ints, problems: int, epochs: int, before: tuple[int, int]) -> None:
-        self._ids = ids
-        self._epochs = epochs
-        self._made = 0
-        self._least = before[0] + self.LEAST * problems
-        self._changed = before[1]
-        self.seen: NDArray[np.uint8] = np.zeros((problems, int(ids.max()) + 1), dtype=np.uint8)
-
-    def orders(
-        self, draw: Callable[[int], Ints], counts: Callable[[], tuple[int, int]]
-    ) -> Iterator[Ints]:
-        """Give the rows of one pass after the other.
-
-        Parameters
-        ----------
-        draw
-            Returns an order of n rows.
-        counts
-            Returns what `done` is to be told, after a pass.
-        """
-        done = False
-        while not done:
-            left = self.left()
-            yield left[draw(len(left))].astype(np.int64)
-            done = self.done(*counts())
-
-    def left(self) -> NDArray[np.intp]:
-        """Return the rows that some problem has not learned."""
-        return np.flatnonzero((self.seen[:, self._ids] == 0).any(axis=0))
-
-    def done(self, chosen: int, changed: int) -> bool:
-        """Tell, after a pass, whether it was the last.
-
-        Parameters
-        ----------
-        chosen
-            Rows that were learned so far, counted once a problem.
-        changed
-            How many of them changed the model.
-        """
-        self._made += 1
-        idle = changed == self._changed
-        self._changed = changed
-        enough = self._made >= self._epochs and chosen >= self._least
-        return idle or enough or len(self.left()) == 0
+    seen = np.zeros((engine.plan.problems, engine.native.next_id), dtype=np.uint8)
+    one_row_pools = Pools("active", 1, seen)  # of the row that was found
+    trainer.train(feed, steps(), one_row_pools, total=len(feed.ids))
 
 
 class FullSearch:
@@ -82,13 +62,13 @@ class FullSearch:
 
     Parameters
     ----------
-    rule
-        "gradient", "active" or "autoactive"; the last two are the same here.
-    signs
+    rule : {"gradient", "active", "autoactive"}
+        Which row is the best; the last two are the same here.
+    signs : ndarray of shape (n, problems)
         Labels as +1 and -1, a column for each binary problem.
-    order
+    order : ndarray of int64
         The order in which rows are learned while a problem has no model.
-    slack
+    slack : float
         A row must lie within the margin by more than this.
     """
 
@@ -104,9 +84,9 @@ class FullSearch:
 
         Parameters
         ----------
-        scores
+        scores : callable
             Returns the decision values of all rows, a column for each problem.
-        deltas
+        deltas : callable
             Returns δ of each problem, minus infinity where it has no pair of examples yet.
         """
         problems = self._signs.shape[1]

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from marginwise._arrays import Float
+from marginwise._checks import integer, is_real
 from marginwise._core import Batch
 from marginwise._engine.engine import Engine
-from marginwise._params import integer, is_real
 
 Single = NDArray[np.float32]
 Flags = NDArray[np.uint8]
@@ -81,7 +81,8 @@ class Tally:
 
 def _margin(engine: Engine) -> Float:
     """Return, of each problem, the score below which a row lies within the margin."""
-    return 1.0 + engine.deltas / 2
+    native = engine.native
+    return 1.0 + np.where(native.judges(), np.abs(native.delta()), -np.inf) / 2
 
 
 @dataclass
@@ -134,9 +135,9 @@ class Sieve:
         """Return the scores of all pairs, infinite for those that are far."""
         n, problems = signs.shape
         rows = np.arange(n, dtype=np.int64)
-        sketchy = self.loss > 0 and engine.size >= WORTH_A_SKETCH and not engine.plan.sparse
+        sketchy = self.loss > 0 and engine.native.size >= WORTH_A_SKETCH and not engine.plan.sparse
         if not sketchy or self._is_stale(engine):
-            f = engine.rough_decision(batch, rows)
+            f = engine.native.rough_decision(batch, rows)
             self.tally.asked += f.size
             if sketchy and n >= CHUNK // 2:
                 self._draw(engine, batch, f, signs)
@@ -145,12 +146,14 @@ class Sieve:
         assert sketch is not None
         if self._laid is None or self._laid_double != engine.plan.double:
             self._lay_out(engine, sketch.centres)
-        rough = engine.rough_expansion(self._laid, sketch.coefficients, sketch.bias, batch, rows)
+        rough = engine.native.rough_expansion(
+            self._laid, sketch.coefficients, sketch.bias, batch, rows
+        )
         asked = self._score(rough, signs) < sketch.reach
         rng = np.random.default_rng([self.seed, self.tally.rows])
         audited = (rng.integers(AUDITED, size=(n, 1)) == 0) & ~asked
         f = np.full((n, problems), np.inf, dtype=np.float32)
-        engine.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
+        engine.native.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
         scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
         margin = _margin(engine)
         self.tally.asked += int(asked.sum())
@@ -162,7 +165,7 @@ class Sieve:
     def _is_stale(self, engine: Engine) -> bool:
         if self.sketch is None:
             return True
-        return engine.counters["inserted"] - self.sketch.inserted > STALE * engine.size
+        return engine.counters["inserted"] - self.sketch.inserted > STALE * engine.native.size
 
     # -- picks: the rules of selection ---------------------------------------------------------
 
@@ -201,12 +204,13 @@ class Sieve:
         """Fit a sketch to decision values of a chunk, and set its reach by rows held out."""
         rng = np.random.default_rng([self.seed, self.tally.rows, 1])
         n = len(f)
-        m = min(CENTRES, engine.size // MEMBERS_A_CENTRE)
-        centres = engine.some_members(np.sort(rng.choice(engine.size, m, replace=False)))
+        m = min(CENTRES, engine.native.size // MEMBERS_A_CENTRE)
+        some = np.sort(rng.choice(engine.native.size, m, replace=False))
+        centres = engine.features_of(engine.state())[some]
         laid = self._lay_out(engine, centres)
         tests = np.arange(n) % HELD_OUT == 0
         bias = f.mean(axis=0, dtype=np.float64)
-        values = engine.cross_values(laid, batch, np.arange(n, dtype=np.int64))
+        values = engine.native.cross_values(laid, batch, np.arange(n, dtype=np.int64))
         known = values[~tests]
         with threadpool_limits(1):  # sums must not depend on the number of processors
             gram = (known.T @ known).astype(np.float64)
@@ -234,7 +238,7 @@ class Sieve:
 
     def _lay_out(self, engine: Engine, centres: NDArray[Any]) -> Any:
         self._laid_double = engine.plan.double
-        self._laid = engine.lay_out(engine.batch(centres))
+        self._laid = engine.native.lay_out(engine.batch(centres))
         return self._laid
 
     def _reach(self, rough: Single, margin: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marginwise._arrays import Ints
-from marginwise._params import plain
+from marginwise._checks import plain
 
 
 def row_numbers(rows: Any, n: int) -> Ints:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwise._checks import check_params, current
 from marginwise._files.format import (
     estimator_class,
     estimators,
@@ -19,7 +20,6 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
-from marginwise._params import check_params, current
 from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
 from marginwise.active.models import OwnModel, is_fitted, model_for
 from marginwise.active.pool import Pool

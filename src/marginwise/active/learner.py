@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from marginwise._arrays import Float, Ints
-from marginwise._estimator.exclusive import Exclusive, alone
-from marginwise._training.feeds import CHUNK
+from marginwise._estimator.base import Exclusive, alone
+from marginwise._training.loop import READ
 from marginwise.active.answers import (
     check_inside,
     check_labels,
@@ -464,7 +464,7 @@ class ActiveLearner(Exclusive):
             return scores if numbers is None else scores[numbers]
         if numbers is None:
             return self._model.all_scores()
-        parts = [numbers[k : k + CHUNK] for k in range(0, max(len(numbers), 1), CHUNK)]
+        parts = [numbers[k : k + READ] for k in range(0, max(len(numbers), 1), READ)]
         return np.concatenate([self._model.scores(part) for part in parts])
 
     @alone

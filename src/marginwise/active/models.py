@@ -15,11 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints
+from marginwise._checks import check_params
 from marginwise._engine.plan import check_range
 from marginwise._engine.scores import Scores
 from marginwise._estimator.classifier import KernelClassifier
-from marginwise._estimator.streams import SAMPLE
-from marginwise._training.feeds import CHUNK, Bench
+from marginwise._estimator.streams import SAMPLE, PoolFeed
+from marginwise._training.loop import READ
 from marginwise.active.pool import Pool
 
 
@@ -35,7 +36,7 @@ def is_fitted(estimator: Any) -> bool:
 def model_for(estimator: Any, pool: Pool) -> Model:
     """Return the model that drives a copy of an estimator, which stays as it is."""
     if isinstance(estimator, KernelClassifier):
-        estimator._check_params()
+        check_params(estimator)
         if estimator.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all labels at once; give an active learner's "
@@ -133,7 +134,7 @@ class OwnModel(Model):
     """An estimator of this package: rows are checked once, and scores of the pool are kept."""
 
     _kept: Scores | None = None
-    _bench: Bench | None = None
+    _feed: PoolFeed | None = None
 
     def start(self, classes: NDArray[Any]) -> None:
         """Begin; gamma and precision are chosen from rows spread over the pool."""
@@ -149,8 +150,8 @@ class OwnModel(Model):
                 f"square matrix of kernel values, got {pool.n} rows and {pool.features} columns."
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
-        self._first = self.estimator._engine.next_id if self.warm else 0
-        self._bench = self._make_bench() if pool.in_memory else None
+        self._first = self.estimator._engine.native.next_id if self.warm else 0
+        self._feed = self._make_feed() if pool.in_memory else None
 
     def copy(self) -> Self:
         """Return a model that later answers do not change."""
@@ -162,33 +163,33 @@ class OwnModel(Model):
     def __getstate__(self) -> dict[str, Any]:
         # What the core looks at is rebuilt.
         state = {**self.__dict__, "_kept": self.kept_state}
-        state["_bench"] = self._bench is not None
+        state["_feed"] = self._feed is not None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept, bench = state.pop("_kept"), state.pop("_bench")
+        kept, had_feed = state.pop("_kept"), state.pop("_feed")
         self.__dict__.update(state)
-        if bench:
-            self._bench = self._make_bench()
+        if had_feed:
+            self._feed = self._make_feed()
         if kept is not None:
             self.restore_kept(kept)
 
-    def _make_bench(self) -> Bench:
+    def _make_feed(self) -> PoolFeed:
         """Bring the whole pool to the form in which the model reads it."""
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
         rows = self.pool.rows
         check_range(model._engine.plan, rows)
         batch = model._engine.batch(model._augmented(rows, ids))
         model._check_batch(batch)
-        return Bench(batch, ids)
+        return PoolFeed(batch, ids)
 
     def _ids(self, rows: Ints) -> Ints:
         return rows + self._first
 
     def learn(self, rows: Ints, y: NDArray[Any]) -> None:
         """Learn rows of the pool, which were checked when it was made."""
-        if self._bench is not None:
-            self.estimator._teach_from(self._bench, rows, y)
+        if self._feed is not None:
+            self.estimator._teach_from(self._feed, rows, y)
         else:
             self.estimator._teach(self.pool.take(rows), y, self._ids(rows))
         self.ready = True
@@ -200,18 +201,19 @@ class OwnModel(Model):
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
-        if self._bench is None:
+        if self._feed is None:
             return self._shaped(self.estimator._score(self.pool.take(rows)))
-        found = self.estimator._engine.decide(self._bench.batch, np.ascontiguousarray(rows))
+        native = self.estimator._engine.native
+        found = native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
         return self._shaped(found)
 
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool, brought up to date."""
-        if self._bench is None:
+        if self._feed is None:
             return super().all_scores()
         # An estimator that was put back after an error has another engine.
         if self._kept is None or self._kept.engine is not self.estimator._engine:
-            self._kept = Scores(self.estimator._engine, self._bench.batch, self._find)
+            self._kept = Scores(self.estimator._engine, self._feed.batch, self._find)
         return self._shaped(self._kept.values())
 
     def restore_kept(self, state: dict[str, Any]) -> None:
@@ -248,4 +250,4 @@ class OwnModel(Model):
 
 
 def _parts(n: int) -> list[Ints]:
-    return [np.arange(k, min(k + CHUNK, n), dtype=np.int64) for k in range(0, n, CHUNK)]
+    return [np.arange(k, min(k + READ, n), dtype=np.int64) for k in range(0, n, READ)]

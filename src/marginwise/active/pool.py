@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from marginwise._arrays import Ints, canonical, spread_rows
-from marginwise._estimator.input import check_finite, check_rows
+from marginwise._arrays import Ints, spread_rows
+from marginwise._checks import canonical, check_finite, check_rows
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read

@@ -12,19 +12,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 from marginwise._arrays import Ints
-from marginwise._core import deform
-from marginwise._estimator.input import check_finite
-from marginwise._params import (
+from marginwise._checks import (
     Rule,
+    check_finite,
     check_params,
     either,
     integer,
     non_negative,
     none,
     share,
-    thread_count,
     threads,
 )
+from marginwise._core import deform
+from marginwise._engine.engine import thread_count
 from marginwise.invariance.fields import Single, affine_fields, smoothed_fields, tangents
 
 MOST_SHIFT = 2**20  # pixels

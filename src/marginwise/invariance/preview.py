@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._params import is_integer
+from marginwise._checks import is_integer
 from marginwise.invariance.virtual import VirtualSet
 
 GAP = 2  # pixels between two images

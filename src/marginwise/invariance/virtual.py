@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
 from marginwise._arrays import Ints, spread_rows
-from marginwise._params import is_integer, is_real
+from marginwise._checks import is_integer, is_real
 from marginwise.invariance.deformer import ImageDeformer
 from marginwise.invariance.fields import Single
 
@@ -93,17 +93,17 @@ class VirtualSet:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(labels) != n:
             raise ValueError(f"{n} images came with {len(labels)} labels.")
+        self.labels = labels
         self.deformer = clone(deformer)
         self.variants = int(variants)
         self.originals = self.deformer.prepare(X)
         self.classes: NDArray[Any] = np.unique(labels)
         self.stages = [len(labels) * v for v in counts if v < variants] + [len(self)]
         self.transform = transform
-        self.labels = labels
         self._cache = _Cache(int(cache_size * 2**20))
 
     def __len__(self) -> int:
-        return len(self.originals) * self.variants
+        return len(self.labels) * self.variants
 
     def read(self, ids: Ints) -> tuple[Single, NDArray[Any]]:
         """Return images of these ids and their labels.
@@ -114,7 +114,7 @@ class VirtualSet:
             Which, in any order.
         """
         ids = self._check_ids(ids)
-        return self._cache.fetch(ids, self._make), self.labels[ids % len(self.originals)]
+        return self._cache.fetch(ids, self._make), self.labels[ids % len(self.labels)]
 
     def _check_ids(self, ids: Ints) -> Ints:
         ids = np.asarray(ids)
@@ -137,7 +137,7 @@ class VirtualSet:
 
     def images(self, ids: Ints) -> Single:
         """Return the images of these ids, before they are transformed."""
-        ids, n = self._check_ids(ids), len(self.originals)
+        ids, n = self._check_ids(ids), len(self.labels)
         out = np.empty((len(ids), self.originals.images.shape[1]), dtype=np.float32)
         self.deformer.write(self.originals, ids % n, ids // n, out)
         return out
@@ -149,7 +149,7 @@ class VirtualSet:
         digest.update(np.ascontiguousarray(self.originals.images).data)
         digest.update(repr(self.labels.tolist()).encode())
         if self.transform is not None:
-            some = spread_rows(len(self.originals), 100)
+            some = spread_rows(len(self.labels), 100)
             digest.update(np.ascontiguousarray(self._make(some)).data)
         return digest.hexdigest()
 

@@ -1,0 +1,112 @@
+"""Long runs over a source: stages, and the chunks that rows come in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Ints
+from marginwise._training.checkpoint import Checkpoint, Course
+from marginwise._training.loop import Step, Trainer
+from marginwise._training.sift import CHUNK, Sieve, Tally
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a callback is given after each chunk, besides the model."""
+
+    examples: int  # met so far
+    seconds: float  # spent so far, before a checkpoint too
+    tally: Tally  # what sifting has done so far
+
+
+Callback = Callable[[Any, Moment], None]
+
+
+class Run:
+    """Goes through a source stage by stage, in random order within a stage, a chunk at a time.
+
+    Parameters
+    ----------
+    ends : list of int
+        The ids at which the stages of the source end.
+    trainer : Trainer
+        Knows how often, in which order, and whether to finish after each stage.
+    course : Course
+        Where to begin.
+    file : Checkpoint or None
+        Where to write the course from time to time.
+    sieve : Sieve or None
+        What judges the rows.
+    report : callable or None
+        Called after each chunk with a `Moment`; returns True to end the run.
+    """
+
+    failure: OSError | None = None  # of the last checkpoint
+
+    def __init__(
+        self,
+        ends: list[int],
+        trainer: Trainer,
+        course: Course,
+        file: Checkpoint | None,
+        sieve: Sieve | None,
+        report: Callable[[Moment], bool] | None,
+    ) -> None:
+        self._ends = ends
+        self._trainer = trainer
+        self._course = course
+        self._file = file
+        self._sieve = sieve
+        self._report = report
+        self._before = course.seconds
+        self._began = time.monotonic()
+        first = ends[course.stage - 1] if course.stage else 0
+        self.done = course.epoch * ends[-1] + first + course.done
+        self.total = trainer.epochs * ends[-1]
+
+    def steps(self) -> Iterator[Step]:
+        """Give the chunks to come as steps; what follows a chunk is done before the next."""
+        course = self._course
+        if self.done > 0 and self._is_stopped():
+            return
+        while course.epoch < self._trainer.epochs:
+            while course.stage < len(self._ends):
+                order = self._order()
+                while course.done < len(order):
+                    rows = order[course.done : course.done + CHUNK]
+                    ends = course.done + len(rows) == len(order)
+                    yield Step(rows, finish=ends and self._trainer.finish_at_end)
+                    if self._pass_chunk(len(rows)):
+                        return
+                course.stage, course.done = course.stage + 1, 0
+            course.epoch, course.stage = course.epoch + 1, 0
+
+    def _pass_chunk(self, rows: int) -> bool:
+        """Note that a chunk was learned; return whether the run is to end."""
+        self._course.done += rows
+        self.done += rows
+        self._course.seconds = self._before + time.monotonic() - self._began
+        last = self.done == self.total
+        if self._file is not None and (last or time.monotonic() >= self._file.due):
+            self.failure = self._file.write(self._course, self._sieve, last=last)
+        return self._is_stopped()
+
+    def _is_stopped(self) -> bool:
+        """Report, and return whether the run is to end."""
+        if self._report is None:
+            return False
+        tally = Tally() if self._sieve is None else replace(self._sieve.tally)
+        return self._report(Moment(self.done, self._course.seconds, tally))
+
+    def _order(self) -> Ints:
+        course = self._course
+        first = self._ends[course.stage - 1] if course.stage else 0
+        n = self._ends[course.stage] - first
+        rng = np.random.RandomState([course.seed, course.epoch, course.stage])
+        order = rng.permutation(n) if self._trainer.shuffle else np.arange(n)
+        return np.asarray(first + order, dtype=np.int64)
