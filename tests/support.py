@@ -126,17 +126,20 @@ def blobs(n: int, seed: int, classes: int = 3, d: int = 2) -> tuple[np.ndarray, 
 
 
 class Rows:
-    """A source of examples."""
+    """Arrays as a source, in stages where asked, and the ids that were read, call by call."""
 
-    classes = (0, 1)
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
+    def __init__(self, X: Any, y: Any, stages: Any = None, classes: Any = None) -> None:
         self.X, self.y = X, y
+        self.classes = np.unique(y) if classes is None else classes
+        if stages is not None:
+            self.stages = stages
+        self.asked: list[np.ndarray] = []
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
+    def read(self, ids: np.ndarray) -> tuple[Any, Any]:
+        self.asked.append(ids)
         return self.X[ids], self.y[ids]
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, TrackingSVC
 from marginwise.active import ActiveLearner
-from tests.support import rings
+from tests.support import Rows, rings
 
 LEARNERS = {
     "gap": GapSVC(C=10.0, gamma=1.0, random_state=0),
@@ -43,19 +41,6 @@ def test_an_answer_can_be_taken_back(name: str) -> None:
     learner.teach(row, y[row])
     learner.undo()
     np.testing.assert_array_equal(learner.estimator_.decision_function(X), before)
-
-
-class Rows:
-    """A source over arrays."""
-
-    def __init__(self, X: Any, y: Any) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: Any) -> tuple[Any, Any]:
-        return self.X[ids], self.y[ids]
 
 
 @over_learners

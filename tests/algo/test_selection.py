@@ -17,7 +17,7 @@ from marginwise import OnlineSVC
 from marginwise._engine.engine import Engine
 from marginwise._training import loop as _loop
 from marginwise._training.loop import Pools
-from tests.support import assert_same_model, blobs, essence, held, rings
+from tests.support import Rows, assert_same_model, blobs, essence, held, rings
 
 Flags = list[np.ndarray]
 CHOOSING: list[dict[str, Any]] = [
@@ -235,19 +235,6 @@ def test_an_epoch_looks_at_each_row_that_is_left(
 
 
 # -- as few rows as there can be ------------------------------------------------------------------
-
-
-class Rows:
-    """Arrays as a source."""
-
-    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 @pytest.mark.parametrize("rule", ["gradient", "active", "autoactive"])

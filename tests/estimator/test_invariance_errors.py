@@ -20,7 +20,7 @@ from marginwise import (
 )
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 from tests.estimator.test_errors import refused
-from tests.support import rings
+from tests.support import Rows, rings
 
 IMAGES = np.random.default_rng(0).random((6, 12)).astype(np.float32)
 LABELS = np.array([0, 1, 0, 1, 0, 1])
@@ -213,20 +213,8 @@ def test_sheets_of_nothing(name: str, value: Any) -> None:
 X, Y = rings(40, 0, noise=0.1)
 
 
-class Rows:
-    """A source that counts how often it was read."""
-
-    def __init__(self, X: Any = X, y: Any = Y, **more: Any) -> None:
-        self.X, self.y, self.classes, self.times = X, y, [0, 1], 0
-        for name, value in more.items():
-            setattr(self, name, value)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, Any]:
-        self.times += 1
-        return self.X[ids], self.y[ids]
+def rows(X: Any = X, y: Any = Y, **more: Any) -> Rows:
+    return Rows(X, y, classes=[0, 1], **more)
 
 
 def learner(**params: Any) -> OnlineSVC:
@@ -241,19 +229,19 @@ def model(request: pytest.FixtureRequest) -> OnlineSVC:
 def before_any_work(model: Any, source: Rows, *words: str, **how: Any) -> None:
     """Refused before a row was read, and the model as it was."""
     refused(model, lambda: model.learn_from(source, **how), *words)
-    assert source.times == 0, "rows were read before"
+    assert len(source.asked) == 0, "rows were read before"
 
 
 @pytest.mark.parametrize("sift", [-0.1, 1, 1.5, np.nan, np.inf, True, "0.1", [0.1]])
 def test_sift(model: OnlineSVC, sift: Any) -> None:
-    before_any_work(model, Rows(), "sift", "below 1", re.escape(repr(sift)), sift=sift)
+    before_any_work(model, rows(), "sift", "below 1", re.escape(repr(sift)), sift=sift)
 
 
 @pytest.mark.parametrize("minutes", [-1, np.nan, np.inf, None, "10", True])
 def test_minutes_between_checkpoints(model: OnlineSVC, minutes: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.mwz"
     words = ["checkpoint_minutes", re.escape(repr(minutes))]
-    before_any_work(model, Rows(), *words, checkpoint=path, checkpoint_minutes=minutes)
+    before_any_work(model, rows(), *words, checkpoint=path, checkpoint_minutes=minutes)
     assert not path.exists()
 
 
@@ -264,12 +252,12 @@ def products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kernel", [products, "precomputed"], ids=["function", "precomputed"])
 @pytest.mark.parametrize("sift", [0, 0.01])
 def test_sift_with_a_kernel_of_ones_own(kernel: Any, sift: float) -> None:
-    before_any_work(learner(kernel=kernel), Rows(X @ X.T, Y), "sift", "kernels", sift=sift)
+    before_any_work(learner(kernel=kernel), rows(X @ X.T, Y), "sift", "kernels", sift=sift)
 
 
 @pytest.mark.parametrize("kind", [ExactSVC, ExactRampSVC, KernelPerceptron])
 def test_sift_for_a_model_that_learns_all_rows(kind: Any) -> None:
-    before_any_work(kind(C=5.0, gamma=1.0), Rows(), kind.__name__, "sift", sift=0)
+    before_any_work(kind(C=5.0, gamma=1.0), rows(), kind.__name__, "sift", sift=0)
 
 
 def test_a_checkpoint_with_a_kernel_of_ones_own(tmp_path: Path) -> None:
@@ -277,7 +265,7 @@ def test_a_checkpoint_with_a_kernel_of_ones_own(tmp_path: Path) -> None:
     model = learner(kernel=products)
     refused(
         model,
-        lambda: model.learn_from(Rows(), checkpoint=tmp_path / "run.mwz"),
+        lambda: model.learn_from(rows(), checkpoint=tmp_path / "run.mwz"),
         "OnlineSVC",
         "checkpoint",
         "kernel",
@@ -292,25 +280,25 @@ def test_a_checkpoint_with_a_kernel_of_ones_own(tmp_path: Path) -> None:
 )
 def test_stages_of_a_source(model: OnlineSVC, stages: list[Any]) -> None:
     words = ["source.stages", "40", re.escape(str(stages))]
-    before_any_work(model, Rows(stages=stages), *words)
+    before_any_work(model, rows(stages=stages), *words)
 
 
 @pytest.mark.parametrize(
     "how", [{}, {"sift": 0}, {"callback": lambda *_: None}], ids=["plain", "sifted", "watched"]
 )
 def test_an_empty_source(model: OnlineSVC, how: dict[str, Any], tmp_path: Path) -> None:
-    before_any_work(model, Rows(X[:0], Y[:0]), "empty", **how)
-    before_any_work(model, Rows(X[:0], Y[:0]), "empty", checkpoint=tmp_path / "run.mwz", **how)
+    before_any_work(model, rows(X[:0], Y[:0]), "empty", **how)
+    before_any_work(model, rows(X[:0], Y[:0]), "empty", checkpoint=tmp_path / "run.mwz", **how)
     assert not list(tmp_path.iterdir())
 
 
 def test_searching_all_rows_is_not_for_sources(model: OnlineSVC) -> None:
     model.set_params(selection="active", pool_size=None)
-    before_any_work(model, Rows(), "pool_size=None", "memory", sift=0)
+    before_any_work(model, rows(), "pool_size=None", "memory", sift=0)
 
 
 def test_classes_are_needed(model: OnlineSVC) -> None:
-    source = Rows()
+    source = rows()
     del source.classes
     if hasattr(model, "_engine"):
         words = [r"\[0, 2\]", r"\[0, 1\]"]
@@ -347,12 +335,12 @@ def test_a_fault_in_a_source_leaves_the_model_as_it_was(
     class Faulty(Rows):
         def read(self, ids: np.ndarray) -> tuple[Any, Any]:
             rows, labels = super().read(ids)
-            return FAULTS[fault](rows, labels) if self.times > 2 else (rows, labels)
+            return FAULTS[fault](rows, labels) if len(self.asked) > 2 else (rows, labels)
 
     model, path = kind(C=5.0, gamma=1.0, random_state=0), tmp_path / "run.mwz"
     refused(
         model,
-        lambda: model.learn_from(Faulty(), sift=sift, checkpoint=path),
+        lambda: model.learn_from(Faulty(X, Y, classes=[0, 1]), sift=sift, checkpoint=path),
         *WORDS[fault],
     )
     assert not list(tmp_path.iterdir())

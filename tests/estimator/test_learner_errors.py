@@ -36,7 +36,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 def learn(model: Any, way: str, X: Any, y: Any) -> Any:
     if way == "learn_from":
-        return model.learn_from(Rows(X, np.asarray(y)))
+        return model.learn_from(Rows(X, np.asarray(y), classes=[0, 1]))
     return model.fit(X, y) if way == "fit" else model.partial_fit(X, y, classes=[0, 1])
 
 

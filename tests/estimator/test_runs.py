@@ -32,7 +32,7 @@ from marginwise._training import sift as _sift
 from marginwise._training.loop import Trainer
 from marginwise._training.runs import Moment
 from marginwise.invariance import ImageDeformer, VirtualSet
-from tests.support import assert_same_model, assert_untouched, blobs, core_state, differences
+from tests.support import Rows, assert_same_model, assert_untouched, blobs, core_state, differences
 
 CHUNK = 96
 N = 600
@@ -40,26 +40,17 @@ X, Y = blobs(N, 0, 3, 4)
 X.flags.writeable = Y.flags.writeable = False
 
 
-class Rows:
-    """A source in stages, and the ids that it was asked for, call by call."""
+class Staged(Rows):
+    """A source with stages and a fingerprint."""
 
     def __init__(self, X: np.ndarray = X, y: np.ndarray = Y, stages: Any = None) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-        self.stages = [len(y)] if stages is None else stages
-        self.asked: list[np.ndarray] = []
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.asked.append(ids)
-        return self.X[ids], self.y[ids]
+        super().__init__(X, y, [len(y)] if stages is None else stages)
 
     def fingerprint(self) -> str:
         return f"{self.X.sum()} {self.y.tolist()} {self.stages}"
 
     def learned(self) -> list[np.ndarray]:
-        """What was read to be learned: after the sample that settles gamma and precision."""
+        """What was read to be learned: after the sample that decides gamma and precision."""
         assert len(self.asked[0]) == min(len(self), SAMPLE)
         return self.asked[1:]
 
@@ -124,7 +115,7 @@ def assert_same_state(one: Any, other: Any, why: str) -> None:
 @pytest.mark.parametrize("rule", ["random", "active"])
 def test_rows_come_stage_by_stage_each_once_an_epoch(sift: float | None, rule: str) -> None:
     """Shuffled within a stage, in another order in each epoch, and in chunks."""
-    source = Rows(stages=[100, 300, 600])
+    source = Staged(stages=[100, 300, 600])
     learner(epochs=2, selection=rule).learn_from(source, sift=sift)
     chunks = source.learned()
     assert [len(chunk) for chunk in chunks] == 2 * [96, 4, 96, 96, 8, 96, 96, 96, 12]
@@ -160,7 +151,7 @@ def test_images_are_learned_before_their_variants() -> None:
 def test_the_order_is_that_of_the_seed() -> None:
     orders = []
     for params in ({}, {"random_state": 0}, {"random_state": 1}, {"shuffle": False}):
-        source = Rows(stages=[100, 600])
+        source = Staged(stages=[100, 600])
         learner(**params).learn_from(source)
         orders.append(np.concatenate(source.learned()).tolist())
     assert orders[0] == orders[1] != orders[2]
@@ -169,11 +160,11 @@ def test_the_order_is_that_of_the_seed() -> None:
 
 def test_a_source_of_one_stage_is_gone_through_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """A callback cuts it into chunks, which at random does not change the model."""
-    whole = learner(shuffle=False).learn_from(Rows())
-    chunked = learner(shuffle=False).learn_from(Rows(), callback=lambda *_: None)
+    whole = learner(shuffle=False).learn_from(Staged())
+    chunked = learner(shuffle=False).learn_from(Staged(), callback=lambda *_: None)
     assert_same_state(whole, chunked, "chunks")
     monkeypatch.setattr(_runs, "CHUNK", 10**6)
-    one = learner(selection="active", shuffle=False).learn_from(Rows(), callback=lambda *_: None)
+    one = learner(selection="active", shuffle=False).learn_from(Staged(), callback=lambda *_: None)
     assert one.stats_["sampled"] == N, "a chunk of all rows is a pass over them"
 
 
@@ -209,7 +200,7 @@ def test_models_are_settled_after_a_stage_and_when_it_is_due(
     params: dict[str, Any], expected: list[int], sift: float | None, finished: list[int]
 ) -> None:
     """Rows since the last time, whenever finishing began."""
-    model = learner(**params).learn_from(Rows(stages=[100, 300, 600]), sift=sift)
+    model = learner(**params).learn_from(Staged(stages=[100, 300, 600]), sift=sift)
     assert finished == expected
     if model.finish_at_end:
         assert model._engine.delta <= model.tol
@@ -232,7 +223,7 @@ def test_moments_only_grow(sift: float | None) -> None:
         assert model.predict(X[:3]).shape == (3,), "a model that is of use"
         model._engine.native.check(1e-4)
 
-    model = learner(epochs=2).learn_from(Rows(stages=[100, 600]), sift=sift, callback=callback)
+    model = learner(epochs=2).learn_from(Staged(stages=[100, 600]), sift=sift, callback=callback)
     assert all(type(given) is OnlineSVC and given is not model for given in models)
     assert [len(given.ids_) for given in models] == sizes, "a copy changed after it was given"
     moments = [moment for moment, _ in told]
@@ -253,7 +244,7 @@ OTHERWISE = {"n_jobs": 2, "cache_size": 1e-3, "verbose": 1}
 
 
 def run(model: Any, path: Path, sift: float | None, **more: Any) -> Any:
-    source = more.pop("source", None) or Rows(stages=[100, 600])
+    source = more.pop("source", None) or Staged(stages=[100, 600])
     return model.learn_from(source, sift=sift, checkpoint=path, **{"checkpoint_minutes": 0, **more})
 
 
@@ -272,7 +263,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
 ) -> None:
     """To the bit, by new objects, and with other threads and memory."""
     tallies = []
-    source = Rows(stages=[100, 600])
+    source = Staged(stages=[100, 600])
     whole = learner(kind, selection=rule).learn_from(
         source, sift=sift, callback=lambda model, moment: tallies.append(moment.tally)
     )
@@ -329,7 +320,7 @@ def test_ctrl_c_and_errors_may_stop_it(
     """The file is that of the chunk before, and the same object may go on."""
     path = tmp_path / "run.mwz"
     whole = run(learner(), tmp_path / "whole.mwz", sift)
-    source = Rows(stages=[100, 600])
+    source = Staged(stages=[100, 600])
     read = source.read
 
     def failing(ids: np.ndarray) -> Any:
@@ -351,7 +342,7 @@ def test_ctrl_c_and_errors_may_stop_it(
 @pytest.mark.parametrize("kind", [TrackingSVC, KernelPerceptron, ExactSVC])
 def test_other_estimators_go_on_too(kind: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.mwz"
-    small = {"source": Rows(X[:250], Y[:250], stages=[100, 250])}
+    small = {"source": Staged(X[:250], Y[:250], stages=[100, 250])}
     whole = run(learner(kind), tmp_path / "whole.mwz", None, **small)
     stop(learner(kind), path, None, 190, **small)
     assert_same_state(whole, run(learner(kind), path, None, **small), kind.__name__)
@@ -363,7 +354,7 @@ def test_a_run_whose_seed_is_unknown_goes_on_in_its_order(
 ) -> None:
     """Each row is met once, by one of the two that learn."""
     path = tmp_path / "run.mwz"
-    one, two = Rows(stages=[100, 600]), Rows(stages=[100, 600])
+    one, two = Staged(stages=[100, 600]), Staged(stages=[100, 600])
     stop(learner(random_state=random_state), path, 0, 292, source=one)
     run(learner(random_state=random_state), path, 0, source=two)
     ids = np.concatenate([*one.learned(), *two.learned()])
@@ -385,7 +376,7 @@ def test_a_model_that_existed_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sift", SIFTS)
 def test_writing_changes_nothing(sift: float | None, tmp_path: Path) -> None:
-    plain = learner().learn_from(Rows(stages=[100, 600]), sift=sift)
+    plain = learner().learn_from(Staged(stages=[100, 600]), sift=sift)
     assert_same_state(plain, run(learner(), tmp_path / "run.mwz", sift), "with a checkpoint")
 
 
@@ -421,7 +412,7 @@ def test_a_finished_run_is_there_at_once(sift: float | None, tmp_path: Path) -> 
     path = tmp_path / "run.mwz"
     whole = run(learner(), path, sift)
     before = path.read_bytes()
-    source, told = Rows(stages=[100, 600]), Stop(10**9)
+    source, told = Staged(stages=[100, 600]), Stop(10**9)
     model = run(learner(), path, sift, source=source, callback=told)
     assert_same_state(whole, model, "a finished run")
     assert not source.learned()
@@ -467,7 +458,7 @@ def test_a_failed_last_checkpoint_keeps_the_model(
         raise broken
 
     monkeypatch.setattr(_run, "write_state", fail)
-    whole, model = learner().learn_from(Rows(stages=[100, 600])), learner()
+    whole, model = learner().learn_from(Staged(stages=[100, 600])), learner()
     with pytest.raises(OSError, match=r"last checkpoint .* all rows and is kept") as caught:
         run(model, tmp_path / "run.mwz", None, checkpoint_minutes=1e6)
     assert caught.value.filename == str(tmp_path / "run.mwz")
@@ -493,7 +484,7 @@ def test_a_checkpoint_that_fails_is_tried_again(
     assert len(warned) == 1
     assert warned[0].filename == __file__
     assert len(calls) == 8
-    whole = learner().learn_from(Rows(stages=[100, 600]))
+    whole = learner().learn_from(Staged(stages=[100, 600]))
     assert_same_state(whole, model, "some checkpoints failed")
     assert_same_state(whole, run(learner(), tmp_path / "run.mwz", None), "the last one")
 
@@ -538,7 +529,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
             checkpoint_minutes=1e6,
             callback=lambda *_: folder.exists() and folder.rmdir(),
         )
-    whole = learner().learn_from(Rows(stages=[100, 600]))
+    whole = learner().learn_from(Staged(stages=[100, 600]))
     assert_same_state(whole, model, "the folder was removed")
 
 
@@ -595,7 +586,7 @@ def weighted(request: pytest.FixtureRequest) -> Callable[..., Any]:
     def made(**params: Any) -> Any:
         model = learner(**{**WEIGHTED, **params})
         if request.param == "fitted":
-            model.learn_from(Rows(X[:50], Y[:50]))
+            model.learn_from(Staged(X[:50], Y[:50]))
         return pickle.loads(pickle.dumps(model))  # whose places are numbered without gaps
 
     return made
@@ -647,13 +638,13 @@ def test_a_run_that_was_not_sifted(tmp_path: Path) -> None:
     stop(learner(), tmp_path / "run.mwz", None, 292)
 
 
-def changed(**change: Any) -> Rows:
+def changed(**change: Any) -> Staged:
     rows, labels = X.copy(), Y.copy()
     if "pixel" in change:
         rows[7, 1] += 1e-9
     if "label" in change:
         labels[7] = (labels[7] + 1) % 3
-    return Rows(rows, labels, change.get("stages", [100, 600]))
+    return Staged(rows, labels, change.get("stages", [100, 600]))
 
 
 @pytest.mark.parametrize(
@@ -663,7 +654,7 @@ def test_another_source(path: Path, weighted: Any, change: Any) -> None:
     refused(path, weighted(), "another source", source=changed(**change))
 
 
-class Plain(Rows):
+class Plain(Staged):
     """A source that has no fingerprint of its own."""
 
     fingerprint = None  # type: ignore[assignment]
@@ -868,9 +859,9 @@ def test_a_place_that_cannot_be_written_to(state: str, place: str, tmp_path: Pat
     (tmp_path / "file").write_text("no folder")
     model = learner()
     if state == "fitted":
-        model.learn_from(Rows(X[:50], Y[:50]))
+        model.learn_from(Staged(X[:50], Y[:50]))
     before = pickle.loads(pickle.dumps(model.__getstate__()))
-    source = Rows(stages=[100, 600])
+    source = Staged(stages=[100, 600])
     with pytest.raises(OSError, match=str(tmp_path)):
         run(model, tmp_path / place, None, source=source, checkpoint_minutes=10)
     assert_untouched(before, model, "after an error")

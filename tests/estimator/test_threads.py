@@ -34,7 +34,7 @@ from marginwise import (
 from marginwise._training.loop import Trainer
 from marginwise.active import ActiveLearner
 from marginwise.invariance import ImageDeformer, VirtualSet
-from tests.support import assert_untouched, blobs, differences
+from tests.support import Rows, assert_untouched, blobs, differences
 
 KINDS = [
     OnlineSVC,
@@ -342,23 +342,15 @@ def test_a_lack_of_memory_leaves_the_model_as_it_was(
 
 
 def test_a_callback_may_end_a_run_and_keep_what_was_learned() -> None:
-    class Rows:
-        classes = (0, 1, 2)
-        stages = (200, 400, 600)
-
-        def __len__(self) -> int:
-            return 600
-
-        def read(self, ids: np.ndarray) -> Any:
-            return X[ids], Y[ids]
-
     seen: list[int] = []
 
     def callback(_: Any, moment: Any) -> bool:
         seen.append(moment.examples)
         return moment.examples >= 400
 
-    model = OnlineSVC(gamma=0.5, random_state=0).learn_from(Rows(), callback=callback)
+    model = OnlineSVC(gamma=0.5, random_state=0).learn_from(
+        Rows(X, Y, (200, 400, 600)), callback=callback
+    )
     assert seen == [200, 400]
     assert model.ids_.max() < 400
     assert model.score(X, Y) > 0.5

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, TrackingSVC, load, save
 from tests.support import (
+    Rows,
     assert_same_model,
     assert_untouched,
     blobs,
@@ -185,19 +186,6 @@ def test_epochs_are_passes_over_the_same_rows(learner: str, classes: int, seed: 
     assert_same(fitted, model, "three epochs against three calls")
     assert len(set(fitted.ids_.tolist())) == len(fitted.ids_), "a row is held twice"
     fitted._engine.native.check(1e-4)
-
-
-class Rows:
-    """A source of examples."""
-
-    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 @pytest.mark.parametrize("learner", FEW)

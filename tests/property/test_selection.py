@@ -16,27 +16,19 @@ from hypothesis import strategies as st
 from marginwise import OnlineSVC, load, save
 from marginwise._estimator import streams as _streams
 from tests.estimator.test_errors import Failing, refused
-from tests.support import assert_same_model, assert_untouched, blobs, core_state, essence, rings
+from tests.support import (
+    Rows,
+    assert_same_model,
+    assert_untouched,
+    blobs,
+    core_state,
+    essence,
+    rings,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "models" / "online-v1.mwz"
 RULES = ["gradient", "active", "autoactive"]
 CHOOSING = [(rule, size) for rule in RULES for size in (7, None)]
-
-
-class Rows:
-    """Arrays as a source, and the ids that were read."""
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.X, self.y = X, y
-        self.classes = np.unique(y)
-        self.asked: list[np.ndarray] = []
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
-        self.asked.append(ids)
-        return self.X[ids], self.y[ids]
 
 
 def learner(**params: Any) -> OnlineSVC:

@@ -25,23 +25,10 @@ from marginwise._training import runs as _run
 from marginwise._training import sift as _sift
 from marginwise._training.loop import Sifted
 from marginwise._training.sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally
-from tests.support import assert_same_model, blobs, core_state, differences, kernel_values
+from tests.support import Rows, assert_same_model, blobs, core_state, differences, kernel_values
 
 RULES = ["random", "gradient", "active", "autoactive"]
 UNTOUCHED = np.float32(77.0)
-
-
-class Rows:
-    """Arrays as a source."""
-
-    def __init__(self, X: Any, y: np.ndarray) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.X[ids], self.y[ids]
 
 
 def learner(**params: Any) -> OnlineSVC:

@@ -33,7 +33,6 @@ from tests.stress.subjects import (
     ESTIMATORS,
     EXACT,
     WORK,
-    Rows,
     differing,
     flat,
     learn,
@@ -41,6 +40,7 @@ from tests.stress.subjects import (
     rows,
     state_of,
 )
+from tests.support import Rows
 
 TOTAL = 2750
 BATCH = 110

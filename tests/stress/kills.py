@@ -21,7 +21,8 @@ import numpy as np
 
 import marginwise
 from tests.stress.harness import Options, Outcome
-from tests.stress.subjects import Rows, digest_of, learn, make, rows
+from tests.stress.subjects import digest_of, learn, make, rows
+from tests.support import Rows
 
 TOTAL = 30
 BATCH = 5

@@ -29,7 +29,8 @@ import marginwise
 from marginwise.active import ActiveLearner, MarginExhausted
 from marginwise.model_io import ModelFileError
 from tests.stress.harness import Options, Outcome
-from tests.stress.subjects import ESTIMATORS, Rows, learn, make, rows
+from tests.stress.subjects import ESTIMATORS, learn, make, rows
+from tests.support import Rows
 
 KINDS = (*ESTIMATORS, "ActiveLearner", "Checkpoint")
 TOTAL = 10_000 * len(KINDS)

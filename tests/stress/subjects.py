@@ -50,21 +50,6 @@ def learn(model: Any, X: Any, y: Any, classes: int = 2) -> None:
         model.partial_fit(X, y, classes=np.arange(classes))
 
 
-class Rows:
-    """A source of examples, in stages where asked."""
-
-    def __init__(self, X: Any, y: Any, stages: list[int] | None = None) -> None:
-        self.X, self.y, self.classes = X, y, np.unique(y)
-        if stages is not None:
-            self.stages = stages
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def read(self, ids: Any) -> tuple[Any, Any]:
-        return self.X[ids], self.y[ids]
-
-
 # -- states ------------------------------------------------------------------------------------
 
 
