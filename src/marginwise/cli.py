@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command-line interface."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ IMAGES, LABELS = ("X", "X_train"), ("y", "y_train")  # names of arrays in an .np
 def parsed_shape(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
-    """Return the sizes that ``--shape`` names."""
+    """Parse the value of ``--shape``."""
     if value is None:
         return None
     if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6}){1,2}", value):
-        raise click.BadParameter(f"{value!r} is not like 28x28 or 32x32x3.")
+        raise click.BadParameter(f"expected HEIGHTxWIDTH[xCHANNELS], such as 28x28, got {value!r}.")
     return tuple(int(size) for size in value.split("x"))
 
 
@@ -39,20 +39,20 @@ def main() -> None:
     "--shape",
     metavar="HEIGHTxWIDTH[xCHANNELS]",
     callback=parsed_shape,
-    help="Of an image; not needed if images are square, or arrays of their shape.",
+    help="Image shape; not needed for square images or arrays of that shape.",
 )
-@click.option("--strength", default=2.0, help="How much images are bent.")
-@click.option("--thickening", default=0.0, help="How much strokes may gain or lose.")
-@click.option("--shift", default=1, help="The largest shift, in pixels.")
-@click.option("--seed", "random_state", default=0, help="Chooses the variants.")
-@click.option("--images", default=10, help="How many images: rows of the sheet.")
-@click.option("--variants", default=12, help="How many of each: columns, the image itself first.")
-@click.option("--zoom", default=2, help="Pixels of the sheet for a pixel of an image.")
+@click.option("--strength", default=2.0, help="Strength of elastic deformations.")
+@click.option("--thickening", default=0.0, help="Largest change of stroke thickness.")
+@click.option("--shift", default=1, help="Largest shift in pixels.")
+@click.option("--seed", "random_state", default=0, help="Seed of the variants.")
+@click.option("--images", default=10, help="Number of images: rows of the sheet.")
+@click.option("--variants", default=12, help="Variants of each image: columns, the image first.")
+@click.option("--zoom", default=2, help="Pixels of the sheet per pixel of an image.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default="virtual.png",
-    help="Where to write the sheet, a PNG.",
+    help="PNG file to write.",
 )
 def virtual(
     file: Path,
@@ -63,10 +63,10 @@ def virtual(
     out: Path,
     **deforming: Any,
 ) -> None:
-    """Show images and variants of them on one sheet.
+    """Write a contact sheet of images and deformed variants of them.
 
-    FILE is an .npz with X (or X_train) and, so that all classes are shown, y (or y_train); or an
-    .npy of images. Images are rows, or arrays of their shape.
+    FILE is an .npz archive with the array X (or X_train) and optionally y (or y_train), so that all
+    classes are shown; or an .npy array of images. Images are rows, or arrays of the image shape.
     """
     try:
         X, y = read_images(file)
@@ -79,7 +79,7 @@ def virtual(
 
 
 def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the images in a file and their labels, which are all alike if there are none."""
+    """Return the images in a file and their labels, which are all 0 if there are none."""
     try:
         with file.open("rb") as content:
             data = np.load(content)
@@ -88,20 +88,22 @@ def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
             X = next((arrays[name] for name in IMAGES if name in names), None)
             y = next((arrays[name] for name in LABELS if name in names), None)
     except Exception as error:  # of a damaged file, whatever NumPy stumbles over
-        raise ValueError(f"{file} is no .npz or .npy of numbers, or it is damaged.") from error
+        raise ValueError(
+            f"{file} is not an .npz or .npy file of numbers, or it is damaged."
+        ) from error
     if X is None:
         held = ", ".join(names) or "nothing"
-        raise ValueError(f"{file} has no array {' or '.join(IMAGES)}; it holds {held}.")
+        raise ValueError(f"{file} has no array {' or '.join(IMAGES)}; it contains {held}.")
     if X.ndim < 2:
-        raise ValueError(f"images need an array of two dimensions or more, got one of {X.ndim}.")
+        raise ValueError(f"{file}: images must be an array of at least 2 dimensions, got {X.ndim}.")
     return X, np.zeros(len(X)) if y is None else y
 
 
 def guessed_shape(X: NDArray[Any]) -> tuple[int, ...]:
-    """Return the shape of images, if they have one or are square."""
+    """Return the shape of images if they are arrays of that shape or square rows."""
     if X.ndim > 2:
         return X.shape[1:]
     side = math.isqrt(X.shape[1])
     if side * side != X.shape[1]:
-        raise ValueError(f"rows of {X.shape[1]} columns are no square images: give --shape.")
+        raise ValueError(f"rows of {X.shape[1]} columns are not square images: pass --shape.")
     return side, side

@@ -20,16 +20,28 @@ from marginwise._estimator.exact import ExactModel
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What a model says of each example that it holds, had it not learned it.
+    """Leave-one-out decision values of an exact classifier.
 
     Parameters
     ----------
-    error
-        The share of the examples that the model without them would misclassify.
-    decision
-        Each example's decision value without it, shaped as `decision_function` returns them.
-    ids
-        The examples, in the order of `decision`.
+    error : float
+        Fraction of the stored examples that the model trained without them would misclassify.
+    decision : ndarray of shape (n_stored,) or (n_stored, n_classes)
+        Decision value of each example under the model that was not trained on it.
+    ids : ndarray of shape (n_stored,)
+        Ids of the examples, in the order of `decision`.
+
+    See Also
+    --------
+    ExactSVC.leave_one_out : Computes this result.
+
+    Examples
+    --------
+    >>> from marginwise import ExactSVC
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> result = ExactSVC(kernel="linear", C=10).fit(X, y).leave_one_out()
+    >>> result.error
+    0.0
     """
 
     error: float
@@ -38,55 +50,105 @@ class LeaveOneOut:
 
 
 class ExactSVC(ExactModel, KernelClassifier):
-    """Support vector classifier that is exact after every row, learned or forgotten [laskov2006].
+    """Support vector classifier that is exact after every row learned or forgotten.
 
-    It is the solution of scikit-learn's ``SVC``, to rounding, at any time: rows are added with
-    `partial_fit` and taken back with `forget`, and what a model without each row would say costs a
-    few steps a support vector (`leave_one_out`). All rows are kept, and time grows with the number
-    of support vectors times rows: up to some ten thousands of rows.
+    At any time, the model equals the solution of :class:`sklearn.svm.SVC` up to rounding
+    [laskov2006]_. Rows are added with `partial_fit` and removed with `forget`; `leave_one_out`
+    predicts each row with the model that was not trained on it, at the cost of a few steps per
+    support vector. All rows are stored, and the cost grows with the number of support vectors times
+    the number of rows, which suits data sets of up to tens of thousands of rows.
 
     Parameters
     ----------
-    C
-        Penalty of the hinge loss. Larger fits the training rows more closely; infinity demands
-        that all of them are classified with a margin, and needs classes that can be separated.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. It should be positive semi-definite.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
+        requests a hard margin and requires separable classes.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. It should be
+        positive semi-definite.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    window
-        How many rows each binary problem holds at most; None holds all. Before one more is learned,
-        another is forgotten.
-    evict
-        Which row makes room in the window: the "lightest", of least weight in the model (the oldest
-        of several), as in the paper, or the "oldest", which follows drifting data.
-    record
-        Whether to keep `path_`.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    window : int, default=None
+        Maximum number of rows stored by each binary problem. Before another row is learned, one is
+        forgotten. None stores all rows.
+    evict : {"lightest", "oldest"}, default="lightest"
+        Which row to forget when the window is full: the "lightest", which has the smallest weight
+        in the model (the oldest of several), as in the paper, or the "oldest", which follows
+        drifting data.
+    record : bool, default=False
+        Whether to record `path_`.
+    cache_size : float, default=2000
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of segments of the solution path followed so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    path_ : structured ndarray of shape (n_migrations,)
+        Moves of examples between the sets of the solution path, in order. Only available with
+        ``record=True``. Fields: "cause", the id of the example that was learned or forgotten (the
+        first of several), or -1 for a change of C; "id", the example that moved; "problem", the
+        number of the binary problem; "source" and "target", the sets: "idle" (not a support
+        vector), "free" (on the margin), "bounded" (at its bound) and "gone" (forgotten).
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    ExactOneClassSVM : Novelty detection with the same exact updates.
+    OnlineSVC : Fast online classifier; the default choice.
+    LeaveOneOut : Result of `leave_one_out`.
+    sklearn.svm.SVC : Batch solver for the same problem, based on LIBSVM.
+
+    References
+    ----------
+    .. [laskov2006] P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental Support Vector
+       Learning: Analysis, Implementation and Applications", Journal of Machine Learning Research 7,
+       2006.
 
     Examples
     --------
@@ -147,34 +209,41 @@ class ExactSVC(ExactModel, KernelClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from nothing, row by row in the order given.
+        """Fit the model from scratch, row by row in the given order.
 
         Parameters
         ----------
-        X
-            Training rows: dense, CSR, a data frame, or the square matrix of kernel values where
-            ``kernel="precomputed"``.
-        y
-            Their labels.
-        sample_weight
-            Scales C row by row; rows of weight zero are left out.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows. With ``kernel="precomputed"``, the square matrix of kernel values.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. Rows of weight zero are ignored.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         return super().fit(X, y, sample_weight)
 
     def leave_one_out(self) -> LeaveOneOut:
-        """Return what the model would say of each example that it holds without having learned it.
+        """Predict each stored example with the model that was not trained on it.
 
-        A row that is no support vector costs nothing; a support vector is unlearned and learned
-        back. The model is as it was.
+        Examples that are not support vectors need no computation. Each support vector is unlearned
+        and learned back. The model does not change.
+
+        Returns
+        -------
+        result : LeaveOneOut
+            Leave-one-out error, decision values and ids.
         """
         engine: Any = self._fitted().clone()
         decision = engine.native.leave_one_out()
         state = engine.state()
         held = state["rank"] >= 0
         some = held.any(axis=0)
-        if not held[
-            :, some
-        ].all():  # a window: a problem says of rows it does not hold what it says
+        if not held[:, some].all():  # a window: rows that a problem does not store
             said = engine.decision(engine.features_of(state))
             decision = np.where(held.T, decision, said)
         decision, labels = decision[some], state["labels"][some]
@@ -185,12 +254,17 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     @on_draft
     def set_C(self, value: float) -> Self:  # noqa: N802
-        """Change C, and follow the solution there; much less work than fitting again.
+        """Change C by following the solution path, which is much faster than fitting again.
 
         Parameters
         ----------
-        value
-            The new C, which may be infinity. Weights of rows and classes stay.
+        value : float
+            New value of C, which may be infinite. Sample and class weights are kept.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
         """
         check_is_fitted(self)
         self.C = value

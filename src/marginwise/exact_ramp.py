@@ -23,61 +23,105 @@ ALGORITHM = Algorithm(
 
 
 class ExactRampSVC(BiasFreeClassifier):
-    """Ramp-loss support vector classifier that is solved after every row [wang2009].
+    """Ramp-loss support vector classifier that is solved after every row.
 
-    A row that is misclassified by far costs no more than a fixed loss, and no such row is a support
-    vector: all of them lie where -1 <= y f(x) <= 1. After each row the model is a fixed point of
-    the ramp-loss problem over all rows so far, as if it had been trained on them at once. It has no
-    bias.
+    The loss of a badly misclassified row is bounded, and such rows do not become support vectors:
+    all support vectors satisfy -1 <= y f(x) <= 1 [wang2009]_. After each row, the model is a fixed
+    point of the ramp-loss problem over all rows so far, as if it had been trained on them at once.
+    The decision function has no bias.
 
     Parameters
     ----------
-    C
-        Penalty of the ramp loss. Larger fits the training rows more closely; ``inf`` asks
-        for a hard margin.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. K(x, x) must be above 0 for every row.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Penalty of the ramp loss. Larger values fit the training rows more closely; ``inf`` requests
+        a hard margin.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
+        positive for every row.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    tol
-        Violation below which an example is left alone.
-    max_idle
-        How many rows that are no support vectors are kept, the nearest to the boundary; None keeps
-        all. A few hundred make a long stream much faster and change little.
-    epochs
-        Passes of `fit` over the rows. A second one matters only to rows that `max_idle` dropped.
-    center
-        Whether dense features are measured from their mean, which stands in for the missing bias
-        where the kernel is a function of x.y.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    shuffle
-        Whether `fit` takes the rows in random order.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    random_state
-        Seed of the order of rows.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    tol : float, default=1e-3
+        Tolerance of the optimality conditions: the coefficient of an example that violates them by
+        less is not changed.
+    max_idle : int, default=None
+        Maximum number of non-support vectors to store: those nearest to the boundary. None stores
+        all. A few hundred make long streams much faster and hardly change the model.
+    epochs : int, default=1
+        Number of passes of `fit` over the rows. A second pass only matters for rows that were
+        dropped because of `max_idle`.
+    center : bool, default=False
+        Whether to subtract the mean from dense features, which compensates for the missing bias
+        with kernels that are functions of the inner product. Not available for sparse features or
+        for callable or precomputed kernels.
+    cache_size : float, default=500
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the order in which rows are visited.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function: 0, except with ``kernel="linear"`` and
+        ``center=True``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of optimization steps so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    GapSVC : Online classifier that is robust to mislabelled rows.
+    OnlineSVC : Fast online classifier; the default choice.
+    marginwise.active.ActiveLearner : Chooses the rows to label in a pool.
+
+    References
+    ----------
+    .. [wang2009] Z. Wang and S. Vucetic, "Fast Online Training of Ramp Loss Support Vector
+       Machines", IEEE International Conference on Data Mining, 2009.
 
     Examples
     --------
@@ -141,18 +185,34 @@ class ExactRampSVC(BiasFreeClassifier):
         self.verbose = verbose
 
     def wants(self, X: Any) -> NDArray[np.bool_]:
-        """Tell for which rows a label is worth asking: those with |f(x)| <= 1 in some problem.
+        """Return which rows are worth labelling: those inside the margin of some binary problem.
 
-        With `partial_fit` of these rows alone it is OnlineASVM^R.
+        Calling `partial_fit` with only the rows that satisfy abs(f(x)) <= 1 is OnlineASVM^R
+        [wang2009].
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Unlabelled rows.
+
+        Returns
+        -------
+        wanted : ndarray of shape (n_samples,), dtype=bool
+            Whether to request the label of each row.
         """
         scores = self.decision_function(X)
         inside = np.abs(scores.reshape(len(scores), -1)) <= 1
         return np.asarray(inside.any(axis=1))
 
     def ramp_objective(self) -> float | Float:
-        """Return what is minimised over the rows held; one value per class where there are several.
+        """Return the ramp-loss objective over the stored rows.
 
-        It is half of |w|^2 plus the sum of C min(2, max(0, 1 - y f(x))).
+        The objective is ``|w|^2 / 2`` plus the sum of ``C * min(2, max(0, 1 - y f(x)))``.
+
+        Returns
+        -------
+        objective : float or ndarray of shape (n_classes,)
+            Value of the objective; one per class if there are more than two classes.
         """
         return scalar_or_array(self._fitted().at_once(self._ramp_objective))
 

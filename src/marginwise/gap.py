@@ -1,4 +1,4 @@
-"""GapSVC: as many steps as the duality gap asks for, and losses that let outliers be."""
+"""GapSVC: as many steps as the duality gap requires, and losses that ignore outliers."""
 
 from __future__ import annotations
 
@@ -31,78 +31,130 @@ ALGORITHM = Algorithm(
 
 
 class GapSVC(FinishingMixin, BiasFreeClassifier):
-    """Support vector classifier that wrong labels do not swell [ertekin2011].
+    """Support vector classifier that stays small on mislabelled data.
 
-    After each row it takes as many optimisation steps as bring the duality gap over the examples
-    held within its target, so that the model is good at any time. With ``loss="ramp"`` rows that
-    are misclassified by far count no more than a fixed loss, with ``loss="filter"`` they are not
-    learned at all: the model stays small and accurate where a tenth or a third of the labels is
-    wrong. It has no bias.
+    After each row, the classifier takes as many optimization steps as bring the duality gap over
+    the stored examples within its target, so that the model is accurate at any time [ertekin2011]_.
+    With ``loss="ramp"``, the loss of badly misclassified rows is bounded; with ``loss="filter"``,
+    such rows are not learned at all. The model then stays small and accurate even if a tenth or a
+    third of the labels are wrong. The decision function has no bias.
 
     Parameters
     ----------
-    C
-        Penalty of the loss. Larger fits the training rows more closely; ``inf`` asks
-        for a hard margin.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. K(x, x) must be above 0 for every row.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Penalty of the loss. Larger values fit the training rows more closely; ``inf`` requests a
+        hard margin.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
+        positive for every row.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    tol
-        Violation below which an example is left alone.
-    loss
-        "hinge" is LASVM-G. "ramp" is LASVM-NC: a row that is found with y f(x) < `ramp` is held to
-        have a wrong label. "filter" is LASVM-I: only rows with `ramp` <= y f(x) <= 1 are learned.
-    ramp
-        Where the ramp ends; below 1.
-    clean_every
-        Number of rows between removals of non-support vectors. None never removes them, which
-        is FULL SVM: every row stays.
-    max_idle
-        How many non-support vectors stay then, those nearest to the margin.
-    finish_at_end
-        Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
-        held. The paper does not.
-    epochs
-        Passes of `fit` over the rows.
-    selection
-        Which rows `fit` learns: "random", "gradient", "active" or "autoactive", as in `OnlineSVC`.
-    pool_size
-        Rows that "gradient" and "active" choose among; None looks at all rows each time.
-    center
-        Whether dense features are measured from their mean, which stands in for the missing bias
-        where the kernel is a function of x.y.
-    record
-        Whether to keep, after each row, what `history_` tells.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    shuffle
-        Whether `fit` takes the rows in random order.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    random_state
-        Seed of the order of rows.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    tol : float, default=1e-3
+        Tolerance of the optimality conditions: the coefficient of an example that violates them by
+        less is not changed.
+    loss : {"hinge", "ramp", "filter"}, default="hinge"
+        Loss function.
+
+        - "hinge" is LASVM-G.
+        - "ramp" is LASVM-NC: a row found with y f(x) < `ramp` is assumed to be mislabelled.
+        - "filter" is LASVM-I: only rows with `ramp` <= y f(x) <= 1 are learned.
+    ramp : float, default=-1.0
+        Value of y f(x) below which the ramp loss is constant. It must be less than 1.
+    clean_every : int or None, default=300
+        Number of rows between removals of non-support vectors. None never removes them, so that
+        every row is kept; this is FULL SVM.
+    max_idle : int, default=100
+        Number of non-support vectors that a removal keeps: those nearest to the margin.
+    finish_at_end : bool, default=True
+        Whether `fit` calls `finish` after each epoch, which solves the problem for the stored
+        examples. The paper does not.
+    epochs : int, default=1
+        Number of passes of `fit` over the rows.
+    selection : {"random", "gradient", "active", "autoactive"}, default="random"
+        Strategy by which `fit` chooses the rows to learn, as in :class:`OnlineSVC`.
+    pool_size : int or None, default=50
+        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
+        each time, until no row is left inside the margin.
+    center : bool, default=False
+        Whether to subtract the mean from dense features, which compensates for the missing bias
+        with kernels that are functions of the inner product. Not available for sparse features or
+        for callable or precomputed kernels.
+    record : bool, default=False
+        Whether to record `history_` after each row.
+    cache_size : float, default=500
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the order in which rows are visited.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    history_ : dict of ndarray
+        Values after each row: "gap", the duality gap over the stored examples; "members", their
+        number; "kernel_evaluations", the count so far. Each array has shape (n_rows,), or (n_rows,
+        n_classes) for more than two classes. Only available with ``record=True``.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function: 0, except with ``kernel="linear"`` and
+        ``center=True``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of optimization steps so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    OnlineSVC : Fast online classifier; the default choice.
+    ExactRampSVC : Ramp-loss classifier that is solved after every row.
+    TrackingSVC : Online classifier with a bound on its distance to the optimum.
+
+    References
+    ----------
+    .. [ertekin2011] S. Ertekin, L. Bottou and C. L. Giles, "Ignorance is Bliss: Non-Convex Online
+       Support Vector Machines", IEEE Transactions on Pattern Analysis and Machine Intelligence
+       33(2), 2011.
 
     Examples
     --------

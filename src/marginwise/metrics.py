@@ -1,8 +1,8 @@
-"""Measures for imbalanced classes, where accuracy says little, and of the support vectors.
+"""Metrics for imbalanced classes, and of the support vectors.
 
-They are those of [ertekin2007, section 4], where a learner that calls every row negative may be
-99% accurate. Each takes what scikit-learn's own metrics take, so that `make_scorer` makes scorers
-of the first two.
+They are those of [ertekin2007, section 4], where a classifier that labels every row negative may be
+99% accurate. Their arguments are those of scikit-learn's metrics, so that `make_scorer` accepts the
+first two.
 """
 
 from __future__ import annotations
@@ -26,33 +26,38 @@ def g_mean_score(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the geometric mean of the recalls of the classes [ertekin2007, section 4].
+    """Compute the geometric mean of the per-class recalls.
 
-    For two classes it is the root of sensitivity times specificity. It is 0 as soon as one class
-    is never found, however rare that class is.
+    For two classes, this is the square root of sensitivity times specificity [ertekin2007, section
+    4]. The score is 0 if one class is never predicted correctly, however rare it is.
 
     Parameters
     ----------
-    y_true
-        The labels, one a row.
-    y_pred
-        The predicted labels. A class that only they have counts as a miss of the true one.
-    labels
-        The classes to average over, each of them in `y_true`; by default all of `y_true`.
-    sample_weight
-        Counts each row that many times; rows of weight zero are left out.
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels. A label that occurs only here counts as an error of the true class.
+    labels : array-like, default=None
+        Classes to average over. Each must occur in `y_true`. By default, all classes in `y_true`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Sample weights. Rows of weight zero are ignored.
 
     Returns
     -------
-    float
-        From 0 to 1, the higher the better.
+    score : float
+        Geometric mean of the recalls, between 0 and 1. Higher is better.
+
+    See Also
+    --------
+    prbep_score : Precision-recall break-even point of a ranking.
+    sklearn.metrics.balanced_accuracy_score : Arithmetic mean of the recalls.
 
     Examples
     --------
     >>> from marginwise.metrics import g_mean_score
-    >>> g_mean_score([0, 0, 0, 0, 1], [0, 0, 0, 0, 0])  # 80% accurate
+    >>> g_mean_score([0, 0, 0, 0, 1], [0, 0, 0, 0, 0])  # accuracy is 0.8
     0.0
-    >>> g_mean_score([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])  # the root of 3/4 * 1
+    >>> g_mean_score([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])  # sqrt(3/4 * 1)
     0.866...
     """
     truth, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
@@ -69,34 +74,39 @@ def g_mean_score(
 
 
 def prbep_score(y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None) -> float:
-    """Return the precision-recall break-even point [ertekin2007, section 4].
+    """Compute the precision-recall break-even point.
 
-    Where as many rows are called positive as there are positives, precision and recall have the
-    same denominator and so are the same: this is their value there. Rows tied at that cut are
-    taken as ordered at random, and the value is the mean over their orders.
+    If as many rows are predicted positive as there are positives, precision and recall are equal;
+    the score is their common value [ertekin2007, section 4]. Rows that tie at this cut are
+    ordered at random, and the score is the mean over their orders.
 
     Parameters
     ----------
-    y_true
-        The labels, one a row, of two classes. One class is enough if `pos_label` names it.
-    y_score
-        Scores that rank the rows, the likeliest positives highest, such as decision values. They
-        may be infinite.
-    pos_label
-        The label of the positives; by default the larger of the two, as the second of the
-        ``classes_`` of a classifier.
+    y_true : array-like of shape (n_samples,)
+        True binary labels. A single class is accepted if `pos_label` names it.
+    y_score : array-like of shape (n_samples,)
+        Scores that rank the rows, such as decision values; higher means more likely positive.
+        Infinite values are accepted.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class. By default, the larger label, which is ``classes_[1]`` of
+        a classifier.
 
     Returns
     -------
-    float
-        From 0 to 1, the higher the better.
+    score : float
+        Break-even point, between 0 and 1. Higher is better.
+
+    See Also
+    --------
+    g_mean_score : Geometric mean of the per-class recalls.
+    sklearn.metrics.average_precision_score : Area under the precision-recall curve.
 
     Examples
     --------
     >>> from marginwise.metrics import prbep_score
-    >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.3, 0.2, 0.1])  # of two positives one is on top
+    >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.3, 0.2, 0.1])  # one of two positives on top
     0.5
-    >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.3, 0.3, 0.2, 0.1])  # the other may come second
+    >>> prbep_score([1, 0, 1, 0, 0], [0.9, 0.3, 0.3, 0.2, 0.1])  # the other ties for second place
     0.75
     """
     truth, scores = _labels(y_true, "y_true"), _scores(y_score)
@@ -111,23 +121,27 @@ def prbep_score(y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None)
 
 
 def support_vector_ratio(model: Any) -> float | Float:
-    """Return how many support vectors the others have for each one of a class.
+    """Compute the ratio of the support vectors of the other classes to those of a class.
 
-    For two classes it is SV- / SV+ of [ertekin2007, Table 1]. Compare it with the same ratio of
-    the rows: near the boundary the classes are more even than in the whole data.
+    For two classes, this is SV- / SV+ of [ertekin2007, Table 1]. Compare it with the same
+    ratio of the rows: classes are more balanced near the boundary than in the whole data set.
 
     Parameters
     ----------
-    model
-        A fitted classifier that counts its support vectors by class in ``n_support_``: those of
-        this package, and ``SVC`` and ``NuSVC`` of scikit-learn.
+    model : estimator
+        Fitted classifier with ``n_support_``: any classifier of this package, or
+        :class:`sklearn.svm.SVC` or :class:`sklearn.svm.NuSVC`.
 
     Returns
     -------
-    float or array
-        Two classes: the support vectors of the first for each one of the second. More: for each
-        class, those of all others for each one of its own. Infinite where a class has none, NaN
-        where there are none at all.
+    ratio : float or ndarray of shape (n_classes,)
+        For two classes, the support vectors of the first class divided by those of the second. For
+        more classes, the support vectors of all other classes divided by those of each class.
+        Infinite if a class has no support vectors, NaN if there are none at all.
+
+    See Also
+    --------
+    g_mean_score : Geometric mean of the per-class recalls.
 
     Examples
     --------
@@ -142,7 +156,7 @@ def support_vector_ratio(model: Any) -> float | Float:
     if counts.ndim != 1 or len(counts) < 2:
         raise ValueError(
             "model must be a classifier that counts its support vectors by class in n_support_, "
-            f"got {type(model).__name__}."
+            f"such as OnlineSVC, got {type(model).__name__}."
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: Float = (counts.sum() - counts) / counts
@@ -153,19 +167,21 @@ def support_vector_ratio(model: Any) -> float | Float:
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
-    """Return one value a row; a single column will do."""
+    """Return one value per row; a single column is accepted."""
     shape = np.shape(values)
     if len(shape) != 1 and shape[1:] != (1,):
-        raise ValueError(f"{name} must hold one value a row, got an array of shape {shape}.")
+        raise ValueError(f"{name} must have one value per row, got an array of shape {shape}.")
     if shape[0] == 0:
-        raise ValueError(f"{name} is empty.")
+        raise ValueError(f"{name} is empty; pass one value or more.")
     column: NDArray[Any] = column_or_1d(values)
     return column
 
 
 def _check_length(column: NDArray[Any], name: str, n: int) -> None:
     if len(column) != n:
-        raise ValueError(f"{name} has {len(column)} rows, and y_true has {n}.")
+        raise ValueError(
+            f"{name} has {len(column)} rows, but y_true has {n}; pass one value per row."
+        )
 
 
 def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -178,13 +194,13 @@ def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
     if len(bad):
         raise ValueError(
             f"{name} is {labels[bad[0]]} at row {bad[0]}; labels must be all strings or all finite "
-            "numbers."
+            "numbers. Remove rows without a label."
         )
     return labels
 
 
 def _scores(y_score: ArrayLike) -> NDArray[Any]:
-    """Return scores in the type they have: as floats, large integers might become ties."""
+    """Return scores in their own type: as floats, large integers might become ties."""
     scores = _column(y_score, "y_score")
     if scores.dtype.kind == "O":
         scores = scores.astype(np.float64)
@@ -192,7 +208,9 @@ def _scores(y_score: ArrayLike) -> NDArray[Any]:
         raise ValueError(f"y_score must be real numbers, got values of type {scores.dtype}.")
     missing = np.flatnonzero(np.isnan(scores))
     if missing.size:
-        raise ValueError(f"y_score is NaN at row {missing[0]}; such a row has no rank.")
+        raise ValueError(
+            f"y_score is NaN at row {missing[0]}, which has no rank; remove it or give it a score."
+        )
     return scores
 
 
@@ -214,8 +232,8 @@ def _chosen(
     absent = [label for label in wanted if label not in places]
     if absent:
         raise ValueError(
-            f"labels names {plain(absent[0])!r}, a class of which y_true has no row; its recall is "
-            "not defined."
+            f"labels contains {plain(absent[0])!r}, but y_true has no row of that class, so that "
+            "its recall is undefined. Pass classes that occur in y_true."
         )
     return np.array([places[label] for label in wanted], dtype=np.intp)
 
@@ -223,17 +241,19 @@ def _chosen(
 def _positive_label(truth: NDArray[Any], pos_label: Any) -> Any:
     classes = unique_labels(truth).tolist()
     if len(classes) > 2:
-        raise ValueError(f"y_true must be of two classes, got {len(classes)}.")
+        raise ValueError(
+            f"y_true must have two classes, got {len(classes)}. Score one class against the rest."
+        )
     if pos_label is None:
         if len(classes) == 1:
             raise ValueError(
-                f"y_true holds the one class {plain(classes[0])!r}, which may be either; name the "
-                "positive one by pos_label."
+                f"y_true has the single class {plain(classes[0])!r}, which may be positive or "
+                "negative; pass the positive label as pos_label."
             )
         return classes[1]
     if pos_label not in classes:
         raise ValueError(
-            f"pos_label={plain(pos_label)!r} is not among the labels of y_true, {plain(classes)}: "
-            "there are no positive rows."
+            f"pos_label={plain(pos_label)!r} is not among the labels of y_true, {plain(classes)}, "
+            "so that no row is positive. Pass one of these labels."
         )
     return pos_label

@@ -1,9 +1,9 @@
-"""Model files: a zip of `.npy` members and one JSON member, no pickle anywhere.
+"""Model files: a zip of `.npy` members and one JSON member, without pickle.
 
-A file holds the state of one estimator, random state and a format version included: a model that
-is loaded continues as if it had never been stopped. Loading trusts nothing. The size of everything
-is known before memory is asked for, and the state is checked in full before the native core,
-which believes what it is given, sees any of it.
+A file contains the state of one estimator, including its random state and a format version, so that
+a loaded model continues as if it had never been stopped. Loading trusts nothing: sizes are known
+before memory is allocated, and the state is checked completely before it reaches the native core,
+which does not check it again.
 """
 
 from __future__ import annotations
@@ -27,60 +27,92 @@ __all__ = ["ModelFileError", "load", "save"]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model, fitted or not, to a file that `load` reads back.
+    """Save a model to a file that `load` reads back.
 
-    The file is replaced as a whole: whatever goes wrong, an old file of that name stays as it was.
-    Its permissions are kept. Temporary files of processes that were killed while they saved to the
-    same folder are removed.
+    The file is replaced atomically: if anything fails, an existing file of that name is kept. Its
+    permissions are preserved. Temporary files left in the folder by processes that were killed
+    while saving are removed.
 
     Parameters
     ----------
-    model
-        An estimator of this package. Its kernel must not be a Python function.
-    path
-        Where to; the usual suffix is ``.mwz``.
+    model : estimator
+        Estimator of this package, fitted or not. Its kernel must not be a Python function.
+    path : str or path-like
+        Destination. The usual suffix is ``.mwz``.
 
     Raises
     ------
+    ValueError
+        If the model is not an estimator of this package, or its kernel is a Python function.
     OSError
         If the file cannot be written, or if the path is a directory, a device or a FIFO.
+
+    See Also
+    --------
+    load : Load a model that was saved.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from marginwise import OnlineSVC, load, save
+    >>> model = OnlineSVC(gamma=1.0, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.mwz"))
+    ...     load(os.path.join(folder, "model.mwz")).predict([[0.9]])
+    array([1])
     """
     write_file(path, _describe(model))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote.
+    """Load a model that `save` wrote.
+
+    The file may come from an untrusted source: nothing in it is executed, and loading uses at most
+    a few times the memory of the file's size.
 
     Parameters
     ----------
-    path
-        The file.
+    path : str or path-like
+        File to load.
 
     Returns
     -------
-    estimator
-        The model: it predicts, and continues to learn, exactly as the one that was saved.
+    model : estimator
+        The model. It predicts, and continues to learn, exactly as the one that was saved.
 
     Raises
     ------
     ModelFileError
-        If the content is anything else than a model in order. The file may come from anywhere:
-        nothing in it is executed, and it cannot ask for more memory than a few times its size.
+        If the content is not a valid model.
     OSError
-        If there is no such file, or it cannot be read or is not a regular file.
+        If the file does not exist, cannot be read or is not a regular file.
+
+    See Also
+    --------
+    save : Save a model to a file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from marginwise import ExactSVC, load, save
+    >>> model = ExactSVC(gamma=1.0).fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.mwz"))
+    ...     load(os.path.join(folder, "model.mwz")).forget([1]).ids_.tolist()
+    [0]
     """
     return guarded(path, _restore)
 
 
 def _describe(model: Any) -> dict[str, list[Part]]:
-    """Return the members of a model's file."""
+    """Return the members of the file of a model."""
     name = type(model).__name__
     known = estimators()
     if known.get(name) is not type(model):
-        raise ValueError(f"a {name} cannot be saved; what can is: {', '.join(known)}.")
+        raise ValueError(f"a {name} cannot be saved; expected one of {', '.join(known)}.")
     if callable(model.kernel):
         raise ValueError(
-            f"this {name} cannot be saved: its kernel is a Python function, and files hold no "
+            f"this {name} cannot be saved: its kernel is a Python function, and files contain no "
             "code. Use kernel='precomputed', or pickle the model."
         )
     state = model._stored_state()
@@ -93,7 +125,7 @@ def _describe(model: Any) -> dict[str, list[Part]]:
 
 
 def _restore(data: bytes) -> Any:
-    """Return the model in a file's content; raise ValueError, or anything, if there is none."""
+    """Return the model in the content of a file; raise, by whatever error, if there is none."""
     name, state = unpack(data, estimators())
     kind, state = estimator_class(name), current(state)
     kind._check_state(state)

@@ -1,4 +1,4 @@
-"""ExactOneClassSVM: what is normal, exact after every row learned and every row forgotten."""
+"""ExactOneClassSVM: novelty detection, exact after every row learned or forgotten."""
 
 from __future__ import annotations
 
@@ -34,54 +34,100 @@ ON_SPHERE = 1e-12  # relative to the terms that add up: what rounding cannot tel
 
 
 class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
-    """The smallest sphere around most of the rows, exact at any time [laskov2006, section 3].
+    """Novelty detector that is exact after every row learned or forgotten.
 
-    Rows are added with `partial_fit` and taken back with `forget`. Where K(x, x) is the same for
-    all rows, as with "rbf", the sphere separates what scikit-learn's ``OneClassSVM`` of the same
-    ``nu`` separates, and `decision_function` is the same, to rounding.
+    The model is the smallest sphere in the feature space of the kernel that contains most of the
+    rows [laskov2006]_, [tax1999]_. Rows are added with `partial_fit` and removed with `forget`. If
+    K(x, x) is the same for all rows, as with "rbf", the model equals
+    :class:`sklearn.svm.OneClassSVM` with the same ``nu``, and `decision_function` agrees up to
+    rounding.
 
     Parameters
     ----------
-    nu
-        About the share of the rows that may lie outside: an upper bound of it, and a lower bound of
-        the share of support vectors.
-    C
-        The bound of each coefficient, where they add up to 1, instead of `nu`: a fixed cost of
-        lying outside. It needs 1 / C rows or more; with fewer, all coefficients are at C and only
-        the order of the scores has a meaning.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. It should be positive semi-definite.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    nu : float, default=0.1
+        Upper bound on the fraction of rows outside the sphere and lower bound on the fraction of
+        support vectors. Ignored if `C` is given.
+    C : float, default=None
+        Upper bound of each coefficient, where coefficients sum to 1. It replaces `nu` by a fixed
+        cost of rows outside the sphere and needs at least 1 / C rows. With fewer rows, all
+        coefficients are at C and only the order of the scores is meaningful.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. It should be
+        positive semi-definite.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    window
-        How many rows are held at most; None holds all. Before one more is learned, another is
-        forgotten.
-    evict
-        Which row makes room in the window: the "oldest", or the "lightest", of least weight in the
-        model (the oldest of several).
-    record
-        Whether to keep `path_`.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    window : int, default=None
+        Maximum number of stored rows. Before another row is learned, one is forgotten. None stores
+        all rows.
+    evict : {"lightest", "oldest"}, default="oldest"
+        Which row to forget when the window is full: the "oldest", or the "lightest", which has the
+        smallest weight in the model (the oldest of several).
+    record : bool, default=False
+        Whether to record `path_`.
+    cache_size : float, default=2000
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    n_features_in_
-        Number of features.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficients of the support vectors.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (1,)
+        Bias of the underlying binary problem; see `offset_` for the threshold of the scores.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of segments of the solution path followed so far.
+    n_support_ : ndarray of shape (1,), dtype=int32
+        Number of support vectors.
+    offset_ : float
+        Score on the sphere: ``decision_function(X) = score_samples(X) - offset_``.
+    path_ : structured ndarray of shape (n_migrations,)
+        Moves of examples between the sets of the solution path, in order. Only available with
+        ``record=True``. Fields: "cause", the id of the example that was learned or forgotten (the
+        first of several), or -1 for a change of C; "id", the example that moved; "problem", the
+        number of the binary problem; "source" and "target", the sets: "idle" (not a support
+        vector), "free" (on the margin), "bounded" (at its bound) and "gone" (forgotten).
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    ExactSVC : Exact solution after every row learned or forgotten.
+    sklearn.svm.OneClassSVM : Batch solver, based on LIBSVM.
+
+    References
+    ----------
+    .. [laskov2006] P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental Support Vector
+       Learning: Analysis, Implementation and Applications", Journal of Machine Learning Research 7,
+       2006.
+    .. [tax1999] D. Tax and R. Duin, "Data Domain Description by Support Vectors", ESANN, 1999.
 
     Examples
     --------
@@ -135,17 +181,21 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
     @on_draft
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from nothing.
+        """Fit the model from scratch, row by row in the given order.
 
         Parameters
         ----------
-        X
-            Rows: dense, CSR, a data frame, or the square matrix of kernel values where
-            ``kernel="precomputed"``.
-        y
-            Ignored.
-        sample_weight
-            Scales the bound of each row's coefficient; rows of weight zero are left out.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows. With ``kernel="precomputed"``, the square matrix of kernel values.
+        y : Ignored, default=None
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         check_params(self)
         X, _ = check_features(self, X, reset=True)
@@ -164,19 +214,24 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> Self:
-        """Learn more rows, in the order given.
+        """Learn more rows in the given order.
 
         Parameters
         ----------
-        X
-            Rows to learn. How a stream is cut into calls does not change the model, except for
-            ``gamma="scale"``, which is computed from the first call.
-        y
-            Ignored.
-        sample_weight
-            Scales the bound of each row's coefficient; rows of weight zero are left out.
-        ids
-            Integers that name the rows in `support_` and `ids_`; by default, the running count.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. The model does not depend on how a stream is divided into calls, except
+            that ``gamma="scale"`` is computed from the first call.
+        y : Ignored, default=None
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
+        ids : array-like of int of shape (n_samples,), default=None
+            Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
         """
         check_params(self)
         first = not hasattr(self, "_engine")
@@ -214,24 +269,46 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         if not np.allclose(squares, self._square, rtol=1e-9, atol=0):
             row = int(np.argmax(np.abs(squares - self._square)))
             raise ValueError(
-                f"the kernel of row {row} with itself is {squares[row]:.6g}, that of others "
-                f"{self._square:.6g}; with kernel='precomputed' they must be the same, for the "
-                "sphere needs those of rows to be judged, too. Normalise the kernel."
+                f"K(x, x) is {squares[row]:.6g} for row {row} and {self._square:.6g} for others; "
+                "with kernel='precomputed' it must be the same for all rows, because the sphere "
+                "also needs it for rows to be predicted. Normalise the kernel."
             )
 
     # -- predicting ----------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Float:
-        """Return how normal each row is: larger is more.
+        """Return a score for each row; larger scores are more normal.
 
-        It is the sum of ``alpha K(x_i, x)``, less half the sum of alpha times ``K(x, x) - 1``.
+        The score is the sum of ``alpha_i K(x_i, x)`` minus half the sum of the coefficients times
+        ``K(x, x) - 1``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Unshifted scores.
         """
         return self._values(X, lambda inside, offset: inside + offset)
 
     def decision_function(self, X: Any) -> Float:
-        """Return `score_samples` less `offset_`: positive inside the sphere, 0 on it.
+        """Return the signed distance to the sphere: positive inside, 0 on it, negative outside.
 
-        A row's value does not depend on the rows it is given with.
+        It equals `score_samples` minus `offset_`. The value of a row does not depend on the other
+        rows of the call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Decision values.
         """
         return self._values(X, lambda inside, _: inside)
 
@@ -255,21 +332,32 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return values
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return 1 for rows inside, on the sphere included, and -1 for the others."""
+        """Predict whether each row is an inlier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            1 for rows inside or on the sphere, -1 for rows outside.
+        """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     # -- looking inside ------------------------------------------------------------------------
 
     @property
     def offset_(self) -> float:
-        """What `score_samples` is on the sphere, so that `decision_function` is 0 there."""
+        """Score on the sphere: ``decision_function(X) = score_samples(X) - offset_``."""
         engine: Any = self._fitted()
         offset: float = engine.at_once(lambda e: float(e.total / 2 - e.native.bias()[0]))
         return offset
 
     @property
     def n_support_(self) -> NDArray[np.int32]:
-        """The number of support vectors."""
+        """Number of support vectors, as an array of shape (1,)."""
         return np.array([len(self.support_)], dtype=np.int32)
 
     @classmethod

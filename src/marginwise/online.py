@@ -42,77 +42,131 @@ ALGORITHM = Algorithm(
 
 
 class OnlineSVC(FinishingMixin, KernelClassifier):
-    """Support vector classifier that learns one example at a time [bordes2005].
+    """Support vector classifier that learns one example at a time.
 
-    One pass over the data gives a model about as good as the SVM solution, in a fraction of the
-    time; more epochs converge to it. Several classes are learned one-vs-rest from one stream, with
-    kernel values computed once for all.
+    This is LASVM [bordes2005]_. A single pass over the data gives a model about as accurate as the
+    SVM solution in a fraction of the time; further epochs converge to that solution. With more than
+    two classes, one-vs-rest problems are trained together on one stream and share their kernel
+    values.
 
     Parameters
     ----------
-    C
-        Penalty of the hinge loss. Larger fits the training rows more closely; ``inf`` asks
-        for a hard margin.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
+        requests a hard margin.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    tol
-        Violation below which a pair of examples is left alone. Smaller is more exact and slower.
-    epochs
-        Passes of `fit` over the rows. One is nearly as accurate as many.
-    selection
-        Which rows `fit` learns. "random" learns them all, in random order. The others sample a few
-        that are unseen and learn the best of them: "gradient" the most misclassified, "active" the
-        nearest to the boundary, "autoactive" the nearest too, of as many as bring five within the
-        margin, 100 at most. The last two look at no label before they have chosen; they give
-        smaller models, and are not misled by wrong labels far from the boundary. A pass looks at
-        each row once, and a model learns 1,000 rows at least while any are left in its margin.
-    pool_size
-        Rows that "gradient" and "active" choose among; None looks at all rows each time, until
-        none is left in the margin.
-    reprocess
-        Optimisation steps after a row is taken in: a number, or "gap" for as many as bring the
-        duality gap over the examples held within its target [ertekin2011]. More make each row
-        costlier and the model between rows more exact. At most 10^9.
-    reprocess_when
-        "processed" takes those steps after rows that changed the model, "each" after all rows.
-    finish_at_end
-        Whether `fit` calls `finish` after each epoch, which solves the problem for the examples
-        held.
-    finish_every
-        Call `finish` after every so many rows, too.
-    delta_max
-        Where given, take further steps after a row until no pair violates by more than this.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    shuffle
-        Whether `fit` takes the rows in random order. Turn off only for rows in random order.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    random_state
-        Seed of the order of rows.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    tol : float, default=1e-3
+        Tolerance of the optimality conditions: pairs of examples that violate them by less are not
+        optimized. Smaller values are more exact and slower.
+    epochs : int, default=1
+        Number of passes of `fit` over the rows. One pass is nearly as accurate as many.
+    selection : {"random", "gradient", "active", "autoactive"}, default="random"
+        Strategy by which `fit` chooses the rows to learn.
+
+        - "random" learns every row, in random order.
+        - "gradient" samples `pool_size` unseen rows and learns the most misclassified one.
+        - "active" samples `pool_size` unseen rows and learns the one nearest to the boundary.
+        - "autoactive" samples rows until five fall inside the margin (at most 100) and learns the
+          one nearest to the boundary.
+
+        "active" and "autoactive" choose without looking at labels. They give smaller models and
+        avoid mislabelled rows far from the boundary. Each pass examines every row once, and a model
+        learns at least 1,000 rows as long as any remain inside its margin.
+    pool_size : int or None, default=50
+        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
+        each time, until no row is left inside the margin.
+    reprocess : int or "gap", default=1
+        Number of REPROCESS steps after a row has been processed, at most 10^9. "gap" takes as many
+        steps as bring the duality gap over the stored examples within its target [ertekin2011]_.
+        More steps make each row more expensive and the intermediate models more exact.
+    reprocess_when : {"processed", "each"}, default="processed"
+        Whether to take these steps only after rows that changed the model ("processed") or after
+        every row ("each").
+    finish_at_end : bool, default=True
+        Whether `fit` calls `finish` after each epoch, which solves the problem for the stored
+        examples.
+    finish_every : int, default=None
+        If given, also call `finish` each time this many rows have been learned.
+    delta_max : float, default=None
+        If given, continue the steps after a row until no pair violates the optimality conditions by
+        more than this.
+    cache_size : float, default=500
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order. Set to False only if the rows already are in
+        random order.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the order in which rows are visited.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of optimization steps so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    GapSVC : Online classifier that is robust to mislabelled rows.
+    TrackingSVC : Online classifier with a bound on its distance to the optimum.
+    ExactSVC : Exact solution after every row learned or forgotten.
+    marginwise.active.ActiveLearner : Chooses the rows to label in a pool.
+    sklearn.svm.SVC : Batch solver for the same problem, based on LIBSVM.
+
+    References
+    ----------
+    .. [bordes2005] A. Bordes, S. Ertekin, J. Weston and L. Bottou, "Fast Kernel Classifiers with
+       Online and Active Learning", Journal of Machine Learning Research 6, 2005.
+    .. [ertekin2011] S. Ertekin, L. Bottou and C. L. Giles, "Ignorance is Bliss: Non-Convex Online
+       Support Vector Machines", IEEE Transactions on Pattern Analysis and Machine Intelligence
+       33(2), 2011.
 
     Examples
     --------

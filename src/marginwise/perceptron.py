@@ -1,4 +1,4 @@
-"""KernelPerceptron: the perceptron and its kin, as baselines and for the fastest streams."""
+"""KernelPerceptron: perceptrons as baselines and for the fastest streams."""
 
 from __future__ import annotations
 
@@ -45,67 +45,112 @@ ALGORITHM = Algorithm(
 
 
 class KernelPerceptron(BiasFreeClassifier):
-    """Kernel perceptron: plain, averaged, on a budget, or passive-aggressive [bordes2005].
+    """Kernel perceptron: plain, averaged, on a budget, or passive-aggressive.
 
-    A row that is classified wrong becomes a support vector, and that is all: no other coefficient
-    changes. It is the simplest of the kernel machines here. Wrong labels ruin the plain one, and
-    the one on a budget; with ``average=True`` it stands them well. It has no bias.
+    A misclassified row becomes a support vector, and no other coefficient changes [bordes2005]_.
+    This is the simplest and cheapest kernel machine of the package. Mislabelled rows severely
+    degrade the plain perceptron and the one on a budget; ``average=True`` makes it robust to them.
+    The decision function has no bias.
 
     Parameters
     ----------
-    C
-        What the coefficient of a row grows by; its largest growth where ``update="pa"``. With
-        "perceptron" and no margin it scales f(x) and changes no prediction.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. K(x, x) must be above 0 for every row.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Amount by which the coefficient of a row grows; with ``update="pa"``, the largest amount.
+        With ``update="perceptron"`` and no margin, C scales f(x) and does not change predictions.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
+        positive for every row.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    budget
-        Most support vectors of a binary problem, of which there is one a class where there are
-        several; None for any number. Beyond it the one leaves that is classified best without
-        itself.
-    margin
-        Rows with y f(x) <= `margin` are learned. For "pa" it is the margin that a row is given, 0
-        standing for 1.
-    average
-        Whether the model that predicts is the mean of those after each row. Not with a budget.
-    update
-        "perceptron" adds C y to the coefficient of a row, "pa" as much as gives the row its margin,
-        C at most (passive-aggressive I).
-    epochs
-        Passes of `fit` over the rows.
-    center
-        Whether dense features are measured from their mean, which stands in for the missing bias
-        where the kernel is a function of x.y.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    shuffle
-        Whether `fit` takes the rows in random order.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    random_state
-        Seed of the order of rows.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    budget : int, default=None
+        Maximum number of support vectors of each binary problem; with more than two classes there
+        is one problem per class. Beyond it, the support vector that is classified best without its
+        own contribution is removed. None sets no limit.
+    margin : float, default=0.0
+        Rows with y f(x) <= `margin` are learned. With ``update="pa"``, it is the margin that an
+        update gives a row, and 0 stands for 1.
+    average : bool, default=False
+        Whether to predict with the mean of the models after each row. Not available with a budget.
+    update : {"perceptron", "pa"}, default="perceptron"
+        "perceptron" adds C y to the coefficient of a row. "pa" adds the amount that gives the row
+        its margin, at most C (passive-aggressive I) [crammer2006]_.
+    epochs : int, default=1
+        Number of passes of `fit` over the rows.
+    center : bool, default=False
+        Whether to subtract the mean from dense features, which compensates for the missing bias
+        with kernels that are functions of the inner product. Not available for sparse features or
+        for callable or precomputed kernels.
+    cache_size : float, default=500
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the order in which rows are visited.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function: 0, except with ``kernel="linear"`` and
+        ``center=True``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of optimization steps so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    OnlineSVC : Fast online classifier; the default choice.
+    GapSVC : Online classifier that is robust to mislabelled rows.
+    sklearn.linear_model.Perceptron : Linear perceptron.
+
+    References
+    ----------
+    .. [bordes2005] A. Bordes, S. Ertekin, J. Weston and L. Bottou, "Fast Kernel Classifiers with
+       Online and Active Learning", Journal of Machine Learning Research 6, 2005.
+    .. [crammer2006] K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
+       Passive-Aggressive Algorithms", Journal of Machine Learning Research 7, 2006.
 
     Examples
     --------
@@ -129,12 +174,13 @@ class KernelPerceptron(BiasFreeClassifier):
     _conflicts: ClassVar[tuple[Conflict, ...]] = (
         (
             lambda model: model.average and model.budget is not None,
-            "average=True keeps every row that was ever a support vector, and so cannot hold to "
-            "a budget; choose one of them.",
+            "average=True stores every row that was ever a support vector, which no budget can "
+            "limit; set average=False or budget=None.",
         ),
         (
             lambda model: model.update == "perceptron" and math.isinf(model.C),
-            "coefficients grow by C, which must be finite; C=inf needs update='pa'.",
+            "with update='perceptron', coefficients grow by C, which must be finite; lower C or "
+            "use update='pa'.",
         ),
     )
 

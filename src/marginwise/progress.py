@@ -27,18 +27,18 @@ class _Display(Protocol):
 class Progress:
     """Show rows per second, members and the violation δ while a model learns.
 
-    On a terminal and in a notebook this is a progress bar. Elsewhere it is a line every few seconds
-    and one at the end, logged at level INFO by the logger "marginwise"; they are written to stderr
-    if no logging is configured.
+    On terminals and in notebooks this is a progress bar. Elsewhere, a line is logged every few
+    seconds and at the end (logger ``marginwise``, level INFO), or written to stderr if logging is
+    not configured.
 
     Parameters
     ----------
-    total
+    total : int
         Number of rows to learn.
-    verbose
+    verbose : int
         0 shows nothing.
-    done
-        Rows that were learned before; they do not count for the time left.
+    done : int, default=0
+        Number of rows learned before; they do not count towards the remaining time.
     """
 
     def __init__(self, total: int, verbose: int, done: int = 0) -> None:
@@ -48,12 +48,28 @@ class Progress:
             self._display = _Bar(total, done) if shows_bar else _Lines(total, done)
 
     def learned(self, examples: int, members: int, delta: float) -> None:
-        """Count rows, and show the state of the model after them."""
+        """Count rows and show the state of the model after them.
+
+        Parameters
+        ----------
+        examples : int
+            Number of rows learned since the last call.
+        members : int
+            Number of examples stored in the model.
+        delta : float
+            Largest violation of the optimality conditions.
+        """
         if self._display is not None:
             self._display.learned(examples, members, delta)
 
     def finishing(self, delta: float) -> None:
-        """Show the violation that remains while the model is finished."""
+        """Show the remaining violation while the model is finished.
+
+        Parameters
+        ----------
+        delta : float
+            Largest violation of the optimality conditions.
+        """
         if self._display is not None:
             self._display.finishing(delta)
 

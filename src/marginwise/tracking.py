@@ -1,4 +1,4 @@
-"""TrackingSVC: a few steps a row that follow the sequence of SVM solutions, with a guarantee."""
+"""TrackingSVC: a few steps per row that track the SVM solution, with a guarantee."""
 
 from __future__ import annotations
 
@@ -34,71 +34,128 @@ ALGORITHM = Algorithm(
 
 
 class TrackingSVC(BiasFreeClassifier):
-    """Support vector classifier whose distance to the optimum is bounded all along [usunier2010].
+    """Support vector classifier with a bound on its distance to the optimum.
 
-    After each row it improves the coefficients of a few examples picked at random among all that
-    were seen. However the rows are chosen, the model then stays, on average, within a known
-    distance of the SVM solution for the rows so far. It has no bias.
+    After each row, the classifier optimizes the coefficients of a few examples picked at random
+    among all rows seen so far [usunier2010]_. In whatever order the rows arrive, the model stays,
+    on average, within a known distance of the SVM solution for the rows so far. The decision
+    function has no bias.
 
     Parameters
     ----------
-    C
-        Penalty of the hinge loss. Larger fits the training rows more closely; ``inf`` asks
-        for a hard margin.
-    kernel
-        "linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed" (X is the matrix of
-        kernel values), or a function that is given two blocks of rows and returns the matrix of
-        kernel values between them. K(x, x) must be above 0 for every row.
-    gamma
-        Scale of the "rbf", "poly" and "sigmoid" kernels: a number, "scale" for
-        1 / (n_features * weighted variance of X), or "auto" for 1 / n_features.
-    degree
+    C : float, default=1.0
+        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
+        requests a hard margin.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
+        or callable, default="rbf"
+        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
+        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
+        positive for every row.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
+        weighted variance of X), "auto" uses 1 / n_features.
+    degree : int, default=3
         Degree of the "poly" kernel.
-    coef0
-        Constant of the "poly" and "sigmoid" kernels.
-    steps
-        Examples that are picked after each row (K in the paper), at most 1,000,000.
-    process
-        Whether the row itself is learned first: algorithm 2. Algorithm 1 only picks.
-    average
-        Whether the model that predicts is the mean of those after each of the last `steps` picks,
-        which the guarantee is for; learning continues from the last of them.
-    gradients
-        "all" keeps every row seen, as the guarantee asks. "support" keeps support vectors alone,
-        which is much cheaper; a row whose coefficient becomes 0 is forgotten.
-    epochs
-        Passes of `fit` over the rows.
-    selection
-        Which rows `fit` learns: "random", "gradient", "active" or "autoactive", as in `OnlineSVC`.
-    pool_size
-        Rows that "gradient" and "active" choose among; None looks at all rows each time.
-    center
-        Whether dense features are measured from their mean, which stands in for the missing bias
-        where the kernel is a function of x.y.
-    record
-        Whether to keep, after each row, what `history_` tells.
-    cache_size
-        Megabytes for kernel rows. Smaller is slower, with the same result.
-    class_weight
-        Factors of C per class: a dict, or "balanced" for n / (n_classes * count).
-    shuffle
-        Whether `fit` takes the rows in random order.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. The model is the same for any number.
-    random_state
-        Seed of the order of rows, and of the picks.
-    verbose
-        1 shows a progress bar on terminals and in notebooks; elsewhere it logs a line every few
-        seconds (logger ``marginwise``, level INFO), or writes it to stderr if logging is not
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    steps : int, default=10
+        Number of examples picked after each row (K in the paper), at most 1,000,000.
+    process : bool, default=True
+        Whether to learn the row itself before examples are picked (algorithm 2 of the paper) or
+        only the picked examples (algorithm 1).
+    average : bool, default=True
+        Whether to predict with the mean of the models after each of the last `steps` picks. The
+        guarantee applies to this mean. Training continues from the last of them.
+    gradients : {"all", "support"}, default="all"
+        "all" stores every row seen, as the guarantee requires. "support" stores support vectors
+        only, which is much cheaper; a row whose coefficient becomes 0 is dropped.
+    epochs : int, default=1
+        Number of passes of `fit` over the rows.
+    selection : {"random", "gradient", "active", "autoactive"}, default="random"
+        Strategy by which `fit` chooses the rows to learn, as in :class:`OnlineSVC`.
+    pool_size : int or None, default=50
+        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
+        each time, until no row is left inside the margin.
+    center : bool, default=False
+        Whether to subtract the mean from dense features, which compensates for the missing bias
+        with kernels that are functions of the inner product. Not available for sparse features or
+        for callable or precomputed kernels.
+    record : bool, default=False
+        Whether to record `history_` after each row.
+    cache_size : float, default=500
+        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
+        change the model.
+    class_weight : dict or "balanced", default=None
+        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
+        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
+        which sees all labels. None gives every class the weight 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the order in which rows are visited and for the picks.
+    verbose : int, default=0
+        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
+        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
-    classes_
-        The labels, sorted.
-    n_features_in_
-        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_SV)
+        Signed coefficients of the support vectors. There is one binary problem for two classes,
+        otherwise one per class.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit. Only defined if `X` has feature names that are all
+        strings.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    history_ : dict of ndarray
+        Values after each row: "gap", the duality gap over the stored examples; "members", their
+        number; "kernel_evaluations", the count so far. Each array has shape (n_rows,), or (n_rows,
+        n_classes) for more than two classes. Only available with ``record=True``.
+    bound_ : float or ndarray of shape (n_classes,)
+        Upper bound of the mean normalised distance to the optimum, from theorem 2 or 3 of the
+        paper. Not available with ``average=False`` or ``gradients="support"``, which no theorem
+        covers.
+    ids_ : ndarray of shape (n_stored,)
+        Ids of all examples stored in the model, support vectors or not.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function: 0, except with ``kernel="linear"`` and
+        ``center=True``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    n_iter_ : int
+        Number of optimization steps so far, over all binary problems.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of support vectors of each class.
+    normalised_gap_ : float or ndarray of shape (n_classes,)
+        Duality gap over the stored examples, divided by the sum of their C. It is computed from the
+        coefficients that training continues with, before averaging. One value per class for more
+        than two classes.
+    stats_ : dict
+        Counters of the work done so far, seconds by phase, and how values are computed.
+    support_ : ndarray of shape (n_SV,)
+        Ids of the support vectors. After `fit`, ids are row numbers.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
+        Support vectors. If rows are objects, this is an array of objects; with
+        ``kernel="precomputed"`` it is empty.
+
+    See Also
+    --------
+    OnlineSVC : Fast online classifier; the default choice.
+    GapSVC : Online classifier that is robust to mislabelled rows.
+    ExactSVC : Exact solution after every row learned or forgotten.
+
+    References
+    ----------
+    .. [usunier2010] N. Usunier, A. Bordes and L. Bottou, "Guarantees for Approximate Incremental
+       SVMs", AISTATS, 2010.
 
     Examples
     --------
@@ -127,7 +184,7 @@ class TrackingSVC(BiasFreeClassifier):
         (
             lambda model: model.gradients == "support" and not model.process,
             "gradients='support' needs process=True, because an example that is not processed "
-            "never becomes a support vector.",
+            "never becomes a support vector. Set process=True or gradients='all'.",
         ),
     )
 
@@ -178,18 +235,19 @@ class TrackingSVC(BiasFreeClassifier):
 
     @property
     def normalised_gap_(self) -> float | Float:
-        """Primal minus dual over the examples held, divided by the sum of their C.
+        """Duality gap over the stored examples, divided by the sum of their C.
 
-        It is that of the coefficients that learning continues with, before they are averaged.
+        It is computed from the coefficients that training continues with, before averaging.
         """
         return scalar_or_array(self._fitted().at_once(self._normalised_gap))
 
     @property
     def bound_(self) -> float | Float:
-        """What theorem 2 or 3 bounds the mean of the normalised distance to the optimum by.
+        """Upper bound of the mean normalised distance to the optimum, from theorem 2 or 3.
 
-        The optimum of the dual, which the theorems know, is replaced by the primal value at hand,
-        which is above it. Kernels with K(x, x) > 1 are scaled down as the theorems ask.
+        The theorems involve the optimum of the dual, which is unknown. It is replaced by the
+        current primal value, which is not smaller. Kernels with K(x, x) > 1 are scaled down as the
+        theorems require.
 
         Not available with ``average=False`` or ``gradients="support"``, which no theorem covers.
         """

@@ -330,7 +330,7 @@ def test_rules_are_values() -> None:
         (lambda: SupportVectorPlateau(window=2.5), "window must be"),
         (lambda: SupportVectorPlateau(tolerance=-0.1), "tolerance must be 0 or more"),
         (lambda: MaxLabels(0), "labels must be 1 or more"),
-        (lambda: AnyOf(()), "needs one rule or more"),
+        (lambda: AnyOf(()), "pass one stopping rule or more"),
     ],
 )
 def test_rules_check_what_they_are_given(make: Any, message: str) -> None:
@@ -340,9 +340,9 @@ def test_rules_check_what_they_are_given(make: Any, message: str) -> None:
 
 @pytest.mark.parametrize("other", [3, None, "rule", MarginExhausted])
 def test_only_rules_combine(other: Any) -> None:
-    with pytest.raises(TypeError, match="is no stopping rule"):
+    with pytest.raises(TypeError, match="rules must be stopping rules"):
         MaxLabels(1) | other
-    with pytest.raises(TypeError, match="is no stopping rule"):
+    with pytest.raises(TypeError, match="rules must be stopping rules"):
         MaxLabels(1) & other
 
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from numpydoc.docscrape import NumpyDocString
 
 import marginwise
 
@@ -53,20 +54,19 @@ PUBLIC = {name: thing for name, thing in NAMES.items() if callable(thing)}
 ESTIMATORS = {name: thing for name, thing in PUBLIC.items() if hasattr(thing, "_rules")}
 
 
-def documented_parameters(thing: Any) -> list[str] | None:
-    """The names under "Parameters" of a numpydoc docstring, or None if there is no such section."""
-    text = inspect.getdoc(thing) or ""
-    found = re.search(r"^Parameters\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.M | re.S)
-    return None if found is None else re.findall(r"^(\*{0,2}\w+)", found[1], re.M)
+# Docstrings of these are checked once they have numpydoc's form.
+INHERITED_TODO = "fit partial_fit learn_one learn_many learn_from decision_function predict finish forget set_params dual_objective duality_gap"  # fmt: skip # noqa: E501
 
 
-def parameters(thing: Any) -> list[str]:
+def parsed(thing: Any) -> NumpyDocString:
+    return NumpyDocString(inspect.getdoc(thing) or "")
+
+
+def parameters(thing: Any) -> dict[str, inspect.Parameter]:
+    """What a signature takes, by name, with the stars of `*args` and `**kwargs`."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return [
-        stars.get(p.kind, "") + p.name
-        for p in inspect.signature(thing).parameters.values()
-        if p.name not in ("self", "cls")
-    ]
+    given = inspect.signature(thing).parameters.values()
+    return {stars.get(p.kind, "") + p.name: p for p in given if p.name not in ("self", "cls")}
 
 
 def methods(thing: type) -> Iterator[tuple[str, Any]]:
@@ -75,64 +75,100 @@ def methods(thing: type) -> Iterator[tuple[str, Any]]:
         function = member.fget if isinstance(member, property) else member
         function = getattr(function, "__func__", function)
         module = getattr(function, "__module__", "") or ""
-        if not name.startswith("_") and module.startswith("marginwise") and callable(function):
-            yield name, function
+        if name.startswith("_") or not module.startswith("marginwise") or not callable(function):
+            continue
+        if not (module.startswith("marginwise._estimator") and name in INHERITED_TODO.split()):
+            yield name, member if isinstance(member, property) else function
 
 
 def is_error(thing: Any) -> bool:
     return isinstance(thing, type) and issubclass(thing, Exception)
 
 
+def faults(thing: Any) -> Iterator[str]:
+    """What a docstring lacks of numpydoc's form, as scikit-learn writes it."""
+    doc = parsed(thing)
+    if len(doc["Summary"]) != 1 or not doc["Summary"][0].endswith("."):
+        yield f"the summary must be one line that ends in a period: {doc['Summary']}"
+    if isinstance(thing, property) or is_error(thing):
+        return
+    if list(parameters(thing)) != [item.name for item in doc["Parameters"]]:
+        yield f"{[item.name for item in doc['Parameters']]} are documented"
+        return
+    for item, parameter in zip(doc["Parameters"], parameters(thing).values(), strict=True):
+        yield from parameter_faults(item, parameter.default)
+    if isinstance(thing, type):
+        yield from (f"no section {name}" for name in ("See Also", "Examples") if not doc[name])
+    elif inspect.signature(thing).return_annotation != "None" and not (
+        doc["Returns"] and all(item.type and item.desc for item in doc["Returns"])
+    ):
+        yield "what is returned has no type or no description"
+
+
+def parameter_faults(item: Any, default: Any) -> Iterator[str]:
+    if len(" ".join(item.desc).split()) < 2:
+        yield f"{item.name} is hardly described"
+    kind, stated, value = item.type.partition("default=")
+    if not kind:
+        yield f"{item.name} has no type"
+    if bool(stated) != (default is not inspect.Parameter.empty):
+        yield f"{item.name} states a default and has none, or the reverse"
+    elif stated and ast.literal_eval(value) != default:
+        yield f"{item.name} states the default {value} instead of {default!r}"
+
+
 @pytest.mark.parametrize("name", PUBLIC)
-def test_docstring_lists_the_parameters_of_the_signature(name: str) -> None:
-    thing = PUBLIC[name]
-    assert inspect.getdoc(thing), f"{name} has no docstring"
-    if not is_error(thing):
-        documented = documented_parameters(thing) or []
-        assert documented == parameters(thing), f"{name}: documented against actual parameters"
+def test_docstrings_have_the_form_of_numpydoc(name: str) -> None:
+    assert not list(faults(PUBLIC[name]))
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if isinstance(PUBLIC[name], type)])
-def test_methods_are_documented(name: str) -> None:
-    for method, function in methods(PUBLIC[name]):
-        assert inspect.getdoc(function), f"{name}.{method} has no docstring"
-        documented = documented_parameters(function)
-        if documented is not None:
-            assert documented == parameters(function), f"{name}.{method}"
+def test_docstrings_of_methods_have_the_form_of_numpydoc(name: str) -> None:
+    found = {method: list(faults(function)) for method, function in methods(PUBLIC[name])}
+    assert not {method: lacking for method, lacking in found.items() if lacking}
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_parameter_says_its_effect(name: str) -> None:
-    text = inspect.getdoc(ESTIMATORS[name]) or ""
-    for parameter in parameters(ESTIMATORS[name]):
-        described = re.search(rf"^{parameter}\n    (.+)", text, re.M)
-        assert described, f"{name}: {parameter} has no description"
-        assert len(described[1].split()) >= 2, f"{name}: {parameter} is hardly described"
+def test_the_checker_finds_what_is_missing() -> None:
+    def wrong(a: int, b: int = 2, c: str = "x") -> int:
+        """Lack things.
+
+        Parameters
+        ----------
+        a
+            First of them.
+        b : int, default=3
+            Second of them.
+        c : str
+            Third of them.
+        """
+
+    assert [fault.split()[0] for fault in faults(wrong)] == ["a", "b", "c", "what"]
+
+
+def described(thing: Any, parameter: str) -> str:
+    """Type and description of a parameter."""
+    (item,) = [item for item in parsed(thing)["Parameters"] if item.name == parameter]
+    return "\n".join([item.type, *item.desc])
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_options_in_the_rules_are_documented(name: str) -> None:
     """An option that is accepted and not documented, or the reverse, is a trap."""
     thing = ESTIMATORS[name]
-    text = inspect.getdoc(thing) or ""
     assert set(thing._rules) <= set(parameters(thing)), "a rule for a parameter that is not there"
     for parameter, (test, expected) in thing._rules.items():
-        section = re.search(rf"^{parameter}\n((?:    .*\n?|\n)+)", text, re.M)
-        assert section, f"{name}: {parameter} is not documented"
         for option in re.findall(r"'(\w+)'", expected):
-            assert f'"{option}"' in section[1], f"{name}: {parameter}={option!r} is not documented"
+            assert f'"{option}"' in described(thing, parameter), f"{parameter}={option!r}"
             assert test(option), f"{name}: {parameter}={option!r} is offered and refused"
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_documented_options_are_accepted(name: str) -> None:
     thing = ESTIMATORS[name]
-    text = inspect.getdoc(thing) or ""
     for parameter, (test, _) in thing._rules.items():
-        section = re.search(rf"^{parameter}\n((?:    .*\n?|\n)+)", text, re.M)
         rejected = [
             option
-            for option in re.findall(r'"(\w+)"', section[1] if section else "")
+            for option in re.findall(r'"(\w+)"', described(thing, parameter))
             if not test(option) and not any(rule(option) for rule, _ in thing._rules.values())
         ]
         assert not rejected, f"{name}: {parameter} documents {rejected}, which are refused"
@@ -156,9 +192,8 @@ def test_every_estimator_has_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_public_names_are_documented(name: str) -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    assert re.search(rf"\b{re.escape(name)}\b", text), f"{name} is in neither README.md nor docs/"
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in text, f"{name} is not in docs/reference.md"
 
 
 def test_the_catalogue_names_only_what_is_there() -> None:

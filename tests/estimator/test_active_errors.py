@@ -48,7 +48,7 @@ def refused(learner: ActiveLearner, error: Any, match: str, call: Any) -> None:
         ({"classes": ["a", 1]}, TypeError, "all strings or all numbers"),
         ({"classes": ["a", None]}, (TypeError, ValueError), "classes|labels"),
         ({"classes": [1.0, np.nan]}, ValueError, "classes|finite"),
-        ({"y_pool": [1, 2, 3]}, ValueError, r"y_pool must have one entry for each of 60 rows"),
+        ({"y_pool": [1, 2, 3]}, ValueError, r"y_pool must have one entry for each of the 60 rows"),
         ({"random_state": "seed"}, ValueError, "seed"),
     ],
 )
@@ -87,7 +87,7 @@ def test_bad_parameters_are_found_before_labels_are_paid_for(estimator: Any, mat
 @pytest.mark.parametrize("estimator", [OnlineSVC(), SGDClassifier(random_state=0)], ids=type)
 def test_a_fitted_estimator_of_other_width_or_classes(estimator: Any) -> None:
     estimator = clone(estimator).fit(X, Y)
-    with pytest.raises(ValueError, match=r"fitted to 2|expecting 2"):
+    with pytest.raises(ValueError, match=r"fitted with 2|expecting 2"):
         ActiveLearner(estimator, X[:, :1])
     with pytest.raises(ValueError, match=r"cannot learn the new labels \[2\]"):
         ActiveLearner(estimator, X, classes=[0, 1, 2])
@@ -99,12 +99,17 @@ def test_a_fitted_estimator_of_other_width_or_classes(estimator: Any) -> None:
 @pytest.mark.parametrize("strategy", ["active", "near_boundary"])
 def test_teaching_a_row_twice(strategy: str) -> None:
     learner = begun(X, WORDS, strategy=strategy)
-    match = "row 0 was taught before, as 'no'; to change an answer take it back by undo()"
+    match = "row 0 was already taught, as 'no'; to change an answer, call undo()"
     refused(learner, ValueError, match, lambda it: it.teach(0, "yes"))
     free = int(np.flatnonzero(learner._pool.status == 0)[0])
-    refused(learner, ValueError, "row 1 was taught", lambda it: it.teach([free, 1], ["no", "no"]))
-    refused(learner, ValueError, "row 0 was taught or skipped before", lambda it: it.skip(0))
-    twice = f"row {free} stands twice"
+    refused(
+        learner,
+        ValueError,
+        "row 1 was already taught",
+        lambda it: it.teach([free, 1], ["no", "no"]),
+    )
+    refused(learner, ValueError, "row 0 was already taught or skipped", lambda it: it.skip(0))
+    twice = f"rows contains row {free} twice"
     refused(learner, ValueError, twice, lambda it: it.teach([free, free], ["no", "yes"]))
     refused(learner, ValueError, twice, lambda it: it.skip([free, free]))
 
@@ -113,15 +118,15 @@ def test_teaching_a_row_twice(strategy: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "error", "match"),
     [
-        (60, IndexError, "row 60 is outside the pool, whose rows are 0 to 59"),
+        (60, IndexError, "row 60 is outside the pool; its rows are numbered 0 to 59"),
         (-1, IndexError, "row -1 is outside the pool"),
         ([59, 10**12], IndexError, "row 1000000000000 is outside"),
         (np.uint64(2**63), IndexError, "is outside the pool"),
-        (1.0, TypeError, "rows must be row numbers of the pool"),
-        (True, TypeError, "rows must be row numbers"),
-        ("1", TypeError, "rows must be row numbers"),
-        (None, TypeError, "rows must be row numbers"),
-        ([[50, 51]], TypeError, "rows must be row numbers"),
+        (1.0, TypeError, "rows must be an integer"),
+        (True, TypeError, "rows must be an integer"),
+        ("1", TypeError, "rows must be an integer"),
+        (None, TypeError, "rows must be an integer"),
+        ([[50, 51]], TypeError, "rows must be an integer"),
         ([], ValueError, "rows is empty"),
     ],
 )
@@ -141,11 +146,11 @@ def test_rows_that_are_none(verb: str, rows: Any, error: Any, match: str) -> Non
         (None, ValueError, r"the label of row \d+ is None; .* Use skip\(\)"),
         (np.nan, ValueError, r"the label of row \d+ is nan"),
         (np.inf, ValueError, r"the label of row \d+ is inf"),
-        (b"no", ValueError, "must be a string or a finite number"),
-        (1 + 2j, ValueError, "must be a string or a finite number"),
-        (["no", "yes"], ValueError, "there are 2 labels for 1 rows"),
-        ([], ValueError, "there are 0 labels for 1 rows"),
-        ([["no"]], ValueError, "must be a string or a finite number"),
+        (b"no", ValueError, "expected a string or a finite number"),
+        (1 + 2j, ValueError, "expected a string or a finite number"),
+        (["no", "yes"], ValueError, "got 2 labels for 1 rows"),
+        ([], ValueError, "got 0 labels for 1 rows"),
+        ([["no"]], ValueError, "expected a string or a finite number"),
         (3, TypeError, "labels must be all strings or all numbers"),
         (True, TypeError, "labels must be all strings or all numbers"),
     ],
@@ -163,8 +168,8 @@ def test_labels_that_are_none(label: Any, error: Any, match: str) -> None:
         (["no", None], ValueError, "None"),
         (["no", 1], TypeError, "all strings or all numbers"),
         ([1, "no"], TypeError, "all strings or all numbers"),
-        (np.array(["no", 1], dtype=object), TypeError, "all strings or all numbers, and .*1"),
-        ("no", ValueError, "there are 1 labels for 2 rows"),
+        (np.array(["no", 1], dtype=object), TypeError, "all strings or all numbers, got .*1"),
+        ("no", ValueError, "got 1 labels for 2 rows"),
     ],
 )
 @pytest.mark.parametrize("fresh", [True, False])
@@ -192,7 +197,7 @@ def test_a_new_label_for_an_estimator_that_cannot_learn_it(estimator: Any, strat
     """What was taught before must still be in the model."""
     learner = ActiveLearner(clone(estimator).fit(X[:30], Y[:30]), X[30:], strategy=strategy)
     learner.teach([1, 2, 3], Y[31:34])
-    match = r"fitted to \[0, 1\] and cannot learn the new labels \[7\]"
+    match = r"fitted with the classes \[0, 1\] and cannot learn the new labels \[7\]"
     refused(learner, ValueError, match, lambda it: it.teach(5, 7))
     free = int(np.flatnonzero(learner._pool.status == 0)[0])
     learner.teach(free, Y[30 + free])
@@ -285,7 +290,7 @@ def test_how_many_to_ask(n: Any) -> None:
 
 def test_values_without_a_model() -> None:
     learner = ActiveLearner(OnlineSVC(), X).teach(0, "no")
-    refused(learner, ValueError, "two classes must be taught", lambda it: it.decision_values())
+    refused(learner, ValueError, "labels of two classes first", lambda it: it.decision_values())
 
 
 @pytest.mark.parametrize("rows", [[60], [-1], np.array([0, 600])])

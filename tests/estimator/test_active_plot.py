@@ -80,7 +80,7 @@ def test_axes_that_are_given_are_drawn_on() -> None:
         ({"a": [([1], [1.0])]}, (0.1, 1.1), "band must be two quantiles"),
         ({"a": [([1, 2], [1.0])]}, None, "run 0 of 'a' must have one value"),
         ({"a": [([2, 2], [1.0, 2.0])]}, None, "ascending numbers of labels"),
-        ({"a": [([1], [1.0]), ([2], [1.0])]}, None, "no number of labels in common"),
+        ({"a": [([1], [1.0]), ([2], [1.0])]}, None, "no common number of labels"),
     ],
 )
 def test_bad_curves_are_named(curves: Any, band: Any, said: str) -> None:
@@ -125,7 +125,7 @@ def test_history_without_support_vectors_has_one_axis(seed: int) -> None:
 
 def test_history_must_have_begun() -> None:
     learner = ActiveLearner(OnlineSVC(), [[0.0], [1.0]], random_state=0)
-    with pytest.raises(ValueError, match="no history yet"):
+    with pytest.raises(ValueError, match="no history to plot"):
         margin_history(learner)
 
 

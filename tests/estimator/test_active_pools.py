@@ -127,7 +127,7 @@ def test_lists_out_of_order_are_put_in_order_in_a_copy() -> None:
         (X[0], "2D array"),
         (None, "2D array"),
         ([["a", "b"]], "convert"),
-        (Source(X[:0]), "the pool is empty"),
+        (Source(X[:0]), "X_pool is empty"),
         (sp.csr_array((0, 3)), "0 sample|empty"),
     ],
 )
@@ -215,7 +215,7 @@ class Short(Source):
 
 def test_a_source_that_returns_too_few_rows() -> None:
     learner = ActiveLearner(SGDClassifier(random_state=0), Short(X), random_state=0)
-    with pytest.raises(ValueError, match="the source returned 2 rows, 3 were read"):
+    with pytest.raises(ValueError, match="read returned 2 rows for 3 row numbers"):
         learner.teach([0, 1, 2], Y[:3])
     assert learner.counts_["taught"] == 0
 

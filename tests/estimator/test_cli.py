@@ -122,10 +122,12 @@ def test_files_of_no_use_are_refused(tmp_path: Path) -> None:
         "zip": b"PK\x03\x04 and no more",
     }.items():
         (tmp_path / name).write_bytes(content)
-        refused(tmp_path, "is no .npz or .npy of numbers, or it is damaged", tmp_path / name)
+        refused(
+            tmp_path, "is not an .npz or .npy file of numbers, or it is damaged", tmp_path / name
+        )
     objects = np.array([{}, {}], dtype=object)
     np.save(tmp_path / "objects.npy", objects, allow_pickle=True)
-    refused(tmp_path, "is no .npz or .npy of numbers", tmp_path / "objects.npy")
+    refused(tmp_path, "is not an .npz or .npy file of numbers", tmp_path / "objects.npy")
 
 
 def test_files_cut_short_are_refused(tmp_path: Path) -> None:
@@ -138,23 +140,23 @@ def test_files_cut_short_are_refused(tmp_path: Path) -> None:
 def test_arrays_that_are_not_there_are_named(tmp_path: Path) -> None:
     refused(
         tmp_path,
-        "no array X or X_train; it holds pixels, y.",
+        "no array X or X_train; it contains pixels, y.",
         stored(tmp_path / "other.npz", pixels=pictures(), y=np.arange(6)),
     )
-    refused(tmp_path, "it holds nothing.", stored(tmp_path / "nothing.npz"))
+    refused(tmp_path, "it contains nothing.", stored(tmp_path / "nothing.npz"))
 
 
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"X": np.zeros(49)}, "two dimensions or more, got one of 1"),
-        ({"X": np.zeros(())}, "two dimensions or more, got one of 0"),
+        ({"X": np.zeros(49)}, "at least 2 dimensions, got 1"),
+        ({"X": np.zeros(())}, "at least 2 dimensions, got 0"),
         ({"X": np.zeros((2, 3, 4, 5, 6))}, "shape must be (height, width)"),
-        ({"X": np.zeros((6, 50))}, "rows of 50 columns are no square images: give --shape"),
+        ({"X": np.zeros((6, 50))}, "rows of 50 columns are not square images: pass --shape"),
         ({"X": np.zeros((0, 49)), "y": []}, "0 sample"),
         ({"X": np.full((6, 49), np.nan)}, "NaN"),
         ({"X": np.full((6, 49), "a")}, "could not convert"),
-        ({"X": pictures(), "y": [0, 1]}, "6 images came with 2 labels"),
+        ({"X": pictures(), "y": [0, 1]}, "X has 6 images, but y has 2 labels"),
     ],
 )
 def test_arrays_of_no_use_are_refused(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -164,10 +166,10 @@ def test_arrays_of_no_use_are_refused(arrays: dict[str, Any], said: str, tmp_pat
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--shape", "7"), "'7' is not like 28x28 or 32x32x3"),
-        (("--shape", "7x-7"), "is not like 28x28"),
+        (("--shape", "7"), "HEIGHTxWIDTH[xCHANNELS], such as 28x28, got '7'"),
+        (("--shape", "7x-7"), "such as 28x28"),
         (("--shape", "7x0"), "shape must be (height, width)"),
-        (("--shape", "7x8"), "shape 7 x 8 have 56 columns a row; got an array of shape (6, 49)"),
+        (("--shape", "7x8"), "X must have 56 columns, one per pixel of images of shape 7 x 8"),
         (("--strength", "-1"), "strength must be a number from 0 to 1e+06, got -1.0"),
         (("--strength", "nan"), "strength must be a number from 0 to 1e+06, got nan"),
         (("--thickening", "much"), "'much' is not a valid float"),

@@ -102,13 +102,13 @@ def test_what_files_do_not_hold_is_to_be_given(tmp_path: Path) -> None:
     for estimator in (SGDClassifier(random_state=0), fitted, by_function):
         learner = begun(X, Y, 12, estimator=estimator)
         learner.save(path)
-        with pytest.raises(ModelFileError, match="give it by estimator"):
+        with pytest.raises(ModelFileError, match="pass it as estimator"):
             ActiveLearner.load(path, X)
         loaded = ActiveLearner.load(path, X, estimator=estimator)
         assert_same_learner(learner, loaded, type(estimator).__name__)
     learner = begun(X, Y, 12, strategy=lambda f: f)
     learner.save(path)
-    with pytest.raises(ModelFileError, match="give it by strategy"):
+    with pytest.raises(ModelFileError, match="pass it as strategy"):
         ActiveLearner.load(path, X)
     assert ActiveLearner.load(path, X, strategy=lambda f: f).ask() == learner.ask()
 
@@ -128,7 +128,7 @@ def test_an_estimator_is_told_by_its_class_not_its_name(tmp_path: Path) -> None:
     for base, options in ((OnlineSVC, {}), (SGDClassifier, {"random_state": 0})):
         namesake = type("OnlineSVC", (base,), {})
         begun(X, Y, 12, estimator=namesake(**options)).save(path)
-        with pytest.raises(ModelFileError, match="give it by estimator"):
+        with pytest.raises(ModelFileError, match="pass it as estimator"):
             ActiveLearner.load(path, X)
 
 

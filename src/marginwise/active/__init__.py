@@ -1,6 +1,7 @@
 """Active learning: ask for the labels that matter, and know when to stop."""
 
-from marginwise.active.learner import STRATEGIES, ActiveLearner, Verdict
+from marginwise.active.learner import ActiveLearner
+from marginwise.active.questions import STRATEGIES
 from marginwise.active.scores import closeness, pool_size_for
 from marginwise.active.stopping import (
     AllOf,
@@ -9,6 +10,7 @@ from marginwise.active.stopping import (
     MaxLabels,
     StoppingRule,
     SupportVectorPlateau,
+    Verdict,
 )
 from marginwise.active.stream import BudgetRule, MarginRule
 

@@ -1,4 +1,4 @@
-"""Checks of what a learner is told: rows, labels and classes."""
+"""Checks of the rows, labels and classes that a learner is given."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from marginwise._checks import plain
 
 
 def row_numbers(rows: Any, n: int) -> Ints:
-    """Return rows of a pool of n, one or several, as an array without repetitions."""
+    """Return one or several rows of a pool of n as an array without repetitions."""
     numbers = np.atleast_1d(np.asarray(rows))
     if numbers.size == 0:
-        raise ValueError("rows is empty; name one row or more.")
+        raise ValueError("rows is empty; pass one row number or more.")
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise TypeError(f"rows must be row numbers of the pool, got {rows!r:.60}.")
+        raise TypeError(f"rows must be an integer or a sequence of integers, got {rows!r:.60}.")
     check_inside(numbers, n)
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < len(numbers):
-        raise ValueError(f"row {values[counts > 1][0]} stands twice among the rows.")
+        raise ValueError(f"rows contains row {values[counts > 1][0]} twice; pass each row once.")
     return numbers.astype(np.int64)
 
 
@@ -30,20 +30,25 @@ def check_inside(rows: NDArray[Any], n: int) -> None:
     """Raise if a row is outside a pool of n."""
     outside = rows[(rows < 0) | (rows >= n)]
     if len(outside):
-        raise IndexError(f"row {outside[0]} is outside the pool, whose rows are 0 to {n - 1}.")
+        raise IndexError(
+            f"row {outside[0]} is outside the pool; its rows are numbered 0 to {n - 1}."
+        )
 
 
 def check_labels(labels: Sequence[Any], given: NDArray[Any] | None, known: NDArray[Any]) -> None:
-    """Raise if labels are not of the classes given, or not of the kind of those known."""
+    """Raise if labels are not among the given classes, or not of the kind of the known ones."""
     for label in labels:
         if given is not None and not contains(given, label):
-            raise ValueError(f"label {plain(label)!r} is not one of the classes {plain(given)}.")
+            raise ValueError(
+                f"label {plain(label)!r} is not one of the classes {plain(given)}; pass all labels "
+                "that may occur as classes when the learner is created."
+            )
     first = (known.tolist() or list(labels[:1]))[0]
     odd = [label for label in labels if _kind(label) != _kind(first)]
     if odd:
         raise TypeError(
-            f"labels must be all strings or all numbers, and {plain(first)!r} and "
-            f"{plain(odd[0])!r} are not."
+            f"labels must be all strings or all numbers, got {plain(first)!r} and "
+            f"{plain(odd[0])!r}; convert them to one type."
         )
 
 
@@ -57,14 +62,14 @@ def contains(classes: NDArray[Any], label: Any) -> bool:
 
 
 def positive_integer(value: Any, name: str) -> int:
-    """Return a number that must be an integer from 1 on."""
+    """Return an integer that must be at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be an integer from 1 on, got {plain(value)!r}.")
     return int(value)
 
 
 def checked_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Return classes, sorted and different."""
+    """Return distinct classes, sorted."""
     given = np.asarray(classes, dtype=object).ravel().tolist()
     simple = all(isinstance(label, str | int | float | np.generic) for label in given)
     if not simple or len({_kind(label) for label in given}) > 1:
@@ -76,19 +81,19 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
 
 
 def plain_answers(labels: Any, rows: Ints) -> list[Any]:
-    """Return one label a row, as plain Python values."""
+    """Return one label per row, as plain Python values."""
     several = np.ndim(labels) > 0 and not isinstance(labels, str)
     # Not through one array, which would make strings of all if one is a string.
     given = list(labels) if several else [labels]
     found = [label.item() if isinstance(label, np.generic) else label for label in given]
     if len(found) != len(rows):
-        raise ValueError(f"there are {len(found)} labels for {len(rows)} rows.")
+        raise ValueError(f"got {len(found)} labels for {len(rows)} rows; pass one label per row.")
     for row, label in zip(rows.tolist(), found, strict=True):
         missing = label is None or (isinstance(label, float) and not np.isfinite(label))
         if missing or not isinstance(label, str | int | float):
             raise ValueError(
-                f"the label of row {row} is {label!r}; it must be a string or a finite number. Use "
-                "skip() for a row that has none."
+                f"the label of row {row} is {label!r}; expected a string or a finite number. Use "
+                "skip() for a row without a label."
             )
     return found
 
@@ -99,7 +104,10 @@ def noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
         return None
     given = np.asarray(y_pool, dtype=object)
     if given.shape != (n,):
-        raise ValueError(f"y_pool must have one entry for each of {n} rows, got {given.shape}.")
+        raise ValueError(
+            f"y_pool must have one entry for each of the {n} rows of X_pool, got an array of shape "
+            f"{given.shape}; use None or NaN for rows without a label."
+        )
     noted = np.empty(n, dtype=object)
     noted[:] = [None if _is_missing(label) else label for label in given.tolist()]
     return noted
@@ -113,6 +121,6 @@ def _is_missing(label: Any) -> bool:
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each label among the classes, -1 where there is none."""
+    """Return the index of each label among the classes, -1 where there is none."""
     places: dict[Hashable, int] = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)

@@ -14,14 +14,19 @@ NEAR = 0.1  # of the median distance between candidates; two rows nearer than th
 
 
 def different_rows(X: Any, n: int) -> Ints:
-    """Return the first n rows of X of which no two are near-duplicates; fewer if there are fewer.
+    """Select the first n rows of X of which no two are near-duplicates.
 
     Parameters
     ----------
-    X
+    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
         Candidates, the best first.
-    n
-        How many are wanted.
+    n : int
+        Number of rows to select.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_selected,)
+        Row numbers; fewer than n if there are too few different rows.
     """
     chosen: list[int] = []
     squares = _squares(X)
@@ -43,14 +48,14 @@ def _squares(X: Any) -> Float:
 
 
 def _distances(X: Any, row: int, squares: Float) -> Float:
-    """Return squared distances of all rows to one of them."""
+    """Return the squared distances of all rows to one of them."""
     if not sp.issparse(X):
         away = X - X[row]
         found: Float = np.einsum("ij,ij->i", away, away, dtype=np.float64)
         return found
     products = np.asarray((X @ X[[row]].T).todense(), dtype=np.float64).ravel()
     distances: NDArray[np.float64] = np.maximum(squares + squares[row] - 2 * products, 0.0)
-    # What rounding leaves of equal rows is no distance.
+    # What rounding leaves of equal rows is not a distance.
     return np.where(distances <= 1e-12 * (squares + squares[row]), 0.0, distances)
 
 

@@ -1,7 +1,7 @@
-"""Files of active learners: the log of answers and what else cannot be had from it.
+"""Files of active learners: the log of answers and what does not follow from it.
 
-A learner is loaded by going through its log again, which gives the same model. The scores of the
-whole pool are kept besides: they are sums whose last bits depend on when they were asked for.
+A learner is loaded by replaying its log, which gives the same model. The scores of the whole pool
+are stored as well, because they are sums whose last bits depend on when they were computed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
-from marginwise.active.learner import STRATEGIES, ActiveLearner, Event, Verdict
+from marginwise.active.learner import ActiveLearner
+from marginwise.active.log import Event
 from marginwise.active.models import OwnModel, is_fitted, model_for
 from marginwise.active.pool import Pool
-from marginwise.active.stopping import RULES, StoppingRule
+from marginwise.active.questions import STRATEGIES
+from marginwise.active.stopping import RULES, StoppingRule, Verdict
 
 NAME = "ActiveLearner"
 KINDS = ("teach", "skip", "finish")
@@ -95,7 +97,9 @@ def _restored(
         odd = min(set(state) ^ KEYS)
         raise ValueError(f"its parts are not those expected: {odd!r:.40}")
     if strategy is None and state["strategy"] not in STRATEGIES:
-        raise ValueError("its strategy is a function, which files do not hold: give it by strategy")
+        raise ValueError(
+            "its strategy is a function, which files do not contain: pass it as strategy"
+        )
     learner = kind(
         _estimator(state, estimator),
         X_pool,
@@ -107,7 +111,7 @@ def _restored(
         verbose=state["verbose"],
     )
     if learner._pool.fingerprint() != state["pool"]:
-        raise ValueError("it belongs to another pool of rows than the one given")
+        raise ValueError("it belongs to another pool than X_pool")
     _go_through(learner, state)
     return learner
 
@@ -116,8 +120,8 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
     if state["estimator"] is None or given is not None:
         if given is None:
             raise ValueError(
-                "its estimator is not an unfitted one of marginwise, and files hold no foreign "
-                "code: give it by estimator"
+                "its estimator is not an unfitted one of marginwise, and files contain no foreign "
+                "code: pass it as estimator"
             )
         return given
     found = estimator_class(state["estimator"])(**current(state["parameters"]))
@@ -126,7 +130,7 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
 
 
 def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
-    """Do all that the log says, and put back what does not follow from it."""
+    """Carry out the events of the log, and restore what does not follow from it."""
     learner._seed = _natural(state["seed"], MOST_SEED)
     learner._scores_asked = _asked_from_dict(state["asked"])
     for event in _log_from_dict(state["log"]):
@@ -164,7 +168,10 @@ def _rule_as_dict(rule: StoppingRule | None) -> Any:
         return None
     name = type(rule).__name__
     if RULES.get(name) is not type(rule):
-        raise ValueError(f"a learner with the stopping rule {rule!r} cannot be saved.")
+        raise ValueError(
+            f"a learner with the stopping rule {rule!r} cannot be saved: files contain the rules "
+            f"of marginwise only. Set learner.stop to None or to one of {', '.join(RULES)}."
+        )
     values = rule.values()
     if "rules" in values:
         values["rules"] = [_rule_as_dict(part) for part in values["rules"]]
@@ -203,7 +210,7 @@ def _noted_from_dict(said: dict[str, Any] | None, X_pool: Any) -> Any:
         return None
     n = X_pool.shape[0] if hasattr(X_pool, "shape") else len(X_pool)
     if said["n"] != n:
-        raise ValueError("it belongs to another pool of rows than the one given")
+        raise ValueError("it belongs to another pool than X_pool")
     noted = np.empty(n, dtype=object)
     if said["labels"] is not None:
         noted[said["rows"]] = said["labels"].tolist()

@@ -1,7 +1,7 @@
-"""What the learner needs of an estimator: ours through its own doors, any other through the common.
+"""Estimators as an active learner uses them: those of this package, and any other classifier.
 
 A model is built again from the log of answers whenever that is simpler than changing it: when a
-class is met for the first time, and when answers are taken back.
+new class appears, and when answers are undone.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def model_for(estimator: Any, pool: Pool) -> Model:
         check_params(estimator)
         if estimator.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' needs all labels at once; give an active learner's "
-                "estimator a dict of weights instead."
+                "class_weight='balanced' needs all labels at once, which an active learner does "
+                "not have; pass a dict of weights instead."
             )
         return OwnModel(estimator, pool)
     for method in ("partial_fit", "decision_function"):
@@ -56,8 +56,8 @@ def model_for(estimator: Any, pool: Pool) -> Model:
 
 def _width(estimator: Any, pool: Pool) -> str:
     return (
-        f"the pool has {pool.features} features, and the estimator was fitted to "
-        f"{estimator.n_features_in_}."
+        f"X_pool has {pool.features} features, but the estimator was fitted with "
+        f"{estimator.n_features_in_}; pass the same columns as in fit."
     )
 
 
@@ -66,9 +66,9 @@ class Model:
 
     Parameters
     ----------
-    estimator
-        The classifier; a fitted one is gone on with.
-    pool
+    estimator : estimator
+        The classifier; a fitted one continues to learn.
+    pool : Pool
         The rows.
     """
 
@@ -81,7 +81,7 @@ class Model:
         self._classes: NDArray[Any] = np.empty(0)
 
     def blank(self) -> Self:
-        """Return a model of the same estimator and pool that has learned nothing of it."""
+        """Return a model of the same estimator and pool that has learned none of its rows."""
         return type(self)(self.given, self.pool)
 
     def copy(self) -> Self:
@@ -96,8 +96,8 @@ class Model:
         if self.warm and not np.isin(classes, self.estimator.classes_).all():
             unknown = classes[~np.isin(classes, self.estimator.classes_)].tolist()
             raise ValueError(
-                f"the estimator was fitted to {self.estimator.classes_.tolist()} and cannot learn "
-                f"the new labels {unknown}."
+                f"the estimator was fitted with the classes {self.estimator.classes_.tolist()} and "
+                f"cannot learn the new labels {unknown}; pass an unfitted estimator."
             )
 
     def learn(self, rows: Ints, y: NDArray[Any]) -> None:
@@ -109,7 +109,7 @@ class Model:
         self.ready = True
 
     def finish(self) -> None:
-        """Finish the model, if the estimator can."""
+        """Finish the model, if the estimator supports it."""
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
@@ -122,16 +122,16 @@ class Model:
 
     @property
     def delta(self) -> float:
-        """The violation that learning has left, which widens the margin."""
+        """Remaining violation of the optimality conditions, which widens the margin."""
         return 0.0
 
     def support_counts(self) -> NDArray[np.int32] | None:
-        """Return the support vectors of each class, None where they are not counted."""
+        """Return the number of support vectors of each class, None if not counted."""
         return getattr(self.estimator, "n_support_", None)
 
 
 class OwnModel(Model):
-    """An estimator of this package: rows are checked once, and scores of the pool are kept."""
+    """An estimator of this package: rows are checked once, and scores of the pool are cached."""
 
     _kept: Scores | None = None
     _feed: PoolFeed | None = None
@@ -146,8 +146,9 @@ class OwnModel(Model):
             raise ValueError(_width(self.estimator, pool))
         if self.estimator.kernel == "precomputed" and (self.warm or pool.n != pool.features):
             raise ValueError(
-                "kernel='precomputed' needs an estimator that is not fitted, and as the pool the "
-                f"square matrix of kernel values, got {pool.n} rows and {pool.features} columns."
+                "kernel='precomputed' needs an unfitted estimator and the square matrix of kernel "
+                f"values as X_pool, got {'a fitted one and ' if self.warm else ''}{pool.n} rows "
+                f"and {pool.features} columns."
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
         self._first = self.estimator._engine.native.next_id if self.warm else 0
@@ -175,7 +176,7 @@ class OwnModel(Model):
             self.restore_kept(kept)
 
     def _make_feed(self) -> PoolFeed:
-        """Bring the whole pool to the form in which the model reads it."""
+        """Convert the whole pool to the form in which the model reads it."""
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
         rows = self.pool.rows
         check_range(model._engine.plan, rows)
@@ -187,7 +188,7 @@ class OwnModel(Model):
         return rows + self._first
 
     def learn(self, rows: Ints, y: NDArray[Any]) -> None:
-        """Learn rows of the pool, which were checked when it was made."""
+        """Learn rows of the pool, which were checked when it was created."""
         if self._feed is not None:
             self.estimator._teach_from(self._feed, rows, y)
         else:
@@ -217,7 +218,7 @@ class OwnModel(Model):
         return self._shaped(self._kept.values())
 
     def restore_kept(self, state: dict[str, Any]) -> None:
-        """Put back scores that were kept, if they are those of the model."""
+        """Restore cached scores, if they are those of the model."""
         fresh = self.all_scores()
         assert self._kept is not None
         self._kept.restore(state)
@@ -226,7 +227,7 @@ class OwnModel(Model):
 
     @property
     def kept_state(self) -> dict[str, Any] | None:
-        """State of the scores that are kept, if any are."""
+        """State of the cached scores, if there are any."""
         return None if self._kept is None else self._kept.state()
 
     def _find(self, ids: Ints) -> Any | None:
@@ -240,11 +241,11 @@ class OwnModel(Model):
 
     @property
     def delta(self) -> float:
-        """The violation that learning has left, which widens the margin."""
+        """Remaining violation of the optimality conditions, which widens the margin."""
         return float(self.estimator._engine.delta)
 
     def support_counts(self) -> NDArray[np.int32] | None:
-        """Return the support vectors of each class."""
+        """Return the number of support vectors of each class."""
         counts: NDArray[np.int32] = self.estimator.n_support_
         return counts
 

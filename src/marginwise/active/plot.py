@@ -1,4 +1,4 @@
-"""Pictures of active learning. They need matplotlib: ``pip install 'marginwise[plot]'``."""
+"""Plots of active learning, which require matplotlib: ``pip install 'marginwise[plot]'``."""
 
 from __future__ import annotations
 
@@ -33,29 +33,33 @@ def learning_curves(
     xlabel: str = "labels",
     ylabel: str = "test error",
 ) -> Axes:
-    """Draw what labels bring: for each strategy the median over its runs, and a band around it.
+    """Plot learning curves: for each strategy the median over its runs, and a band around it.
 
-    Runs of one strategy may have been measured after different numbers of labels. Between two
-    measurements a run is taken as a straight line, and a curve goes as far as all of its runs do.
+    The runs of a strategy may have been measured after different numbers of labels. Values are
+    interpolated linearly between measurements, and a curve ends where its shortest run does.
 
     Parameters
     ----------
-    curves
-        For each name in the legend its runs, one a seed: pairs of the numbers of labels,
-        ascending, and the values measured after them.
-    ax
-        Where to draw; without it a new figure is made.
-    band
-        Quantiles over the runs between which the band lies; None draws none.
-    xlabel
-        What is written below the horizontal axis.
-    ylabel
-        What is written beside the vertical axis.
+    curves : dict
+        Runs of each strategy, by the name in the legend. A run is a pair of arrays: ascending
+        numbers of labels, and the values measured after them.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. None creates a new figure.
+    band : tuple of float, default=(0.1, 0.9)
+        Lower and upper quantile of the band. None draws no band.
+    xlabel : str, default="labels"
+        Label of the horizontal axis.
+    ylabel : str, default="test error"
+        Label of the vertical axis.
 
     Returns
     -------
-    Axes
-        Those of matplotlib, to be changed or saved: ``ax.figure.savefig("curves.png")``.
+    ax : matplotlib Axes
+        Axes of the plot; save it with ``ax.figure.savefig("curves.png")``.
+
+    See Also
+    --------
+    margin_history : Plot the course of one learner.
 
     Examples
     --------
@@ -83,23 +87,27 @@ def learning_curves(
 
 
 def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
-    """Draw how learning went: how near the rows asked about were, and the support vectors.
+    """Plot the distances of the rows that were asked about, and the number of support vectors.
 
-    Points are the rows that were asked about, by their distance from the boundary at that time:
-    |f|, or half the lead of the best class where there are several. Those below the line at 1 were
-    within the margin. The curve counts the support vectors, on the axis to the right.
+    Points are the rows that were asked about, at their distance from the boundary at that time:
+    abs(f), or half the lead of the best class for more than two classes. Points below the line at 1
+    were inside the margin. The curve shows the number of support vectors, on the right axis.
 
     Parameters
     ----------
-    learner
-        A learner that was taught some labels.
-    ax
-        Where to draw; without it a new figure is made.
+    learner : ActiveLearner
+        Learner that was taught some labels.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. None creates a new figure.
 
     Returns
     -------
-    Axes
-        Those of the points. The axis to the right is the last of ``ax.figure.axes``.
+    ax : matplotlib Axes
+        Axes of the points. The right axis is the last of ``ax.figure.axes``.
+
+    See Also
+    --------
+    learning_curves : Compare strategies.
 
     Examples
     --------
@@ -115,7 +123,7 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
     """
     steps = learner.history_
     if not steps:
-        raise ValueError("the learner has no history yet: teach it some labels first.")
+        raise ValueError("the learner has no history to plot: teach it some labels first.")
     labels, distances = _distances(steps)
     ax = _axes() if ax is None else ax
     ax.plot(
@@ -148,8 +156,7 @@ def _axes() -> Axes:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "drawing needs matplotlib, which is not installed; it comes with the extra `plot`: "
-            "pip install 'marginwise[plot]'."
+            "plotting requires matplotlib, which is not installed: pip install 'marginwise[plot]'."
         ) from error
     _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
     return ax
@@ -157,21 +164,23 @@ def _axes() -> Axes:
 
 def _check_curves(curves: Mapping[str, Sequence[Run]], band: tuple[float, float] | None) -> None:
     if not curves:
-        raise ValueError("curves is empty; give the runs of one strategy or more.")
+        raise ValueError("curves is empty; pass the runs of one strategy or more.")
     if band is not None and not 0 <= band[0] < band[1] <= 1:
         raise ValueError(f"band must be two quantiles from 0 to 1, ascending, got {band!r}.")
 
 
 def _aligned(name: str, runs: Sequence[Run]) -> tuple[Float, Float]:
-    """Return the numbers of labels that all runs reach, and the values there, a row a run."""
+    """Return the numbers of labels that all runs reach, and the values there, one row per run."""
     known = [_checked_run(name, k, *run) for k, run in enumerate(runs)]
     if not known:
-        raise ValueError(f"there are no runs of {name!r}.")
+        raise ValueError(f"curves has no runs of {name!r}; pass one run or more.")
     first, last = max(x[0] for x, _ in known), min(x[-1] for x, _ in known)
     every = np.unique(np.concatenate([x for x, _ in known]))
     labels = every[(every >= first) & (every <= last)]
     if not len(labels):
-        raise ValueError(f"the runs of {name!r} have no number of labels in common.")
+        raise ValueError(
+            f"the runs of {name!r} cover no common number of labels; pass overlapping runs."
+        )
     return labels, np.array([np.interp(labels, x, values) for x, values in known])
 
 
@@ -183,12 +192,14 @@ def _checked_run(name: str, k: int, labels: ArrayLike, values: ArrayLike) -> tup
             f"shapes {x.shape} and {y.shape}."
         )
     if (np.diff(x) <= 0).any():
-        raise ValueError(f"run {k} of {name!r} must have ascending numbers of labels.")
+        raise ValueError(
+            f"run {k} of {name!r} must have ascending numbers of labels; sort its measurements."
+        )
     return x, y
 
 
 def _said(curves: Mapping[str, Sequence[Run]], band: tuple[float, float] | None) -> str:
-    """Return what lines and bands are, for the legend."""
+    """Return the title of the legend, which explains lines and bands."""
     counts = sorted({len(runs) for runs in curves.values()})
     if counts == [1]:
         return ""
@@ -199,7 +210,7 @@ def _said(curves: Mapping[str, Sequence[Run]], band: tuple[float, float] | None)
 
 
 def _distances(steps: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.int64], Float]:
-    """Return which labels were asked for with a score, and how near the boundary the rows were."""
+    """Return which labels were asked for with a score, and the distances from the boundary."""
     asked = [(k, step["score"]) for k, step in enumerate(steps, 1) if step["score"] is not None]
     labels = np.array([k for k, _ in asked], dtype=np.int64)
     # One at a time: scores are longer from the label on that brings a third class.
@@ -208,7 +219,7 @@ def _distances(steps: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.int64], F
 
 
 def _draw_counts(ax: Axes, counts: Sequence[int]) -> list[Any]:
-    """Draw the numbers of support vectors on an axis of their own; return its lines."""
+    """Plot the numbers of support vectors on the right axis; return its lines."""
     right = ax.twinx()
     lines = right.plot(
         np.arange(1, len(counts) + 1),

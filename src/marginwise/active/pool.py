@@ -1,4 +1,4 @@
-"""The rows that may be asked about: in memory, on disk or from a source; and which are left."""
+"""The rows of the pool, in memory, on disk or from a source, and the status of each."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PRINTS = 64  # rows that tell one pool from another
 
 
 class Pool:
-    """Unlabelled rows by number, and what has become of each.
+    """Unlabelled rows by number, and the status of each.
 
     Parameters
     ----------
-    X
-        An array, CSR matrix, memory map, data frame or list of rows; or a source: an object with
-        ``__len__`` and ``read(rows)``, of which only the features are used.
+    X : {array-like, sparse matrix} of shape (n_rows, n_features), or source
+        An array, CSR matrix, memory map, data frame or list of rows; or an object with ``__len__``
+        and ``read(rows)``, of which only the features are used.
     """
 
     def __init__(self, X: Any) -> None:
@@ -38,19 +38,19 @@ class Pool:
             self._rows = self._accept(X)
         self.n = len(X) if self._source is not None else self._rows.shape[0]
         if self.n == 0:
-            raise ValueError("the pool is empty; it must have one row or more.")
+            raise ValueError("X_pool is empty; pass one row or more.")
         self.status: NDArray[np.uint8] = np.zeros(self.n, dtype=np.uint8)
         self.n_unseen = self.n
         self.features = int(self.take(np.zeros(1, dtype=np.int64)).shape[1])
 
     def copy(self) -> Pool:
-        """Return a pool of the same rows, whose states later answers do not change."""
+        """Return a pool of the same rows, whose statuses later answers do not change."""
         twin = copy.copy(self)
         twin.status = self.status.copy()
         return twin
 
     def _accept(self, X: Any) -> Any:
-        """Check rows that are at hand; those of a large array only when they are taken."""
+        """Check rows in memory; those of a large array are checked only when they are taken."""
         large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.char in "fd"
         if large and X.dtype.isnative and X.nbytes > LARGE:
             self._checked = False
@@ -83,7 +83,10 @@ class Pool:
             X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
         if X.shape[0] != len(rows):
-            raise ValueError(f"the source returned {X.shape[0]} rows, {len(rows)} were read.")
+            raise ValueError(
+                f"X_pool.read returned {X.shape[0]} rows for {len(rows)} row numbers; it must "
+                "return one row for each."
+            )
         check_finite(X, rows)
         return canonical(X)
 
@@ -93,7 +96,7 @@ class Pool:
         return self.given.iloc[rows] if framed else self.take(rows)
 
     def require(self, rows: Ints) -> None:
-        """Raise if rows cannot be read, or hold what is no number."""
+        """Raise if rows cannot be read or contain values that are not numbers."""
         if self._source is not None or not self._checked:
             self.take(rows)
 
@@ -102,7 +105,7 @@ class Pool:
         return self.take_given(spread_rows(self.n, most))
 
     def mark(self, rows: Ints, status: int) -> None:
-        """Set what has become of rows."""
+        """Set the status of rows."""
         self.n_unseen += int(np.count_nonzero(self.status[rows] != UNSEEN) * (status == UNSEEN))
         self.n_unseen -= int(np.count_nonzero(self.status[rows] == UNSEEN) * (status != UNSEEN))
         self.status[rows] = status
@@ -112,7 +115,7 @@ class Pool:
         return np.flatnonzero(self.status == UNSEEN).astype(np.int64)
 
     def sample(self, size: int, rng: np.random.Generator) -> Ints:
-        """Return unseen rows, drawn without replacement; all of them where there are no more."""
+        """Draw unseen rows without replacement; all of them if there are no more than `size`."""
         if size >= self.n_unseen:
             return rng.permutation(self.unseen())
         if 16 * max(size, 1) > self.n_unseen or 16 * self.n_unseen < self.n:

@@ -1,7 +1,7 @@
 """How much a row is worth asking about: pure functions of decision values.
 
-Decision values come as ``(n,)`` for two classes, else ``(n, n_classes)``. Each function returns a
-number a row, and the row with the smallest is the first to be asked.
+Decision values have shape ``(n,)`` for two classes, else ``(n, n_classes)``. Each function returns
+one number per row, and the row with the smallest is asked first.
 """
 
 from __future__ import annotations
@@ -20,17 +20,31 @@ MOST_SAMPLED = 100  # rows of an autoactive sample, however few are
 
 
 def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
-    """Return how many rows to sample so that the best of them is likely among the best of all.
+    """Compute how many rows to sample so that the best of them is among the best of the pool.
 
-    It is log(1 - confidence) / log(1 - top), rounded up, however large the pool is
-    [ertekin2007, eq. 7].
+    The size is log(1 - confidence) / log(1 - top), rounded up. It does not depend on the size of
+    the pool [ertekin2007]_.
 
     Parameters
     ----------
-    top
-        Share of the pool that is good enough, such as 0.05 for the best twentieth.
-    confidence
-        Probability that the best of the sample is in that share.
+    top : float, default=0.05
+        Fraction of the pool that is good enough, such as 0.05 for the best twentieth.
+    confidence : float, default=0.95
+        Probability that the best row of the sample belongs to that fraction.
+
+    Returns
+    -------
+    size : int
+        Number of rows to sample.
+
+    See Also
+    --------
+    ActiveLearner : Uses the size as `pool_size`.
+
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
 
     Examples
     --------
@@ -46,15 +60,31 @@ def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
 
 
 def closeness(scores: Float) -> Float:
-    """Return how far rows are from the boundary: |f|, or half the lead of the best class.
+    """Compute the distance of rows from the boundary: abs(f), or half the lead of the best class.
 
-    With two classes, one-vs-rest values would be f and -f, and half the lead |f|: the two agree. A
-    row within the margin has a value below 1.
+    With two classes, the one-vs-rest values would be f and -f, and half the lead abs(f), so the two
+    definitions agree. A row inside the margin has a value below 1.
 
     Parameters
     ----------
-    scores
-        Decision values, ``(n,)`` or ``(n, n_classes)``.
+    scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        Decision values.
+
+    Returns
+    -------
+    distance : ndarray of shape (n_rows,)
+        Distances from the boundary.
+
+    See Also
+    --------
+    MarginExhausted : Stop when no unseen row is inside the margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwise.active import closeness
+    >>> closeness(np.array([-2.0, 0.5]))
+    array([2. , 0.5])
     """
     if scores.ndim == 1:
         return np.abs(scores)
@@ -64,20 +94,25 @@ def closeness(scores: Float) -> Float:
 
 
 def least_positive(scores: Float) -> Float:
-    """Return rows by their largest value, the surest positives first [laskov2006, 6.2]."""
+    """Rank rows by their largest value, the most confident positives first [laskov2006, 6.2]."""
     highest: Float = scores if scores.ndim == 1 else scores.max(axis=1)
     return -highest
 
 
 def disagreement(scores: Float, labels: NDArray[np.intp]) -> Float:
-    """Return y f(x): rows whose noted label the model contradicts most come first.
+    """Compute y f(x), which ranks the rows whose noted label the model contradicts most first.
 
     Parameters
     ----------
-    scores
+    scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Decision values.
-    labels
-        The class of each row by its place; -1 where none is noted, and `closeness` counts.
+    labels : ndarray of shape (n_rows,)
+        Index of the class of each row; -1 if no label is noted, in which case `closeness` counts.
+
+    Returns
+    -------
+    values : ndarray of shape (n_rows,)
+        The row with the smallest value is asked first.
     """
     near = closeness(scores)
     if scores.ndim == 1:
@@ -92,13 +127,13 @@ def disagreement(scores: Float, labels: NDArray[np.intp]) -> Float:
 
 
 def autoactive_size(scores: Float, delta: float) -> int:
-    """Return after how many rows sampling stops: `ENOUGH` within 1 + δ/2 [bordes2005, 4.4]."""
+    """Return the size of a sample with `ENOUGH` rows within 1 + δ/2 [bordes2005, 4.4]."""
     inside = np.flatnonzero(closeness(scores) < 1 + max(delta, 0.0) / 2)
     return int(inside[ENOUGH - 1]) + 1 if len(inside) >= ENOUGH else len(scores)
 
 
 def by_function(function: Callable[[Float], Any]) -> Callable[[Float], Float]:
-    """Wrap a user's function, of which the largest value is to be asked first."""
+    """Wrap the function of a user, whose largest value is asked first."""
 
     def values(scores: Float) -> Float:
         found = np.asarray(function(scores.copy()), dtype=np.float64)
@@ -109,7 +144,9 @@ def by_function(function: Callable[[Float], Any]) -> Callable[[Float], Float]:
             )
         if np.isnan(found).any():
             row = int(np.flatnonzero(np.isnan(found))[0])
-            raise ValueError(f"the strategy returned NaN for row {row} of those it was given.")
+            raise ValueError(
+                f"the strategy returned NaN for row {row} of its argument; it must return numbers."
+            )
         return -found
 
     return values

@@ -1,10 +1,10 @@
-"""When to stop asking. A rule answers yes or no and says why in one sentence."""
+"""When to stop asking. A rule decides whether to stop and explains why in one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +14,56 @@ from marginwise.active.scores import closeness, pool_size_for
 Float = NDArray[np.float64]
 
 
+class Verdict(NamedTuple):
+    """Whether to stop, and why; true or false as a condition.
+
+    Parameters
+    ----------
+    stop : bool
+        Whether to stop.
+    reason : str
+        Why, or why not, in one sentence.
+
+    See Also
+    --------
+    ActiveLearner.should_stop : Returns a verdict.
+
+    Examples
+    --------
+    >>> from marginwise.active import Verdict
+    >>> verdict = Verdict(False, "3 of 100 labels were given.")
+    >>> print("stop" if verdict else "continue:", verdict)
+    continue: 3 of 100 labels were given.
+    """
+
+    stop: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.stop
+
+    def __str__(self) -> str:
+        return self.reason
+
+
 class Progressing(Protocol):
-    """What a rule may look at: an active learner."""
+    """The part of an active learner that a rule may use."""
 
     @property
     def history_(self) -> Sequence[dict[str, Any]]:
-        """One dict a label."""
+        """One entry per label."""
 
     @property
     def support_counts_(self) -> list[Any]:
-        """Support vectors after each label, 0 without a model, None where they are not counted."""
+        """Number of support vectors after each label; 0 without a model, None if not counted."""
 
     @property
     def n_pool_(self) -> int:
-        """Rows of the pool."""
+        """Number of rows in the pool."""
 
     @property
     def n_unseen_(self) -> int:
-        """Rows that were neither taught nor skipped."""
+        """Number of rows that were neither taught nor skipped."""
 
     @property
     def has_model_(self) -> bool:
@@ -49,35 +81,74 @@ class Progressing(Protocol):
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Base of the rules. Combine them by ``a | b``, one is enough, and ``a & b``, all must hold."""
+    """Base class of the stopping rules.
+
+    Rules are combined with ``a | b``, which is met if one of them is, and ``a & b``, which is met
+    if all are. A subclass implements `check` and ends it with `answer`.
+
+    Attributes
+    ----------
+    reason : str
+        Why the last `check` decided to stop, or not to, in one sentence.
+
+    See Also
+    --------
+    ActiveLearner : Evaluates a rule after each answer.
+    MarginExhausted : Stop when no unseen row lies inside the margin.
+    SupportVectorPlateau : Stop when the number of support vectors is stable.
+    MaxLabels : Stop after a number of labels.
+
+    Examples
+    --------
+    >>> from marginwise.active import MarginExhausted, MaxLabels
+    >>> MarginExhausted() | MaxLabels(500)
+    AnyOf(rules=(MarginExhausted(margin=1.0, top=0.001, confidence=0.95, exact_below=20000),
+          MaxLabels(labels=500)))
+    """
 
     reason: str = field(default="", init=False, compare=False, repr=False)
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether to stop, and put the sentence that says why, or why not, in `reason`.
+        """Return whether to stop, and store the explanation in `reason`.
 
         Parameters
         ----------
-        learner
+        learner : ActiveLearner
             The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
         """
         raise NotImplementedError
 
     def values(self) -> dict[str, Any]:
-        """Return what the rule was made with."""
+        """Return the parameters of the rule.
+
+        Returns
+        -------
+        values : dict
+            Parameter names and values.
+        """
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
     def answer(self, stop: bool, reason: str) -> bool:
-        """Keep the reason and return `stop`: what `check` ends with.
+        """Store the reason and return `stop`; the last statement of `check`.
 
         Parameters
         ----------
-        stop
+        stop : bool
             Whether to stop.
-        reason
+        reason : str
             Why, or why not, in one sentence.
+
+        Returns
+        -------
+        stop : bool
+            The argument `stop`.
         """
-        # Rules are values: what they last said is no part of them.
+        # Rules are values: the last reason is not part of them.
         object.__setattr__(self, "reason", reason)
         return stop
 
@@ -100,23 +171,44 @@ def _require(holds: bool, message: str) -> None:
 
 @dataclass(frozen=True)
 class MarginExhausted(StoppingRule):
-    """Stop when no unseen row lies within the margin [ertekin2007, section 3.4].
+    """Stop when no unseen row lies inside the margin.
 
-    Such rows are the ones that would become support vectors. A pool of up to `exact_below` unseen
-    rows is looked at as a whole, and the answer is exact. Of a larger one so many are sampled that,
-    where none of them lies within the margin, fewer than the share `top` of all do, with the
-    stated confidence.
+    Rows inside the margin are those that would become support vectors [ertekin2007]_. If at most
+    `exact_below` rows are unseen, all of them are checked and the answer is exact. Otherwise, rows
+    are sampled: if none of them lies inside the margin, the fraction of rows that do is below `top`
+    with the given confidence.
 
     Parameters
     ----------
-    margin
-        A row is within the margin if |f| (or half the lead of the best class) is less than this.
-    top
-        The share of rows within the margin that may go unnoticed in a large pool.
-    confidence
-        Probability that they are indeed fewer when the rule says so.
-    exact_below
-        Unseen rows up to which all are looked at.
+    margin : float, default=1.0
+        A row is inside the margin if abs(f), or half the lead of the best class, is less than this.
+    top : float, default=0.001
+        Fraction of the rows inside the margin that may go unnoticed in a large pool.
+    confidence : float, default=0.95
+        Probability that the fraction is indeed smaller when the rule stops.
+    exact_below : int, default=20_000
+        Number of unseen rows up to which all are checked.
+
+    See Also
+    --------
+    SupportVectorPlateau : Stop when the number of support vectors is stable.
+    pool_size_for : Size of the sample.
+
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import ActiveLearner, MarginExhausted
+    >>> X, y = make_moons(500, random_state=0)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=MarginExhausted(),
+    ...                         random_state=0)
+    >>> learner.run(lambda row: y[row]).should_stop().stop
+    True
     """
 
     margin: float = 1.0
@@ -130,9 +222,20 @@ class MarginExhausted(StoppingRule):
         pool_size_for(self.top, self.confidence)  # checks both
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether the margin is exhausted."""
+        """Return whether no unseen row lies inside the margin.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
         if not learner.has_model_:
-            return self.answer(False, "there is no model yet, and so no margin.")
+            return self.answer(False, "there is no model yet, hence no margin.")
         # The rows drawn for the next question are scored anyway.
         inside = np.count_nonzero(closeness(learner.candidate_values()) < self.margin)
         if inside:
@@ -155,16 +258,38 @@ class MarginExhausted(StoppingRule):
 
 @dataclass(frozen=True)
 class SupportVectorPlateau(StoppingRule):
-    """Stop when the number of support vectors has come to rest [ertekin2007, section 3.4].
+    """Stop when the number of support vectors is stable.
+
+    See [ertekin2007]_, section 3.4.
 
     Parameters
     ----------
-    window
-        Labels over which the number is watched, or, below 1, their share of the pool. A longer
-        window finds what lies beyond the margin of an early model: rows are then asked about that
-        are outside but near.
-    tolerance
-        Largest change within the window, as a share of the number.
+    window : float, default=100
+        Number of labels over which the number of support vectors is observed or, if less than 1,
+        this fraction of the pool. A longer window also discovers rows outside the margin of an
+        early model, because rows just outside the margin are asked about in the meantime.
+    tolerance : float, default=0.01
+        Largest change within the window, relative to the number of support vectors.
+
+    See Also
+    --------
+    MarginExhausted : Stop when no unseen row lies inside the margin.
+
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import ActiveLearner, SupportVectorPlateau
+    >>> X, y = make_moons(500, random_state=0)
+    >>> rule = SupportVectorPlateau(window=20)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=rule, random_state=0)
+    >>> len(learner.run(lambda row: y[row]).history_) < 250
+    True
     """
 
     window: float = 100
@@ -178,14 +303,25 @@ class SupportVectorPlateau(StoppingRule):
         _require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether the number of support vectors has come to rest."""
+        """Return whether the number of support vectors is stable.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
         share = 0 < self.window < 1
         window = max(1, round(self.window * learner.n_pool_)) if share else int(self.window)
         counts = learner.support_counts_[-window - 1 :]
         if counts and counts[-1] is None:
             raise ValueError(
                 "SupportVectorPlateau needs an estimator that counts its support vectors in "
-                "n_support_; this one does not."
+                "n_support_, which this one does not; use MarginExhausted or MaxLabels."
             )
         if len(counts) <= window or not counts[0]:
             return self.answer(False, f"fewer than {window:,} labels were learned by a model.")
@@ -202,8 +338,21 @@ class MaxLabels(StoppingRule):
 
     Parameters
     ----------
-    labels
-        The number.
+    labels : int
+        Number of labels.
+
+    See Also
+    --------
+    MarginExhausted : Stop when no unseen row lies inside the margin.
+    AnyOf : Stop when one of several rules is met.
+
+    Examples
+    --------
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import ActiveLearner, MaxLabels
+    >>> learner = ActiveLearner(OnlineSVC(), [[0.0], [1.0], [2.0]], stop=MaxLabels(2))
+    >>> print(learner.teach([0, 2], ["low", "high"]).should_stop())
+    2 of 2 labels were given.
     """
 
     labels: int
@@ -212,7 +361,18 @@ class MaxLabels(StoppingRule):
         _require(self.labels >= 1, f"labels must be 1 or more, got {self.labels!r}.")
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether so many labels were given."""
+        """Return whether the number of labels has been reached.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
         have = len(learner.history_)
         return self.answer(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
 
@@ -222,25 +382,46 @@ class _Combination(StoppingRule):
     rules: tuple[StoppingRule, ...]
 
     def __post_init__(self) -> None:
-        _require(len(self.rules) > 0, "a combination needs one rule or more.")
+        _require(len(self.rules) > 0, "rules is empty; pass one stopping rule or more.")
         rules: tuple[Any, ...] = self.rules
         bad = [rule for rule in rules if not isinstance(rule, StoppingRule)]
         if bad:
-            raise TypeError(f"{bad[0]!r} is no stopping rule.")
+            raise TypeError(f"rules must be stopping rules such as MaxLabels(100), got {bad[0]!r}.")
 
 
 @dataclass(frozen=True)
 class AnyOf(_Combination):
-    """Stop when one of the rules says so.
+    """Stop when at least one of several rules is met.
 
     Parameters
     ----------
-    rules
-        The rules.
+    rules : tuple of StoppingRule
+        Rules to combine. ``a | b`` is the same as ``AnyOf((a, b))``.
+
+    See Also
+    --------
+    AllOf : Stop when all of several rules are met.
+
+    Examples
+    --------
+    >>> from marginwise.active import AnyOf, MarginExhausted, MaxLabels
+    >>> AnyOf((MarginExhausted(), MaxLabels(500))) == MarginExhausted() | MaxLabels(500)
+    True
     """
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether one of the rules is met."""
+        """Return whether one of the rules is met.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
         for rule in self.rules:
             if rule.check(learner):
                 return self.answer(True, rule.reason)
@@ -249,16 +430,38 @@ class AnyOf(_Combination):
 
 @dataclass(frozen=True)
 class AllOf(_Combination):
-    """Stop when all of the rules say so.
+    """Stop when all of several rules are met.
 
     Parameters
     ----------
-    rules
-        The rules.
+    rules : tuple of StoppingRule
+        Rules to combine. ``a & b`` is the same as ``AllOf((a, b))``.
+
+    See Also
+    --------
+    AnyOf : Stop when at least one of several rules is met.
+
+    Examples
+    --------
+    >>> from marginwise.active import AllOf, MarginExhausted, SupportVectorPlateau
+    >>> rule = AllOf((MarginExhausted(), SupportVectorPlateau()))
+    >>> rule == MarginExhausted() & SupportVectorPlateau()
+    True
     """
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether all of the rules are met."""
+        """Return whether all rules are met.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
         for rule in self.rules:
             if not rule.check(learner):
                 return self.answer(False, rule.reason)

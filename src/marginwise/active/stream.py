@@ -1,4 +1,4 @@
-"""Rows that arrive one after the other: which labels are worth asking for."""
+"""Rows that arrive one by one: which labels to request."""
 
 from __future__ import annotations
 
@@ -14,24 +14,43 @@ Bools = NDArray[np.bool_]
 
 
 class MarginRule:
-    """Ask for the labels of rows within the margin: |f| <= 1 [wang2009, OnlineASVM^R].
+    """Request labels for the rows of a stream that lie inside the margin.
 
-    For several classes it is half the lead of the best class that counts. While the model cannot
-    score, every row is worth asking about.
+    This is the query rule of OnlineASVM^R [wang2009]_: abs(f) <= 1. For more than two classes, half
+    the lead of the best class is compared. While the model is not fitted, every label is requested.
 
     Parameters
     ----------
-    estimator
-        The model; it may continue to learn between calls.
-    margin
-        Half-width of the margin. Smaller asks less.
+    estimator : estimator
+        Classifier with `decision_function`. It may continue to learn between calls.
+    margin : float, default=1.0
+        Half-width of the margin. Smaller values request fewer labels.
 
     Attributes
     ----------
-    n_seen_
-        Rows that have arrived.
-    n_asked_
-        How many of them were worth asking about.
+    n_seen_ : int
+        Number of rows that have arrived.
+    n_asked_ : int
+        Number of rows whose label was requested.
+
+    See Also
+    --------
+    BudgetRule : Limit the fraction of rows whose label is requested.
+    ExactRampSVC.wants : The same rule for one estimator.
+    ActiveLearner : Active learning from a pool.
+
+    References
+    ----------
+    .. [wang2009] Z. Wang and S. Vucetic, "Fast Online Training of Ramp Loss Support Vector
+       Machines", IEEE International Conference on Data Mining, 2009.
+
+    Examples
+    --------
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import MarginRule
+    >>> model = OnlineSVC(kernel="linear", C=10).fit([[-1.0], [1.0]], [0, 1])
+    >>> MarginRule(model).wants([[0.2], [3.0]])
+    array([ True, False])
     """
 
     def __init__(self, estimator: Any, margin: float = 1.0) -> None:
@@ -43,7 +62,18 @@ class MarginRule:
         self.n_asked_ = 0
 
     def wants(self, X: Any) -> Bools:
-        """Tell for each row, in the order of arrival, whether to ask for its label; count both."""
+        """Return which rows to label, in the order of arrival, and count them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows that have arrived.
+
+        Returns
+        -------
+        wanted : ndarray of shape (n_rows,), dtype=bool
+            Whether to request the label of each row.
+        """
         try:
             distance = closeness(np.asarray(self.estimator.decision_function(X)))
         except NotFittedError:
@@ -58,23 +88,46 @@ class MarginRule:
 
 
 class BudgetRule(MarginRule):
-    """Ask for a share of the labels at most, those nearest to the boundary first.
+    """Request labels for at most a fraction of the rows of a stream, nearest to the boundary first.
 
-    The width within which rows are worth asking about adapts: it shrinks after each question and
-    grows after each row that passes, so that the budget is spent on the rows that are the nearest
-    of their time.
+    The width within which labels are requested adapts: it shrinks after each request and grows
+    after each row that is passed over, so that the budget is spent on rows that are near the
+    boundary relative to their time.
 
     Parameters
     ----------
-    estimator
-        The model; it may continue to learn between calls.
-    budget
-        Share of the rows that may be asked about, such as 0.1. It is never exceeded by more than
-        one row.
-    margin
-        Width to begin with.
-    step
-        How fast the width adapts.
+    estimator : estimator
+        Classifier with `decision_function`. It may continue to learn between calls.
+    budget : float, default=0.1
+        Fraction of the rows whose label may be requested. It is never exceeded by more than one
+        row.
+    margin : float, default=1.0
+        Initial width.
+    step : float, default=0.01
+        Speed at which the width adapts.
+
+    Attributes
+    ----------
+    n_seen_ : int
+        Number of rows that have arrived.
+    n_asked_ : int
+        Number of rows whose label was requested.
+    width_ : float
+        Current width.
+
+    See Also
+    --------
+    MarginRule : Request labels of all rows inside the margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.active import BudgetRule
+    >>> model = OnlineSVC(kernel="linear", C=10).fit([[-1.0], [1.0]], [0, 1])
+    >>> rule = BudgetRule(model, budget=0.2)
+    >>> int(rule.wants(np.linspace(-1, 1, 50)[:, None]).sum())
+    10
     """
 
     def __init__(

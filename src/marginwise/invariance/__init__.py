@@ -1,4 +1,4 @@
-"""Invariance: an infinite training set of deformed images, made on demand."""
+"""Invariance: deformed training images, generated on demand."""
 
 from marginwise.invariance.deformer import ImageDeformer, Originals
 from marginwise.invariance.preview import contact_sheet

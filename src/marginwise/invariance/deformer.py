@@ -1,4 +1,4 @@
-"""Images that a small change leaves what they are: shifted, bent, thickened."""
+"""ImageDeformer: variants of images that keep their class: shifted, bent, thickened."""
 
 from __future__ import annotations
 
@@ -32,16 +32,28 @@ MOST_SHIFT = 2**20  # pixels
 
 @dataclass(frozen=True)
 class Originals:
-    """Images, with all that their deformations are computed from.
+    """Images, with the quantities that their deformations are computed from.
 
     Parameters
     ----------
-    images
-        The images, a row each.
-    tangents
-        Their t_x and t_y, likewise.
-    ranges
-        Least and greatest value of each image.
+    images : ndarray of shape (n_images, n_pixels)
+        The images, one per row.
+    tangents : ndarray of shape (2, n_images, n_pixels)
+        Derivatives t_x and t_y of the images.
+    ranges : ndarray of shape (2, n_images)
+        Minimum and maximum of each image.
+
+    See Also
+    --------
+    ImageDeformer.prepare : Computes originals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwise.invariance import ImageDeformer
+    >>> originals = ImageDeformer((5, 5)).prepare(np.eye(25))
+    >>> len(originals), originals.tangents.shape
+    (25, (2, 25, 25))
     """
 
     images: Single
@@ -69,37 +81,53 @@ def _shape() -> Rule:
 
 
 class ImageDeformer(BaseEstimator):  # type: ignore[misc]
-    """Makes variants of images: elastic deformations, thickening and shifts [loosli2007].
+    """Generate variants of images by elastic deformation, thickening and shifts.
 
-    A variant of image x is x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), moved by whole pixels.
-    Fields f_x and f_y, the shift and β are drawn at random by (random_state, variant, example)
-    alone, so that a variant is the same bits in whatever order, batch or thread it is made.
+    A variant of image x is x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), shifted by whole pixels
+    [loosli2007]_. The fields f_x and f_y, the shift and β depend only on (random_state,
+    variant, example), so that a variant has the same bits in any order, batch or thread.
 
     Parameters
     ----------
-    shape
-        (height, width) of the images, or (height, width, channels), the channels of a pixel side by
-        side.
-    strength
-        s, the strength of elastic deformations. 1 moves pixels by 0.3, root mean square, and
-        turns, scales and shears by 0.03, standard deviation.
-    thickening
-        The largest |β|; 0 for none.
-    shift
-        The largest shift in pixels, in each direction.
-    affine
-        The share of fields that have an affine part.
-    fields
-        How many fields to draw; any of them serves for x and for y.
-    field_smoothing
-        Standard deviation of the filter that makes the fields smooth, in pixels.
-    smoothing
-        ... and of the one that images pass through before tangents are taken.
-    random_state
-        Chooses the fields and all variants.
-    n_jobs
-        Threads; None for 1, or what ``joblib.parallel_config`` sets; -1 for one per processor that
-        the process may use. Images are the same for any number.
+    shape : tuple of int
+        Image shape: (height, width) or (height, width, channels). The channels of a pixel are
+        adjacent.
+    strength : float, default=2.0
+        Strength s of elastic deformations. With 1, pixels move by 0.3 (root mean square), and
+        rotations, scalings and shears have a standard deviation of 0.03.
+    thickening : float, default=0.0
+        Largest abs(β); 0 disables thickening.
+    shift : int, default=1
+        Largest shift in pixels, in each direction.
+    affine : float, default=1.0
+        Fraction of the fields that have an affine part.
+    fields : int, default=2000
+        Number of fields to draw. Each may serve as f_x and as f_y.
+    field_smoothing : float, default=5.0
+        Standard deviation in pixels of the Gaussian filter that smooths the fields.
+    smoothing : float, default=0.7
+        Standard deviation in pixels of the Gaussian filter applied to images before their
+        derivatives are computed.
+    random_state : int, default=0
+        Seed of the fields and of all variants.
+    n_jobs : int, default=None
+        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
+        processor available to the process. The images do not depend on it.
+
+    Attributes
+    ----------
+    fields_ : ndarray of shape (fields, height, width)
+        Displacement fields in pixels.
+
+    See Also
+    --------
+    VirtualSet : Data source of images and their variants.
+    contact_sheet : Picture of images and their variants.
+
+    References
+    ----------
+    .. [loosli2007] G. Loosli, S. Canu and L. Bottou, "Training Invariant Support Vector Machines
+       using Selective Sampling", Large Scale Kernel Machines, MIT Press, 2007.
 
     Examples
     --------
@@ -159,19 +187,19 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def full_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels."""
+        """Height, width and number of channels."""
         height, width, channels = (*self.shape, 1)[:3]
         return int(height), int(width), int(channels)
 
     @property
     def fields_(self) -> Single:
-        """The displacement fields, in pixels, of shape (fields, height, width)."""
+        """Displacement fields in pixels, of shape (fields, height, width)."""
         height, width, channels = self.full_shape
         flat = self._flat_fields().reshape(-1, height, width, channels)
         return np.ascontiguousarray(flat[..., 0])
 
     def _flat_fields(self) -> Single:
-        """Return the fields as rows, each value once for each channel; made when first needed."""
+        """Return the fields as rows, each value once per channel; computed when first needed."""
         made = tuple(self.get_params()[name] for name in self._OF_FIELDS)
         if getattr(self, "_made", None) != made:
             height, width, channels = self.full_shape
@@ -187,12 +215,17 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     _OF_FIELDS = ("shape", "affine", "fields", "field_smoothing", "random_state")
 
     def prepare(self, X: Any) -> Originals:
-        """Check images and compute their tangents.
+        """Check images and compute their derivatives.
 
         Parameters
         ----------
-        X
-            Images, a row each or of the deformer's shape.
+        X : array-like of shape (n_images, n_pixels) or (n_images, height, width[, channels])
+            Images to prepare.
+
+        Returns
+        -------
+        originals : Originals
+            The images in the form that `deform` and `write` use.
         """
         check_params(self, self._rules)
         images = self._check(X)
@@ -209,8 +242,8 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         if X.ndim != 2 or X.shape[1] != size:
             wanted = " x ".join(str(k) for k in self.shape)
             raise ValueError(
-                f"images of shape {wanted} have {size} columns a row; got an array of shape "
-                f"{X.shape}."
+                f"X must have {size} columns, one per pixel of images of shape {wanted}, got an "
+                f"array of shape {X.shape}. Pass the shape of these images to ImageDeformer."
             )
         images = check_array(X, dtype=np.float32, order="C", ensure_all_finite=False)
         check_finite(images)
@@ -221,16 +254,21 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     # -- deforming -----------------------------------------------------------------------------
 
     def deform(self, X: Any, variants: ArrayLike = 1, examples: ArrayLike | None = None) -> Single:
-        """Return a variant of each image, as rows.
+        """Generate a variant of each image.
 
         Parameters
         ----------
-        X
-            Images, a row each; or what `prepare` made of them, which saves the tangents.
-        variants
-            Which variant, of each image or of all; 0 is the image itself.
-        examples
-            The numbers of the images to deform, as often as one likes; by default, each once.
+        X : array-like of shape (n_images, n_pixels), or Originals
+            Images, or the result of `prepare`, which saves computing the derivatives again.
+        variants : int or array-like of int, default=1
+            Number of the variant, for all images or for each; 0 is the image itself.
+        examples : array-like of int, default=None
+            Numbers of the images to deform, with repetitions. By default, each image once.
+
+        Returns
+        -------
+        X_deformed : ndarray of shape (n_examples, n_pixels)
+            One variant per row.
         """
         originals = X if isinstance(X, Originals) else self.prepare(X)
         n = len(originals)
@@ -245,14 +283,14 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        originals
-            What `prepare` returned.
-        examples
-            Numbers of the images, one for each row of `out`.
-        variants
-            ... and of the variants.
-        out
-            Where to write.
+        originals : Originals
+            Result of `prepare`.
+        examples : ndarray of shape (n_rows,), dtype=int64
+            Number of the image in each row of `out`.
+        variants : ndarray of shape (n_rows,), dtype=int64
+            Number of the variant in each row of `out`.
+        out : ndarray of shape (n_rows, n_pixels), dtype=float32
+            Array that is overwritten.
         """
         deform(
             originals.images,
@@ -271,7 +309,13 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         )
 
     def fingerprint(self) -> str:
-        """Return a digest of all that shapes the images: the parameters but `n_jobs`."""
+        """Return a digest of everything that determines the variants.
+
+        Returns
+        -------
+        digest : str
+            Hexadecimal SHA-256.
+        """
         numbers = (float(self.strength), float(self.thickening), float(self.smoothing))
         shaping = (self.full_shape, *numbers, int(self.shift), int(self.random_state))
         digest = hashlib.sha256(repr(shaping).encode())
@@ -280,15 +324,18 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
 
 def _numbers(given: ArrayLike, n: int, limit: int | None, name: str) -> Ints:
-    """Return n integers, of which one may stand for all."""
+    """Return n integers; a single one stands for all."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (n,)):
-        raise ValueError(f"{name} must be an integer, or one for each of {n} images.")
+        raise ValueError(
+            f"{name} must be an integer, or one for each of {n} images, got {numbers.dtype} of "
+            f"shape {numbers.shape}."
+        )
     numbers = np.ascontiguousarray(np.broadcast_to(numbers, (n,)), dtype=np.int64)
     wrong = np.flatnonzero((numbers < 0) | (numbers >= (np.inf if limit is None else limit)))
     if wrong.size:
         most = "" if limit is None else f" and below {limit}"
         raise ValueError(
-            f"{name} must be at least 0{most}, got {numbers[wrong[0]]} at place {wrong[0]}."
+            f"{name} must be at least 0{most}, got {numbers[wrong[0]]} at index {wrong[0]}."
         )
     return numbers

@@ -1,4 +1,4 @@
-"""Displacement fields and tangents: what small deformations of images are made of.
+"""Displacement fields and tangents, of which small deformations of images are composed.
 
 Formulas are those of [loosli2007, section 3.2].
 """
@@ -19,18 +19,23 @@ TOGETHER = 4096  # images whose tangents are computed at a time
 def smoothed_fields(
     n: int, height: int, width: int, smoothing: float, rng: np.random.Generator
 ) -> Single:
-    """Draw fields of independent motions, smoothed and brought to `FIELD_RMS`.
+    """Draw fields of independent motions, smoothed and scaled to `FIELD_RMS`.
 
     Parameters
     ----------
-    n
-        How many.
-    height, width
-        Of an image, in pixels.
-    smoothing
+    n : int
+        Number of fields.
+    height, width : int
+        Image size in pixels.
+    smoothing : float
         Standard deviation of the Gaussian filter, in pixels.
-    rng
-        Where randomness comes from.
+    rng : Generator
+        Random numbers.
+
+    Returns
+    -------
+    fields : ndarray of shape (n, height, width)
+        Displacements in pixels.
     """
     noise = rng.uniform(-1.0, 1.0, (n, height, width))
     smooth = gaussian_filter(noise, (0, smoothing, smoothing), mode="reflect")
@@ -38,16 +43,21 @@ def smoothed_fields(
 
 
 def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> Single:
-    """Draw fields that are linear in the place: as f_x and f_y, rotations, scales and shears.
+    """Draw fields that are linear in the position: as f_x and f_y, rotations, scalings and shears.
 
     Parameters
     ----------
-    n
-        How many.
-    height, width
-        Of an image, in pixels.
-    rng
-        Where randomness comes from.
+    n : int
+        Number of fields.
+    height, width : int
+        Image size in pixels.
+    rng : Generator
+        Random numbers.
+
+    Returns
+    -------
+    fields : ndarray of shape (n, height, width)
+        Displacements in pixels.
     """
     slopes = rng.normal(0.0, AFFINE_SD, (2, n, 1, 1))
     down = np.arange(height)[None, :, None] - (height - 1) / 2
@@ -56,17 +66,21 @@ def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> 
 
 
 def tangents(images: Single, smoothing: float) -> tuple[Single, Single]:
-    """Return t_x and t_y: how images change when they move left, and up, by a pixel.
+    """Return t_x and t_y: the change of images that move left, and up, by a pixel.
 
-    They are central differences of the smoothed images, whose surroundings are taken to be what
-    their edges are.
+    They are central differences of the smoothed images, which are extended by their edge values.
 
     Parameters
     ----------
-    images
-        Of shape (n, height, width, channels).
-    smoothing
+    images : ndarray of shape (n, height, width, channels)
+        The images.
+    smoothing : float
         Standard deviation of the Gaussian filter, in pixels.
+
+    Returns
+    -------
+    t_x, t_y : ndarray of shape (n, height, width, channels)
+        Derivatives.
     """
     t_x, t_y = np.empty_like(images), np.empty_like(images)
     for first in range(0, len(images), TOGETHER):

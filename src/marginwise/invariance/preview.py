@@ -1,4 +1,4 @@
-"""Look before you learn: a sheet of deformed images."""
+"""A contact sheet of deformed images, to inspect them before learning."""
 
 from __future__ import annotations
 
@@ -22,27 +22,40 @@ def contact_sheet(
     variants: int = 12,
     zoom: int = 2,
 ) -> NDArray[np.uint8]:
-    """Show images and their variants on one sheet: a row for each image, itself first.
+    """Arrange images and their variants on one sheet: one row per image, the image itself first.
 
-    Needs matplotlib if the sheet is to be written.
+    Writing the sheet requires matplotlib.
 
     Parameters
     ----------
-    source
+    source : VirtualSet
         The virtual set.
-    path
-        Where to write a PNG; by default, nowhere.
-    images
-        How many images to show, of as many classes as there are.
-    variants
-        How many variants of each, the image among them; at most what the set has.
-    zoom
-        Pixels of the sheet for a pixel of an image.
+    path : str or path-like, default=None
+        PNG file to write. None writes no file.
+    images : int, default=10
+        Number of images to show, from as many classes as possible.
+    variants : int, default=12
+        Number of variants of each image, including itself; at most those of the set.
+    zoom : int, default=2
+        Pixels of the sheet per pixel of an image.
 
     Returns
     -------
-    sheet
-        Its pixels: (height, width), or (height, width, 3) for images in colour.
+    sheet : ndarray of shape (height, width) or (height, width, 3), dtype=uint8
+        Pixels of the sheet, in three channels for colour images.
+
+    See Also
+    --------
+    VirtualSet : Data source of images and their variants.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
+    >>> X, y = load_digits(return_X_y=True)
+    >>> source = VirtualSet(X[:20], y[:20], ImageDeformer((8, 8)), variants=5)
+    >>> contact_sheet(source, images=3, zoom=1).shape
+    (28, 48)
     """
     for name, value in {"images": images, "variants": variants, "zoom": zoom}.items():
         if not is_integer(value) or value < 1:
@@ -60,7 +73,7 @@ def contact_sheet(
 
 
 def _one_of_each(source: VirtualSet, count: int) -> NDArray[np.int64]:
-    """Return images in the order of the set, no class again before each has had its turn."""
+    """Return images in the order of the set, none of a class again before each had its turn."""
     turn = np.zeros(len(source.labels), dtype=np.int64)
     for label in source.classes:
         its = np.flatnonzero(source.labels == label)
@@ -70,14 +83,14 @@ def _one_of_each(source: VirtualSet, count: int) -> NDArray[np.int64]:
 
 
 def _as_bytes(images: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Bring values to 0 .. 255, by the range of all images."""
+    """Scale values to 0 .. 255 by the range of all images."""
     low, high = float(images.min()), float(images.max())
     scaled = (images - low) * (255.0 / (high - low) if high > low else 0.0)
     return np.asarray(np.rint(scaled), dtype=np.uint8)
 
 
 def _laid_out(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Put pictures of shape (rows, columns, height, width, channels) on one sheet."""
+    """Arrange pictures of shape (rows, columns, height, width, channels) on one sheet."""
     rows, columns, height, width, channels = pictures.shape
     size = (rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, channels)
     sheet = np.full(size, 96, dtype=np.uint8)
@@ -95,6 +108,7 @@ def _write(path: str | os.PathLike[str], sheet: Any) -> None:
         from matplotlib.image import imsave
     except ImportError as error:
         raise ImportError(
-            "writing a sheet needs matplotlib: pip install 'marginwise[plot]'."
+            "writing a sheet requires matplotlib, which is not installed: "
+            "pip install 'marginwise[plot]'."
         ) from error
     imsave(os.fspath(path), sheet, cmap="gray", vmin=0, vmax=255, format="png")

@@ -1,4 +1,4 @@
-"""A data source of deformed images: as many as one likes, none of them stored."""
+"""A data source of deformed images, which are generated when they are read."""
 
 from __future__ import annotations
 
@@ -19,39 +19,44 @@ from marginwise.invariance.fields import Single
 
 
 class VirtualSet:
-    """Images and their variants, as a source that any classifier can learn from.
+    """Data source of images and their variants, from which any classifier can learn.
 
-    Example ``id`` is image ``id % n`` under variant ``id // n``; variant 0 is the image itself. The
-    same id gives the same bits, in any order and any batch. What is kept are the images, their
-    tangents and the fields of the deformer; variants are made when they are read.
+    Example ``id`` is image ``id % n`` under variant ``id // n``; variant 0 is the image itself. An
+    id always gives the same bits, in any order and any batch. Only the images, their derivatives
+    and the fields of the deformer are stored; variants are generated when they are read.
 
     Parameters
     ----------
-    X
-        Images, a row each.
-    y
-        Their labels.
-    deformer
-        Makes the variants.
-    variants
-        How many there are of each image, itself among them.
-    bootstrap
-        Variants that open the learning, stage by stage: (1, 5) is the images themselves, then four
-        more variants of each, then the rest.
-    transform
-        Where given, a fitted transformer that images and variants pass through before they are
-        learned, as images to be classified must: ``transform.transform(X)``.
-    cache_size
-        Megabytes for variants that may be asked for again.
+    X : array-like of shape (n_images, n_pixels)
+        Original images.
+    y : array-like of shape (n_images,)
+        Class labels.
+    deformer : ImageDeformer
+        Generates the variants.
+    variants : int
+        Number of variants of each image, including itself.
+    bootstrap : sequence of int, default=(1, 5)
+        Numbers of variants at which the first stages of learning end: (1, 5) learns the images
+        themselves, then four more variants of each, then the rest.
+    transform : transformer, default=None
+        Fitted transformer applied to images and variants before they are learned. Apply it to the
+        images to be classified, too.
+    cache_size : float, default=64
+        Size of the cache of variants, in megabytes.
 
     Attributes
     ----------
-    classes
-        The labels, sorted.
-    labels
-        ... of the images.
-    stages
+    classes : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    labels : ndarray of shape (n_images,)
+        Label of each image.
+    stages : list of int
         Ids at which the stages of learning end.
+
+    See Also
+    --------
+    ImageDeformer : Generates variants of images.
+    contact_sheet : Picture of images and their variants.
 
     Examples
     --------
@@ -84,15 +89,17 @@ class VirtualSet:
         counts: list[Any] = [*bootstrap] if isinstance(bootstrap, tuple | list) else [None]
         if not all(is_integer(v) and v >= 1 for v in counts) or counts != sorted(set(counts)):
             raise ValueError(
-                f"bootstrap must be numbers of variants, each above the one before, got "
-                f"{bootstrap!r}."
+                f"bootstrap must be a tuple or list of increasing integers of at least 1, such as "
+                f"(1, 5), got {bootstrap!r}."
             )
         if not is_real(cache_size) or cache_size < 0:
             raise ValueError(f"cache_size must be a number of at least 0, got {cache_size!r}.")
         labels = np.array(column_or_1d(y))
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(labels) != n:
-            raise ValueError(f"{n} images came with {len(labels)} labels.")
+            raise ValueError(
+                f"X has {n} images, but y has {len(labels)} labels; pass one label per image."
+            )
         self.labels = labels
         self.deformer = clone(deformer)
         self.variants = int(variants)
@@ -106,12 +113,19 @@ class VirtualSet:
         return len(self.labels) * self.variants
 
     def read(self, ids: Ints) -> tuple[Single, NDArray[Any]]:
-        """Return images of these ids and their labels.
+        """Return the examples of some ids.
 
         Parameters
         ----------
-        ids
-            Which, in any order.
+        ids : ndarray of shape (n_examples,), dtype=int64
+            Ids, in any order.
+
+        Returns
+        -------
+        X : ndarray of shape (n_examples, n_features)
+            Images, transformed if the set has a transformer.
+        y : ndarray of shape (n_examples,)
+            Class labels.
         """
         ids = self._check_ids(ids)
         return self._cache.fetch(ids, self._make), self.labels[ids % len(self.labels)]
@@ -119,11 +133,14 @@ class VirtualSet:
     def _check_ids(self, ids: Ints) -> Ints:
         ids = np.asarray(ids)
         if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-            raise ValueError("ids must be a sequence of integers.")
+            raise ValueError(
+                f"ids must be a sequence of integers, got {ids.dtype} of shape {ids.shape}."
+            )
         wrong = np.flatnonzero((ids < 0) | (ids >= len(self)))
         if wrong.size:
             raise ValueError(
-                f"id {ids[wrong[0]]} at place {wrong[0]} is not among the {len(self)} of this set."
+                f"ids[{wrong[0]}] is {ids[wrong[0]]}, which is outside this set; its ids are 0 to "
+                f"{len(self) - 1}."
             )
         return np.ascontiguousarray(ids, dtype=np.int64)
 
@@ -136,14 +153,31 @@ class VirtualSet:
         return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
     def images(self, ids: Ints) -> Single:
-        """Return the images of these ids, before they are transformed."""
+        """Return the images of some ids, before they are transformed.
+
+        Parameters
+        ----------
+        ids : ndarray of shape (n_examples,), dtype=int64
+            Ids, in any order.
+
+        Returns
+        -------
+        X : ndarray of shape (n_examples, n_pixels)
+            Images.
+        """
         ids, n = self._check_ids(ids), len(self.labels)
         out = np.empty((len(ids), self.originals.images.shape[1]), dtype=np.float32)
         self.deformer.write(self.originals, ids % n, ids // n, out)
         return out
 
     def fingerprint(self) -> str:
-        """Return a digest of images, labels and all that shapes the variants."""
+        """Return a digest of the images, the labels and everything that determines the variants.
+
+        Returns
+        -------
+        digest : str
+            Hexadecimal SHA-256.
+        """
         digest = hashlib.sha256(self.deformer.fingerprint().encode())
         digest.update(f"{self.variants} {self.stages}".encode())
         digest.update(np.ascontiguousarray(self.originals.images).data)
@@ -155,12 +189,12 @@ class VirtualSet:
 
 
 class _Cache:
-    """Rows that were made lately; each id has one place, which the latest takes.
+    """Rows that were generated recently; each id has one place, which the latest takes.
 
     Parameters
     ----------
-    size
-        Bytes it may take.
+    size : int
+        Capacity in bytes.
     """
 
     def __init__(self, size: int) -> None:

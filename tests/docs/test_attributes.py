@@ -1,0 +1,92 @@
+"""Fitted attributes are documented: in the reference, and in the docstring of their class."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import marginwise
+from marginwise.active import ActiveLearner, BudgetRule, MarginRule
+from marginwise.invariance import ImageDeformer
+from tests.docs.test_docstrings import ESTIMATORS as WITH_RULES
+from tests.docs.test_docstrings import ROOT, parsed
+from tests.support import blobs
+
+ESTIMATORS = [name for name in WITH_RULES if name != "ImageDeformer"]
+GROUPS = {"all": set(ESTIMATORS), "classifiers": set(ESTIMATORS) - {"ExactOneClassSVM"}}
+OTHERS = ("ActiveLearner", "BudgetRule", "ImageDeformer", "MarginRule")
+X, Y = blobs(60, 0, classes=3)
+
+
+@cache
+def examples(name: str) -> list[Any]:
+    """Objects that have, together, all attributes that their class can have."""
+    if name == "ActiveLearner":
+        learner = ActiveLearner(marginwise.OnlineSVC(gamma=0.5), X, random_state=0)
+        return [learner.run(lambda row: int(Y[row]), max_labels=5)]
+    if name in OTHERS:
+        rules = {"BudgetRule": BudgetRule, "MarginRule": MarginRule}
+        return [rules[name](None) if name in rules else ImageDeformer((4, 4), fields=5)]
+    kind, frame = getattr(marginwise, name), pd.DataFrame(X, columns=["a", "b"])
+    record = {"record": True} if "record" in kind().get_params() else {}
+    made = [kind(kernel=kernel, **record) for kernel in ("rbf", "linear")]
+    return [model.set_params(**centred(model)).fit(frame, Y) for model in made]
+
+
+def centred(model: Any) -> dict[str, bool]:
+    return {"center": True} if "center" in model.get_params() else {}
+
+
+def attributes(name: str) -> set[str]:
+    """Public attributes that end in an underscore, of a class."""
+    names = {found for thing in examples(name) for found in dir(thing) if hasattr(thing, found)}
+    return {found for found in names if found.endswith("_") and not found.startswith("_")}
+
+
+def table() -> dict[str, dict[str, str]]:
+    """Types of the attributes in the reference, by class and attribute."""
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = {name: {} for name in [*ESTIMATORS, *OTHERS]}
+    for names, kind, owners, _ in re.findall(
+        r"^\| (`\w+_`.*?) \| (.+?) \| (.+?) \| (.+?) \|$", text, re.M
+    ):
+        for owner in GROUPS.get(owners) or re.findall(r"`(\w+)`", owners):
+            found[owner] |= dict.fromkeys(re.findall(r"`(\w+)`", names), kind)
+    return found
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *OTHERS])
+def test_the_reference_lists_the_attributes(name: str) -> None:
+    assert set(table()[name]) == attributes(name)
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *OTHERS])
+def test_the_docstring_lists_the_attributes(name: str) -> None:
+    listed = parsed(type(examples(name)[0]))["Attributes"]
+    assert {item.name for item in listed if item.name.endswith("_")} == attributes(name)
+    assert all(item.type and item.desc for item in listed)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_shapes_are_those_documented(name: str) -> None:
+    """Of a model of three classes; in the reference, unless a class documents a single number."""
+    for model in examples(name):
+        sizes = {"n_SV": len(model.support_), "n_stored": len(model.ids_), "1": 1}
+        problems = 1 if name == "ExactOneClassSVM" else 3
+        sizes |= {"n_problems": problems, "n_classes": problems}
+        sizes |= {"n_features": 2, "n_features_in_": 2}
+        documented = {item.name: item.type for item in parsed(type(model))["Attributes"]}
+        for kinds in (documented, table()[name]):
+            for attribute, kind in kinds.items():
+                shape = re.search(r"of shape \((.*?),?\)", kind)
+                if shape and hasattr(model, attribute) and attribute != "path_":
+                    expected = tuple(sizes[size] for size in shape[1].split(", "))
+                    assert np.shape(getattr(model, attribute)) == expected, attribute
+                elif kind in ("int", "float", "dict"):
+                    value = getattr(model, attribute, None)
+                    assert value is None or type(value).__name__ == kind, attribute
