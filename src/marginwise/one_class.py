@@ -30,7 +30,7 @@ from marginwise._estimator.base import on_draft
 from marginwise._estimator.exact import ExactModel
 from marginwise._files.state import check_one_class
 
-ON_SPHERE = 1e-12  # relative to the terms that add up: what rounding cannot tell from 0
+ON_SPHERE = 1e-12  # relative to the terms that add up: up to which values are rounding
 
 
 class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]

@@ -197,7 +197,7 @@ def test_every_parameter_is_described_with_its_default() -> None:
 
 def test_every_statistic_is_described() -> None:
     names = re.findall(
-        r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section("What `stats_` tells"), re.M))
+        r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section("Counters in `stats_`"), re.M))
     )
     model = OnlineSVC(gamma=1.0).partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
     assert set(names) == model.stats_.keys()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Run = tuple[ArrayLike, ArrayLike]
 
-# Colours that the colour-blind tell apart [Okabe and Ito], and strokes for print without colour.
+# Colours for the colour-blind [Okabe and Ito], and strokes for print without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 STROKES = ("solid", "dashed", "dashdot", (0, (1, 1)), (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 TINT = 0.18  # opacity of bands

@@ -16,7 +16,7 @@ from marginwise._checks import canonical, check_finite, check_rows
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
-PRINTS = 64  # rows that tell one pool from another
+PRINTS = 64  # rows by which pools are distinguished
 
 
 class Pool:
