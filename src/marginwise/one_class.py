@@ -277,7 +277,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     # -- predicting ----------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Float:
-        """Return a score for each row; larger scores are more normal.
+        """Compute a score for each row; larger scores are more normal.
 
         The score is the sum of ``alpha_i K(x_i, x)`` minus half the sum of the coefficients times
         ``K(x, x) - 1``.
@@ -295,7 +295,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return self._values(X, lambda inside, offset: inside + offset)
 
     def decision_function(self, X: Any) -> Float:
-        """Return the signed distance to the sphere: positive inside, 0 on it, negative outside.
+        """Compute the decision function: positive inside the sphere, 0 on it, negative outside.
 
         It equals `score_samples` minus `offset_`. The value of a row does not depend on the other
         rows of the call.

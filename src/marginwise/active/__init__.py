@@ -3,16 +3,9 @@
 from marginwise.active.learner import ActiveLearner
 from marginwise.active.questions import STRATEGIES
 from marginwise.active.scores import closeness, pool_size_for
-from marginwise.active.stopping import (
-    AllOf,
-    AnyOf,
-    MarginExhausted,
-    MaxLabels,
-    StoppingRule,
-    SupportVectorPlateau,
-    Verdict,
-)
+from marginwise.active.stopping import MarginExhausted, MaxLabels, SupportVectorPlateau
 from marginwise.active.stream import BudgetRule, MarginRule
+from marginwise.active.verdict import AllOf, AnyOf, StoppingRule, Verdict
 
 __all__ = [
     "STRATEGIES",

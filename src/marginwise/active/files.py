@@ -25,7 +25,8 @@ from marginwise.active.log import Event
 from marginwise.active.models import OwnModel, is_fitted, model_for
 from marginwise.active.pool import Pool
 from marginwise.active.questions import STRATEGIES
-from marginwise.active.stopping import RULES, StoppingRule, Verdict
+from marginwise.active.stopping import RULES
+from marginwise.active.verdict import StoppingRule, Verdict
 
 NAME = "ActiveLearner"
 KINDS = ("teach", "skip", "finish")

@@ -25,7 +25,7 @@ from marginwise.active.log import Event
 from marginwise.active.models import model_for
 from marginwise.active.pool import TAUGHT, UNSEEN, Pool
 from marginwise.active.questions import STRATEGIES, Questions
-from marginwise.active.stopping import StoppingRule, Verdict
+from marginwise.active.verdict import StoppingRule, Verdict
 from marginwise.progress import Progress
 
 

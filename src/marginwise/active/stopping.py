@@ -1,172 +1,13 @@
-"""When to stop asking. A rule decides whether to stop and explains why in one sentence."""
+"""When to stop asking: the margin is exhausted, support vectors are stable, labels are spent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginwise.active.scores import closeness, pool_size_for
-
-Float = NDArray[np.float64]
-
-
-class Verdict(NamedTuple):
-    """Whether to stop, and why; true or false as a condition.
-
-    Parameters
-    ----------
-    stop : bool
-        Whether to stop.
-    reason : str
-        Why, or why not, in one sentence.
-
-    See Also
-    --------
-    ActiveLearner.should_stop : Returns a verdict.
-
-    Examples
-    --------
-    >>> from marginwise.active import Verdict
-    >>> verdict = Verdict(False, "3 of 100 labels were given.")
-    >>> print("stop" if verdict else "continue:", verdict)
-    continue: 3 of 100 labels were given.
-    """
-
-    stop: bool
-    reason: str
-
-    def __bool__(self) -> bool:
-        return self.stop
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-class Progressing(Protocol):
-    """The part of an active learner that a rule may use."""
-
-    @property
-    def history_(self) -> Sequence[dict[str, Any]]:
-        """One entry per label."""
-
-    @property
-    def support_counts_(self) -> list[Any]:
-        """Number of support vectors after each label; 0 without a model, None if not counted."""
-
-    @property
-    def n_pool_(self) -> int:
-        """Number of rows in the pool."""
-
-    @property
-    def n_unseen_(self) -> int:
-        """Number of rows that were neither taught nor skipped."""
-
-    @property
-    def has_model_(self) -> bool:
-        """Whether rows can be scored."""
-
-    def decision_values(self, rows: Any = None) -> Float:
-        """Return the decision values of rows."""
-
-    def sample_unseen(self, size: int) -> NDArray[np.int64]:
-        """Return some unseen rows."""
-
-    def candidate_values(self) -> Float:
-        """Return the decision values of the rows among which the next is chosen."""
-
-
-@dataclass(frozen=True)
-class StoppingRule:
-    """Base class of the stopping rules.
-
-    Rules are combined with ``a | b``, which is met if one of them is, and ``a & b``, which is met
-    if all are. A subclass implements `check` and ends it with `answer`.
-
-    Attributes
-    ----------
-    reason : str
-        Why the last `check` decided to stop, or not to, in one sentence.
-
-    See Also
-    --------
-    ActiveLearner : Evaluates a rule after each answer.
-    MarginExhausted : Stop when no unseen row lies inside the margin.
-    SupportVectorPlateau : Stop when the number of support vectors is stable.
-    MaxLabels : Stop after a number of labels.
-
-    Examples
-    --------
-    >>> from marginwise.active import MarginExhausted, MaxLabels
-    >>> MarginExhausted() | MaxLabels(500)
-    AnyOf(rules=(MarginExhausted(margin=1.0, top=0.001, confidence=0.95, exact_below=20000),
-          MaxLabels(labels=500)))
-    """
-
-    reason: str = field(default="", init=False, compare=False, repr=False)
-
-    def check(self, learner: Progressing) -> bool:
-        """Return whether to stop, and store the explanation in `reason`.
-
-        Parameters
-        ----------
-        learner : ActiveLearner
-            The active learner.
-
-        Returns
-        -------
-        stop : bool
-            Whether to stop.
-        """
-        raise NotImplementedError
-
-    def values(self) -> dict[str, Any]:
-        """Return the parameters of the rule.
-
-        Returns
-        -------
-        values : dict
-            Parameter names and values.
-        """
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
-
-    def answer(self, stop: bool, reason: str) -> bool:
-        """Store the reason and return `stop`; the last statement of `check`.
-
-        Parameters
-        ----------
-        stop : bool
-            Whether to stop.
-        reason : str
-            Why, or why not, in one sentence.
-
-        Returns
-        -------
-        stop : bool
-            The argument `stop`.
-        """
-        # Rules are values: the last reason is not part of them.
-        object.__setattr__(self, "reason", reason)
-        return stop
-
-    def __or__(self, other: StoppingRule) -> AnyOf:
-        return AnyOf((*_parts(self, AnyOf), *_parts(other, AnyOf)))
-
-    def __and__(self, other: StoppingRule) -> AllOf:
-        return AllOf((*_parts(self, AllOf), *_parts(other, AllOf)))
-
-
-def _parts(rule: StoppingRule, kind: type[_Combination]) -> tuple[StoppingRule, ...]:
-    """Return the rules of a combination of that kind, else the rule itself."""
-    return rule.rules if isinstance(rule, kind) else (rule,)
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise ValueError(message)
+from marginwise.active.verdict import AllOf, AnyOf, Progressing, StoppingRule, require
 
 
 @dataclass(frozen=True)
@@ -217,8 +58,8 @@ class MarginExhausted(StoppingRule):
     exact_below: int = 20_000
 
     def __post_init__(self) -> None:
-        _require(self.margin > 0, f"margin must be above 0, got {self.margin!r}.")
-        _require(self.exact_below >= 0, f"exact_below must be 0 or more, got {self.exact_below!r}.")
+        require(self.margin > 0, f"margin must be above 0, got {self.margin!r}.")
+        require(self.exact_below >= 0, f"exact_below must be 0 or more, got {self.exact_below!r}.")
         pool_size_for(self.top, self.confidence)  # checks both
 
     def check(self, learner: Progressing) -> bool:
@@ -296,11 +137,11 @@ class SupportVectorPlateau(StoppingRule):
     tolerance: float = 0.01
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             0 < self.window < 1 or (self.window >= 1 and float(self.window).is_integer()),
             f"window must be a number of labels, or a share of the pool, got {self.window!r}.",
         )
-        _require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
+        require(self.tolerance >= 0, f"tolerance must be 0 or more, got {self.tolerance!r}.")
 
     def check(self, learner: Progressing) -> bool:
         """Return whether the number of support vectors is stable.
@@ -358,7 +199,7 @@ class MaxLabels(StoppingRule):
     labels: int
 
     def __post_init__(self) -> None:
-        _require(self.labels >= 1, f"labels must be 1 or more, got {self.labels!r}.")
+        require(self.labels >= 1, f"labels must be 1 or more, got {self.labels!r}.")
 
     def check(self, learner: Progressing) -> bool:
         """Return whether the number of labels has been reached.
@@ -375,97 +216,6 @@ class MaxLabels(StoppingRule):
         """
         have = len(learner.history_)
         return self.answer(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
-
-
-@dataclass(frozen=True)
-class _Combination(StoppingRule):
-    rules: tuple[StoppingRule, ...]
-
-    def __post_init__(self) -> None:
-        _require(len(self.rules) > 0, "rules is empty; pass one stopping rule or more.")
-        rules: tuple[Any, ...] = self.rules
-        bad = [rule for rule in rules if not isinstance(rule, StoppingRule)]
-        if bad:
-            raise TypeError(f"rules must be stopping rules such as MaxLabels(100), got {bad[0]!r}.")
-
-
-@dataclass(frozen=True)
-class AnyOf(_Combination):
-    """Stop when at least one of several rules is met.
-
-    Parameters
-    ----------
-    rules : tuple of StoppingRule
-        Rules to combine. ``a | b`` is the same as ``AnyOf((a, b))``.
-
-    See Also
-    --------
-    AllOf : Stop when all of several rules are met.
-
-    Examples
-    --------
-    >>> from marginwise.active import AnyOf, MarginExhausted, MaxLabels
-    >>> AnyOf((MarginExhausted(), MaxLabels(500))) == MarginExhausted() | MaxLabels(500)
-    True
-    """
-
-    def check(self, learner: Progressing) -> bool:
-        """Return whether one of the rules is met.
-
-        Parameters
-        ----------
-        learner : ActiveLearner
-            The active learner.
-
-        Returns
-        -------
-        stop : bool
-            Whether to stop.
-        """
-        for rule in self.rules:
-            if rule.check(learner):
-                return self.answer(True, rule.reason)
-        return self.answer(False, "no rule is met: " + " ".join(rule.reason for rule in self.rules))
-
-
-@dataclass(frozen=True)
-class AllOf(_Combination):
-    """Stop when all of several rules are met.
-
-    Parameters
-    ----------
-    rules : tuple of StoppingRule
-        Rules to combine. ``a & b`` is the same as ``AllOf((a, b))``.
-
-    See Also
-    --------
-    AnyOf : Stop when at least one of several rules is met.
-
-    Examples
-    --------
-    >>> from marginwise.active import AllOf, MarginExhausted, SupportVectorPlateau
-    >>> rule = AllOf((MarginExhausted(), SupportVectorPlateau()))
-    >>> rule == MarginExhausted() & SupportVectorPlateau()
-    True
-    """
-
-    def check(self, learner: Progressing) -> bool:
-        """Return whether all rules are met.
-
-        Parameters
-        ----------
-        learner : ActiveLearner
-            The active learner.
-
-        Returns
-        -------
-        stop : bool
-            Whether to stop.
-        """
-        for rule in self.rules:
-            if not rule.check(learner):
-                return self.answer(False, rule.reason)
-        return self.answer(True, " ".join(rule.reason for rule in self.rules))
 
 
 RULES: dict[str, type[StoppingRule]] = {
