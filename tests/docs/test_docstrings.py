@@ -54,10 +54,6 @@ PUBLIC = {name: thing for name, thing in NAMES.items() if callable(thing)}
 ESTIMATORS = {name: thing for name, thing in PUBLIC.items() if hasattr(thing, "_rules")}
 
 
-# Docstrings of these are checked once they have numpydoc's form.
-INHERITED_TODO = "fit partial_fit learn_one learn_many learn_from decision_function predict finish forget set_params dual_objective duality_gap"  # fmt: skip # noqa: E501
-
-
 def parsed(thing: Any) -> NumpyDocString:
     return NumpyDocString(inspect.getdoc(thing) or "")
 
@@ -77,8 +73,7 @@ def methods(thing: type) -> Iterator[tuple[str, Any]]:
         module = getattr(function, "__module__", "") or ""
         if name.startswith("_") or not module.startswith("marginwise") or not callable(function):
             continue
-        if not (module.startswith("marginwise._estimator") and name in INHERITED_TODO.split()):
-            yield name, member if isinstance(member, property) else function
+        yield name, member if isinstance(member, property) else function
 
 
 def is_error(thing: Any) -> bool:

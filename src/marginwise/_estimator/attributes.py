@@ -20,26 +20,26 @@ def scalar_or_array(values: Float) -> float | Float:
 
 
 class SolverAttributes:
-    """Attributes of all estimators."""
+    """Fitted attributes of all estimators."""
 
     @property
     def support_(self: Any) -> Ints:
-        """Ids of the support vectors: row numbers after `fit`."""
+        """Ids of the support vectors. After `fit`, ids are row numbers."""
         engine: Engine = self._fitted()
         return engine.coefficients[0]
 
     @property
     def ids_(self: Any) -> Ints:
-        """Ids of all examples that the model holds, support vectors or not."""
+        """Ids of all examples stored in the model, support vectors or not."""
         state = self._fitted().state()
         ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
         return ids
 
     @property
     def support_vectors_(self: Any) -> Any:
-        """Features of the support vectors (none with ``kernel="precomputed"``).
+        """Support vectors.
 
-        If rows are objects, for a kernel that is a function, these are the objects.
+        If rows are objects, this is an array of objects. With ``kernel="precomputed"`` it is empty.
         """
         model = self._now()
         if model.kernel == "precomputed":
@@ -59,7 +59,7 @@ class SolverAttributes:
 
     @property
     def intercept_(self: Any) -> Float:
-        """The bias of each binary problem; 0 if the algorithm has none."""
+        """Constant term of each decision function; 0 if the algorithm has no bias."""
         engine: Engine = self._fitted()
         return engine.native.bias()
 
@@ -70,12 +70,18 @@ class SolverAttributes:
         return engine.stats
 
     def dual_objective(self: Any) -> float | Float:
-        """Return W(alpha) over the examples held; one value per class where there are several."""
+        """Compute the dual objective over the stored examples.
+
+        Returns
+        -------
+        objective : float or ndarray of shape (n_classes,)
+            Value of the dual objective; one per class if there are more than two classes.
+        """
         return scalar_or_array(self._fitted().objective)
 
     @property
     def gamma_(self: Any) -> float:
-        """The number used for `gamma`; only for the "rbf", "poly" and "sigmoid" kernels."""
+        """Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels."""
         plan = self._fitted().plan
         if plan.kernel not in WITH_GAMMA:
             raise AttributeError(
@@ -88,8 +94,8 @@ class SolverAttributes:
     def n_iter_(self: Any) -> int:
         """Number of optimization steps so far, over all binary problems.
 
-        A step changes the coefficient of one or two examples: PROCESS and REPROCESS in
-        `OnlineSVC`, a segment of the solution path in the exact estimators.
+        A step changes the coefficients of one or two examples (PROCESS and REPROCESS in
+        `OnlineSVC`) or, in the exact estimators, follows one segment of the solution path.
         """
         counters = self._fitted().counters
         return int(counters["process"] + counters["reprocess"])
@@ -100,14 +106,14 @@ class SolverAttributes:
 
 
 class ClassifierAttributes(SolverAttributes):
-    """Attributes of the classifiers."""
+    """Fitted attributes of the classifiers."""
 
     @property
     def coef_(self: Any) -> Float:
-        """Weights of the features, a row per binary problem; only for the linear kernel.
+        """Feature weights, one row per binary problem. Only available with the linear kernel.
 
-        ``X @ coef_.T + intercept_`` equals `decision_function`. The array is dense, also if the
-        rows were sparse.
+        ``X @ coef_.T + intercept_`` equals `decision_function`. The array is dense, even if the
+        rows were sparse, and read-only.
         """
         engine: Engine = self._fitted()
         if engine.plan.kernel != "linear":
@@ -121,7 +127,7 @@ class ClassifierAttributes(SolverAttributes):
 
     @property
     def intercept_(self: Any) -> Float:
-        """Constant term of each binary problem's decision function.
+        """Constant term of each decision function.
 
         It is 0 for estimators without a bias, except with a linear kernel and ``center=True``.
         """
@@ -132,15 +138,27 @@ class ClassifierAttributes(SolverAttributes):
 
     @property
     def n_support_(self: Any) -> NDArray[np.int32]:
-        """Support vectors of each class."""
+        """Number of support vectors of each class."""
         model = self._now()
         _, labels, _ = model._fitted().coefficients
         return np.bincount(labels, minlength=len(model.classes_)).astype(np.int32)
 
     def duality_gap(self: Any, X: Any, y: Any) -> float | Float:
-        """Return primal minus dual objective, the loss taken over the rows given.
+        """Compute the primal minus the dual objective, with the loss over the given rows.
 
-        For rows that are the whole training set it bounds the distance to the optimum.
+        For the whole training set, it bounds the distance of the dual objective to the optimum.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows over which the loss is summed.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        gap : float or ndarray of shape (n_classes,)
+            Duality gap; one value per class if there are more than two classes.
         """
         model = self._now()
         check_is_fitted(model)
@@ -148,22 +166,6 @@ class ClassifierAttributes(SolverAttributes):
         labels = model._encode(np.asarray(y))
         gap: Float = model._engine.at_once(lambda engine: _duality_gap(model, engine, X, labels))
         return scalar_or_array(gap)
-
-    @property
-    def predict_proba(self) -> Any:
-        """Not available; calibrate the classifier to estimate probabilities."""
-        raise AttributeError(
-            f"{type(self).__name__} does not estimate probabilities. Fit "
-            "sklearn.calibration.CalibratedClassifierCV(model) and use its predict_proba."
-        )
-
-    @property
-    def predict_log_proba(self) -> Any:
-        """Not available; see `predict_proba`."""
-        raise AttributeError(
-            f"{type(self).__name__} does not estimate probabilities. Fit "
-            "sklearn.calibration.CalibratedClassifierCV(model) and use its predict_log_proba."
-        )
 
 
 def _linear_weights(engine: Engine) -> Float:

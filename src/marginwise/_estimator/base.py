@@ -119,13 +119,13 @@ def refuse_reentry(model: Exclusive) -> None:
 
 
 class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators that learn a stream of examples one at a time.
+    """Base class of the estimators, which learn a stream of examples one at a time.
 
-    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and writes
+    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and implements
     `_settings`.
 
-    Any number of threads may read an estimator at the same time, also while another one trains it;
-    calls that train it wait for each other.
+    Any number of threads may read an estimator at the same time, even while another thread trains
+    it; calls that train it wait for each other.
     """
 
     __slots__ = ("_origin",)  # of a draft: what it is a draft of
@@ -154,12 +154,12 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     _conflicts: ClassVar[tuple[Conflict, ...]] = ()
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; they apply from the next call on.
+        """Set the parameters of the estimator; they apply from the next call.
 
         Parameters
         ----------
         **params : dict
-            The new values.
+            Names and values of the parameters.
 
         Returns
         -------

@@ -23,10 +23,11 @@ OFF_CENTRE = 1.0  # |mean|^2 over the variance from which a missing bias is felt
 
 
 class BiasFreeClassifier(KernelClassifier):
-    """Base of the classifiers without a bias: f(x) is a sum of kernel values alone.
+    """Base class of the classifiers without a bias: f(x) is a sum of kernel values alone.
 
-    Through the centre of the kernel's space all decision boundaries pass. That costs nothing where
-    the kernel is local. Where it is a function of x.y, features should be centred.
+    All decision boundaries pass through the origin of the feature space of the kernel. This does
+    not matter for local kernels. For kernels that are functions of the inner product, features
+    should be centred.
     """
 
     center: bool
@@ -35,10 +36,11 @@ class BiasFreeClassifier(KernelClassifier):
 
     @property
     def history_(self) -> dict[str, NDArray[Any]]:
-        """What was recorded after each row with ``record=True``.
+        """Values recorded after each row with ``record=True``.
 
-        "gap", the duality gap over the examples held; "members", how many are held;
-        "kernel_evaluations", so far. A column for each class where there are several.
+        "gap" is the duality gap over the stored examples, "members" their number, and
+        "kernel_evaluations" the count so far. Arrays have one column per class if there are more
+        than two classes.
         """
         if not hasattr(self, "record"):
             raise AttributeError(f"{type(self).__name__} keeps no history_.")

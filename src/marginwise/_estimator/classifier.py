@@ -1,4 +1,4 @@
-"""What all classifiers share: labels, penalties, one-vs-rest, learning and predicting."""
+"""What all classifiers share: labels, penalties, one-vs-rest, learning."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from marginwise._estimator.callbacks import (
     fit_as_task,
     with_callbacks,
 )
+from marginwise._estimator.prediction import Predictor
 from marginwise._estimator.streams import StreamLearner
 from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
@@ -56,9 +57,10 @@ class KernelClassifier(
     ClassifierAttributes,
     CallbackSupportMixin,
     ClassifierMixin,  # type: ignore[misc]
+    Predictor,
     StreamLearner,
 ):
-    """Base of the classifiers that learn a stream of examples one at a time."""
+    """Base class of the classifiers, which learn a stream of examples one at a time."""
 
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,
@@ -72,17 +74,24 @@ class KernelClassifier(
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from nothing: passes over the rows, and finishing where the algorithm has it.
+        """Fit the model from scratch.
+
+        Makes `epochs` passes over the rows, and finishes the model if the algorithm supports it.
 
         Parameters
         ----------
-        X
-            Training rows: dense, CSR, a data frame, the square matrix of kernel values where
-            ``kernel="precomputed"``, or any objects for a kernel that is a function.
-        y
-            Their labels.
-        sample_weight
-            Scales C row by row; rows of weight zero are left out.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows. With ``kernel="precomputed"``, the square matrix of kernel values. With a
+            callable kernel, any sequence of objects.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. Rows of weight zero are ignored.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         if NOTES.isdisjoint(self.__dict__):
             return self._fit(X, y, sample_weight)
@@ -146,23 +155,29 @@ class KernelClassifier(
         sample_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> Self:
-        """Learn more rows, in the order given.
+        """Learn more rows in the given order.
 
         Parameters
         ----------
-        X
-            Rows to learn. How a stream is cut into calls does not change the model, except
-            for what the first call decides: ``gamma="scale"`` and the precision of kernels of x.y.
-        y
-            Their labels.
-        classes
-            All labels that may ever come; needed in the first call.
-        sample_weight
-            Scales C row by row; rows of weight zero are left out.
-        ids
-            Integers that name the rows in `support_` and `ids_`; by default, the running count. An
-            id names one example: a row whose id the model holds counts as that example, seen again,
-            and its features and label are not looked at.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. The model does not depend on how a stream is divided into calls, except
+            that the first call determines ``gamma="scale"`` and the precision of kernels that are
+            functions of the inner product.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may occur. Required in the first call, optional afterwards.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. Rows of weight zero are ignored.
+        ids : array-like of int of shape (n_samples,), default=None
+            Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
+            An id identifies an example: a row whose id is already stored counts as another visit to
+            that example, and its features and label are ignored.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
         """
         self._learn_rows(*self._read_partial(X, y, classes, sample_weight, ids))
         return self
@@ -193,21 +208,51 @@ class KernelClassifier(
         return self._labelled(X, labels, weights[kept] * self._penalties()[labels], names), names
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
-        """Learn one dense row with a model that exists; only its shape and type are checked."""
+        """Learn a single dense row; only its shape and type are checked.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            Row to learn.
+        y : label
+            Class label, one of `classes_`.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
         if "_objects" in self.__dict__:
             objects: Any = [x]
             return self.learn_many(objects, (y,))
         return self.learn_many(np.asarray(x)[np.newaxis], (y,))
 
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
-        """Learn dense rows with a model that exists; only their shape and type are checked."""
+        """Learn dense rows in the given order; only their shape and type are checked.
+
+        Use it instead of `partial_fit` for a fitted model and small batches, where input validation
+        would dominate the cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to learn.
+        y : sequence of length n_samples
+            Class labels, among `classes_`.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
         refuse_reentry(self)
         self._turn.run(self._learn_many, X, y)
         return self
 
     def _learn_many(self, X: ArrayLike, y: Any) -> None:
         if self._starts_over:
-            change(self, _learn_partial, X, y)
+            read = X, y, None, None, None
+            change(self, lambda draft: draft._learn_rows(*draft._read_partial(*read)))
             return
         batch, names, at_once = self._read_many(X, y)
         if at_once and self.finish_every is None:
@@ -279,31 +324,6 @@ class KernelClassifier(
         labels = self._encode(np.asarray(y))
         return self._labelled(X, labels, self._penalties()[labels], ids), labels
 
-    # -- predicting ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Float:
-        """Return f(x) for each row: ``(n,)`` for two classes, else ``(n, n_classes)``.
-
-        A row's value does not depend on the rows it is given with.
-        """
-        model = self._now()
-        check_is_fitted(model)
-        X, _ = check_features(model, X, reset=False)
-        scores = model._score(X)
-        return scores[:, 0].copy() if scores.shape[1] == 1 else scores
-
-    def _score(self, X: Any) -> Float:
-        """Return f(x) of rows that were checked before, a column for each binary problem."""
-        return self._engine.decision(self._augmented(X, None))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row."""
-        model = self._now()
-        scores = model.decision_function(X)
-        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = model.classes_[best.astype(np.intp)]
-        return labels
-
     # -- state ---------------------------------------------------------------------------------
 
     @classmethod
@@ -318,13 +338,13 @@ class KernelClassifier(
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "classes_" in state:
-            self._index = _places(self.classes_)
+            self._index = {label: k for k, label in enumerate(self.classes_.tolist())}
 
     # -- parts ---------------------------------------------------------------------------------
 
     def _set_classes(self, classes: NDArray[Any], y: NDArray[Any] | None) -> None:
         self.classes_ = classes
-        self._index = _places(classes)
+        self._index = {label: k for k, label in enumerate(classes.tolist())}
         if self.class_weight == "balanced" and y is None:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once; give partial_fit a dict of "
@@ -377,11 +397,3 @@ class KernelClassifier(
     def _unknown(self, labels: Any) -> str:
         listed = ", ".join(repr(plain(label)) for label in labels)
         return f"y holds unknown labels: {listed}; the known classes are {plain(self.classes_)}."
-
-
-def _places(classes: NDArray[Any]) -> dict[Any, int]:
-    return {label: k for k, label in enumerate(classes.tolist())}
-
-
-def _learn_partial(model: KernelClassifier, X: Any, y: Any) -> None:
-    model._learn_rows(*model._read_partial(X, y, None, None, None))

@@ -57,7 +57,7 @@ ALGORITHM = Algorithm(
 
 
 class ExactModel(KernelModel):
-    """Base of the estimators whose model is the exact solution after every call."""
+    """Base class of the estimators whose model is the exact solution after every call."""
 
     window: int | None
     evict: Literal["lightest", "oldest"]
@@ -78,26 +78,31 @@ class ExactModel(KernelModel):
 
     @on_draft
     def forget(self, ids: ArrayLike, *, gamma: Literal["recompute", "keep"] = "recompute") -> Self:
-        """Forget examples: the model becomes the one that never saw them.
+        """Forget examples, so that the model is the one that was never trained on them.
 
-        All of them are forgotten, or, if one is unknown, none. Where ``gamma="scale"``,
-        ``class_weight="balanced"`` or the point that features are measured from was computed from
-        some of the rows, it is computed again from those of them that are still held, or from all
-        rows held if none of them is left, and the problem is solved again from the current
-        solution. That takes longer than forgetting rows that gamma does not depend on.
+        Either all of them are forgotten or, if one id is unknown, none. If ``gamma="scale"``,
+        ``class_weight="balanced"`` or the centre of the features was computed from forgotten rows,
+        it is computed again from the remaining ones among these rows, or from all stored rows if
+        none remains, and the problem is solved again from the current solution. This takes longer
+        than forgetting rows on which gamma does not depend.
 
         Parameters
         ----------
-        ids
-            Ids of examples that the model holds (`ids_`): row numbers after `fit`.
-        gamma
-            "recompute", or "keep" to leave everything that was computed from the rows as it is; a
-            warning then reports how much gamma and the class weights would change.
+        ids : array-like of int
+            Ids of stored examples (see `ids_`). After `fit`, ids are row numbers.
+        gamma : {"recompute", "keep"}, default="recompute"
+            "keep" leaves everything that was computed from the rows unchanged; a warning then
+            reports by how much gamma and the class weights would change.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
 
         Raises
         ------
         KeyError
-            If an id is not held; the model is as it was.
+            If an id is not stored; the model does not change.
         """
         check_is_fitted(self)
         if gamma not in ("recompute", "keep"):
@@ -257,13 +262,13 @@ class ExactModel(KernelModel):
 
     @property
     def path_(self) -> NDArray[Any]:
-        """The migrations that learning and forgetting caused, in their order (``record=True``).
+        """Moves of examples between the sets of the solution path, in order.
 
-        An array with the fields "cause", the id of the example that was learned or forgotten, the
-        first of several, or -1 for `set_C`;
-        "id", that of the example that went from one set to another; "problem", the number of the
-        class where there are several; "source" and "target", the sets: "idle" (no support vector),
-        "free" (on the margin), "bounded" (at its bound), "gone" (forgotten).
+        Only available with ``record=True``. It is a structured array with the fields "cause", the
+        id of the example that was learned or forgotten (the first of several), or -1 for `set_C`;
+        "id", the example that moved; "problem", the number of the binary problem; "source" and
+        "target", the sets: "idle" (not a support vector), "free" (on the margin), "bounded" (at its
+        bound) and "gone" (forgotten).
         """
         engine: Any = self._fitted()
         if not engine.plan.record:

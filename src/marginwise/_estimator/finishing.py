@@ -10,16 +10,16 @@ from marginwise._estimator.base import KernelModel, on_draft
 
 
 class FinishingMixin(KernelModel):
-    """Adds `finish` to estimators whose learning leaves violating pairs behind."""
+    """Mixin that adds `finish` to estimators whose learning leaves violating pairs."""
 
     @on_draft
     def finish(self) -> Self:
-        """Solve the problem for the examples held: REPROCESS until no pair violates by `tol`.
+        """Solve the problem for the stored examples: REPROCESS until no pair violates by `tol`.
 
         Returns
         -------
         self : object
-            The finished model.
+            The finished estimator.
         """
         check_is_fitted(self)
         self._step_aside()

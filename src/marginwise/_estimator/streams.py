@@ -69,7 +69,7 @@ class PoolFeed(ArrayFeed):
 
 
 class StreamLearner(KernelModel):
-    """Base of the classifiers, with the ways by which they are given rows to learn."""
+    """Base class of the classifiers, with the ways in which they receive rows."""
 
     classes_: NDArray[Any]
     random_state: int | np.random.RandomState | None
@@ -90,38 +90,45 @@ class StreamLearner(KernelModel):
         checkpoint_minutes: float = 10.0,
         callback: Callback | None = None,
     ) -> Self:
-        """Learn from a source of examples, which is read a chunk at a time.
+        """Learn from a data source that is read in chunks.
 
-        A new model learns as `fit` does, without the few rows of each class that open a fit. One
-        that exists continues, and takes the rows as new ones.
+        A new model learns as with `fit`, except that it does not start with a few rows of each
+        class. An existing model continues, and all rows count as new ones.
 
-        A source may have `stages`, ids at which the stages of learning end: its rows are then taken
-        stage by stage, and the model is finished after each, if `finish_at_end`. With stages,
-        sifting, a checkpoint or a callback rows come in chunks of 16,384; pools of selection end
-        with their chunk, and `finish_every` is judged after each.
+        A source may have `stages`, the ids at which stages of learning end. Its rows are then
+        learned stage by stage, and the model is finished after each stage if `finish_at_end` is
+        set. With stages, sifting, a checkpoint or a callback, rows are read in chunks of 16,384;
+        selection pools do not extend over several chunks, and `finish_every` is evaluated after
+        each chunk.
 
         Parameters
         ----------
-        source
-            ``len(source)`` rows; ``source.read(ids)`` returns features and labels of some of them.
-        classes
-            All labels that may come; by default ``source.classes``. A model that exists knows.
-        sift
-            Where given, rows are judged by the model as it is when their chunk begins, and those
-            that are far from every margin are passed over. A coarse model tells most of them; it
-            may hide this share of the rows within a margin, which makes sifting an approximation. 0
-            asks the whole model. None judges each row by the model of its moment. Rows that come
-            before a class can judge any are learned.
-        checkpoint
-            A file from which a run that was stopped continues. If it exists, it must be of the same
-            run: the same parameters and the same source. If it cannot be written, learning
-            continues with a warning; if the last one cannot, an OSError is raised and the model is
+        source : object
+            Data source: ``len(source)`` is the number of rows, and ``source.read(ids)`` returns the
+            features and labels of some of them.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may occur. By default, ``source.classes``. An existing model needs none.
+        sift : float, default=None
+            If given, rows are judged by the model at the start of their chunk, and rows far from
+            every margin are skipped. A coarse approximation of the model finds most of them; it may
+            miss this fraction of the rows inside a margin. 0 uses the full model. None judges each
+            row by the model at the time it is visited. Rows that arrive before a class can be
+            judged are learned.
+        checkpoint : str or path-like, default=None
+            File from which a stopped run is resumed. An existing file must belong to the same run:
+            the same parameters and the same source. If the file cannot be written, learning
+            continues with a warning; if the last write fails, OSError is raised and the model is
             kept.
-        checkpoint_minutes
-            Minutes between two writings of the file.
-        callback
-            Called with a copy of the model as it is and a `Moment` after each chunk, and when a run
-            is resumed. If it returns True the run ends, and the model keeps what it has learned.
+        checkpoint_minutes : float, default=10.0
+            Minutes between two writes of the checkpoint.
+        callback : callable, default=None
+            Called with a copy of the model and a `Moment` after each chunk, and when a run is
+            resumed. If it returns True, the run ends, and the model keeps what it has learned.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
         """
         failures: list[OSError] = []
         self._learn_from(source, classes, sift, checkpoint, checkpoint_minutes, callback, failures)
