@@ -93,7 +93,7 @@ template <class T>
 double Perceptron<T>::step(double z, double cost, double k_tt) const {
     if (!settings_.aggressive) return z <= settings_.margin ? cost : 0.0;
     const double loss = std::max(0.0, settings_.margin - z);
-    return std::min(cost, loss / std::max(k_tt, 1e-12));
+    return std::min(cost, loss / std::max(k_tt, simd::kLeastCurvature));
 }
 
 template <class T>

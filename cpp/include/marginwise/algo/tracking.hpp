@@ -37,7 +37,7 @@ struct TrackingSettings {
 
 // A number below n that looks random, for a step of a round.
 inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::uint64_t step) {
-    const std::uint64_t key = seed ^ ((round + 1) * kGolden) ^ ((step + 1) * 0xbf58476d1ce4e5b9u);
+    const std::uint64_t key = seed ^ ((round + 1) * kGolden) ^ ((step + 1) * kMultiplier);
     return scale_below(splitmix64(key), n);
 }
 

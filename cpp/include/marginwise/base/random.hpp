@@ -1,4 +1,4 @@
-// Random numbers by counter: hashes of a seed and of what they are for.
+// Random numbers by counter: each is a hash of a seed and of its use.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 namespace marginwise {
 
 inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;  // 2^64 over the golden ratio
+inline constexpr std::uint64_t kMultiplier = 0xbf58476d1ce4e5b9u;
 
 // The output function of SplitMix64 [steele2014].
 inline std::uint64_t splitmix64(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 30)) * kMultiplier;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }

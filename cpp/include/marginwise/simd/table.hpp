@@ -10,6 +10,9 @@
 
 namespace marginwise::simd {
 
+// Curvatures below this are replaced by it, as in LIBSVM.
+inline constexpr double kLeastCurvature = 1e-12;
+
 // The most violating pair: i = argmax g over alpha < hi, j = argmin g over alpha > lo, the first
 // index where several tie; kNone where no member qualifies.
 struct Extremes {

@@ -36,13 +36,12 @@ inline double representable(double step, double alpha, double beta) {
 // Moves along e_i - e_j to the maximum of the dual or the first side of the box
 // [bordes2005, eq. 8]; updates alpha, g and the extremes. Returns whether alpha changed.
 inline bool move_pair(Problem& P, Mover i, Mover j) {
-    constexpr double kLeastCurvature = 1e-12;
     const double from_i = P.alpha[i.k], from_j = P.alpha[j.k];
 
     // Determine curvature
     const double k_ij = static_cast<double>(i.row[j.k]);
     const double curvature =
-        std::max(P.diagonal[i.k] + P.diagonal[j.k] - 2.0 * k_ij, kLeastCurvature);
+        std::max(P.diagonal[i.k] + P.diagonal[j.k] - 2.0 * k_ij, simd::kLeastCurvature);
 
     // Determine maximal step
     const double room_i = P.hi[i.k] - from_i, room_j = from_j - P.lo[j.k];
@@ -93,8 +92,7 @@ inline double shift(Problem& P, Index k, double step) {
 // Moves alpha_k alone to the maximum of the dual or a side of its box [usunier2010, eq. 3]; returns
 // by how much. g is left to the caller.
 inline double move_alone(Problem& P, Index k) {
-    constexpr double kLeastCurvature = 1e-12;
-    return shift(P, k, P.g[k] / std::max(P.diagonal[k], kLeastCurvature));
+    return shift(P, k, P.g[k] / std::max(P.diagonal[k], simd::kLeastCurvature));
 }
 
 // Moves alpha_i and alpha_j to the maximum of the dual over both, within their boxes; returns by

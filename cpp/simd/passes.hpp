@@ -1,0 +1,175 @@
+// Passes over the places of a problem, whose kernel rows are in single precision.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace marginwise::simd {
+namespace {
+
+constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
+
+double dot(const double* a, const float* k, Index n) {
+    Doubles sum[4] = {};
+    for (Index s = 0; s < n; s += 4 * kWide)
+        for (int v = 0; v < 4; ++v) sum[v] += load(a + s + v * kWide) * widen(k + s + v * kWide);
+    return total((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+void collect(float* out, const float* row, const std::int32_t* at, Index n) {
+    for (Index k = 0; k < n; ++k) out[k] = row[at[k]];
+}
+
+void add(double* g, const float* k, double a, Index n) {
+    for (Index s = 0; s < n; s += kWide) store(g + s, load(g + s) + a * widen(k + s));
+}
+
+// What a member's g counts for among the extremes: g itself where alpha may move that way.
+struct Penalties {
+    const double *up, *down;
+
+    Doubles high(Index s, Doubles g) const { return g + load(up + s); }
+    Doubles low(Index s, Doubles g) const { return g + load(down + s); }
+};
+struct RoomRule {
+    const Rooms& rooms;
+
+    Doubles high(Index s, Doubles g) const {
+        return load(rooms.rise + s) > Doubles{} ? g : all(-Extremes::kInfinite);
+    }
+    Doubles low(Index s, Doubles g) const {
+        return load(rooms.fall + s) > Doubles{} ? g : all(Extremes::kInfinite);
+    }
+};
+
+// Runs `updated(s)`, the new g of members s, s+1, ..., over all members and finds its extremes.
+template <class Rule, class F>
+inline Extremes scan(const double* g, Rule rule, Index n, F updated) {
+    Extremes best;
+    Index chunk_i = kNone, chunk_j = kNone;
+    for (Index begin = 0; begin < n; begin += kChunk) {
+        const Index end = std::min(begin + kChunk, n);
+        Doubles high = all(-2 * Extremes::kInfinite), low = all(2 * Extremes::kInfinite);
+        for (Index s = begin; s < end; s += kWide) {
+            const Doubles value = updated(s);
+            const Doubles in_up = rule.high(s, value), in_down = rule.low(s, value);
+            high = in_up > high ? in_up : high;
+            low = in_down < low ? in_down : low;
+        }
+        const double chunk_high = highest(high), chunk_low = lowest(low);
+        if (chunk_high > best.g_max) best.g_max = chunk_high, chunk_i = begin;
+        if (chunk_low < best.g_min) best.g_min = chunk_low, chunk_j = begin;
+    }
+    // The first member of a chunk that has the value found there.
+    const auto locate = [&](Index s, double wanted, auto value_at) {
+        for (;; s += kWide) {
+            const Doubles values = value_at(s, load(g + s));
+            for (Index lane = 0; lane < kWide; ++lane)
+                if (values[lane] == wanted) return s + lane;
+        }
+    };
+    constexpr double reachable = Extremes::kInfinite / 2;
+    if (best.g_max > -reachable)
+        best.i = locate(chunk_i, best.g_max, [&](Index s, Doubles v) { return rule.high(s, v); });
+    if (best.g_min < reachable)
+        best.j = locate(chunk_j, best.g_min, [&](Index s, Doubles v) { return rule.low(s, v); });
+    return best;
+}
+
+Extremes step(double* g, const float* k_i, const float* k_j, double lambda, const double* up,
+              const double* down, Index n) {
+    return scan(g, Penalties{up, down}, n, [=](Index s) {
+        const Doubles value = load(g + s) - lambda * (widen(k_i + s) - widen(k_j + s));
+        store(g + s, value);
+        return value;
+    });
+}
+
+Extremes extremes(const double* g, const double* up, const double* down, Index n) {
+    return scan(g, Penalties{up, down}, n, [=](Index s) { return load(g + s); });
+}
+
+template <class F>
+inline Tally tally_of(const double* g, const Rooms& rooms, Index n, F updated) {
+    Doubles gap{};
+    const Extremes found = scan(g, RoomRule{rooms}, n, [&](Index s) {
+        const Doubles value = updated(s);
+        const Doubles up = load(rooms.rise + s) * value, down = -load(rooms.fall + s) * value;
+        gap += up > down ? up : down;
+        return value;
+    });
+    return {found, total(gap)};
+}
+
+Tally step_both(double* g, const float* k_i, double a, const float* k_j, double b,
+                const Rooms& rooms, Index n) {
+    return tally_of(g, rooms, n, [=](Index s) {
+        const Doubles value = load(g + s) - (a * widen(k_i + s) + b * widen(k_j + s));
+        store(g + s, value);
+        return value;
+    });
+}
+
+Tally tally(const double* g, const Rooms& rooms, Index n) {
+    return tally_of(g, rooms, n, [=](Index s) { return load(g + s); });
+}
+
+Moments moments(const double* g, const double* side, Index n) {
+    Doubles h{}, h_squared{};
+    for (Index s = 0; s < n; s += kWide) {
+        const Doubles term = load(side + s) * load(g + s);
+        h += term;
+        h_squared += term * term;
+    }
+    return {total(h), total(h_squared)};
+}
+
+// The place of the highest gain, the first where several tie, for gains of members s, s+1, ....
+template <class F>
+inline Best highest_gain(Index n, F gain) {
+    Best best;
+    Index chunk = kNone;
+    for (Index begin = 0; begin < n; begin += kChunk) {
+        Doubles high{};
+        for (Index s = begin; s < std::min(begin + kChunk, n); s += kWide) {
+            const Doubles value = gain(s);
+            high = value > high ? value : high;
+        }
+        const double chunk_high = highest(high);
+        if (chunk_high > best.gain) best.gain = chunk_high, chunk = begin;
+    }
+    if (chunk == kNone) return best;
+    best.gain = 0;  // found again with its place
+    for (Index s = chunk; s < std::min(chunk + kChunk, n); s += kWide) {
+        const Doubles value = gain(s);
+        for (Index lane = 0; lane < kWide; ++lane)
+            if (value[lane] > best.gain) best = {s + lane, value[lane]};
+    }
+    return best;
+}
+
+Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
+    return highest_gain(n, [=](Index s) {
+        const Doubles slope = load(g + s), diagonal = load(boxes.diagonal + s);
+        const Doubles alpha = load(boxes.alpha + s);
+        const Doubles down = load(boxes.lo + s) - alpha, up = load(boxes.hi + s) - alpha;
+        const Doubles safe = diagonal > all(kLeastCurvature) ? diagonal : all(kLeastCurvature);
+        const Doubles best = slope / safe;
+        const Doubles above = best < down ? down : best;
+        const Doubles move = above > up ? up : above;
+        const Doubles size = slope < Doubles{} ? -slope : slope;
+        return size > all(tolerance) ? move * (slope - move * safe * 0.5) : Doubles{};
+    });
+}
+
+Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
+                  double g_i, double k_ii, Index n) {
+    return highest_gain(n, [=](Index s) {
+        const Doubles slope = g_i - (load(g + s) + load(down + s));
+        const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
+        const Doubles safe = curvature > all(kLeastCurvature) ? curvature : all(kLeastCurvature);
+        return slope > Doubles{} ? slope * slope / safe : Doubles{};
+    });
+}
+
+}  // namespace
+}  // namespace marginwise::simd

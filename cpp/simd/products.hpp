@@ -1,0 +1,115 @@
+// Dot products of rows with tiles, and sums of kernel values by coefficients.
+//
+// Fixed order of summation: every dot product is a single chain of multiply-adds over ascending
+// features, kept in one lane of one accumulator. A feature that is zero adds exactly nothing, so
+// the dense and the zero-skipping product agree to the bit.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace marginwise::simd {
+namespace {
+
+// One register block: R rows against V vectors of lanes, starting at `tile`.
+template <class T, int R, int V>
+inline void dense_block(const T* x, Index d, const T* tile, T* dots) {
+    Vec<T> sum[R][V] = {};
+    for (Index k = 0; k < d; ++k) {
+        Vec<T> member[V];
+        for (int v = 0; v < V; ++v) member[v] = load(tile + k * kLanes + v * kWidth<T>);
+        for (int r = 0; r < R; ++r) {
+            const Vec<T> xk = all(x[r * d + k]);
+            for (int v = 0; v < V; ++v) sum[r][v] += xk * member[v];
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) store(dots + r * kLanes + v * kWidth<T>, sum[r][v]);
+}
+
+template <class T>
+void dots_dense(const T* x, Index rows, Index d, const T* tile, T* dots) {
+    constexpr int V = static_cast<int>(std::min<Index>(4, kVecs<T>));
+    Index r = 0;
+    for (; r + 3 <= rows; r += 3)
+        for (Index lane = 0; lane < kLanes; lane += V * kWidth<T>)
+            dense_block<T, 3, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
+    for (; r < rows; ++r)
+        for (Index lane = 0; lane < kLanes; lane += V * kWidth<T>)
+            dense_block<T, 1, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
+}
+
+// The part of a chunk that row r of `rows` asks for ahead of its use. A few rows would not use
+// enough of it.
+inline void fetch_share(const char* chunk, Index bytes, Index r, Index rows) {
+    constexpr Index kLine = 64, kFewRows = 32;
+    if (!chunk || rows < kFewRows) return;
+    const Index share = (bytes / rows / kLine + 1) * kLine;
+    for (Index at = r * share; at < std::min((r + 1) * share, bytes); at += kLine)
+        __builtin_prefetch(chunk + at);
+}
+
+// Chunks of features keep the part of the tile in use within the first-level cache.
+template <class T>
+void dots_lists(const Lists<T>& lists, Index rows, const T* tile, const T* ahead, T* dots) {
+    constexpr int V = static_cast<int>(std::min<Index>(8, kVecs<T>));
+    constexpr Index strip = V * kWidth<T>;
+    const Index floats = lists.width * kLanes;
+    for (Index chunk = 0; chunk < lists.chunks; ++chunk) {
+        const bool last = chunk + 1 == lists.chunks;
+        const auto* next =
+            reinterpret_cast<const char*>(last ? ahead : tile + (chunk + 1) * floats);
+        for (Index r = 0; r < rows; ++r) {
+            fetch_share(next, floats * static_cast<Index>(sizeof(T)), r, rows);
+            const std::uint32_t begin = lists.cut[r * lists.stride + chunk];
+            const std::uint32_t end = lists.cut[r * lists.stride + chunk + 1];
+            if (begin == end && chunk > 0) continue;
+            for (Index lane = 0; lane < kLanes; lane += strip) {
+                T* out = dots + r * kLanes + lane;
+                Vec<T> sum[V] = {};
+                if (chunk > 0)
+                    for (int v = 0; v < V; ++v) sum[v] = load(out + v * kWidth<T>);
+                for (std::uint32_t p = begin; p < end; ++p) {
+                    const Vec<T> xk = all(lists.value[p]);
+                    const T* member = tile + static_cast<Index>(lists.index[p]) * kLanes + lane;
+                    for (int v = 0; v < V; ++v) sum[v] += xk * load(member + v * kWidth<T>);
+                }
+                for (int v = 0; v < V; ++v) store(out + v * kWidth<T>, sum[v]);
+            }
+        }
+    }
+}
+
+template <class T>
+T dot_gather(const std::uint32_t* index, const T* value, Index n, const T* dense) {
+    T sum = 0;
+    for (Index p = 0; p < n; ++p) sum = multiply_add(value[p], dense[index[p]], sum);
+    return sum;
+}
+
+// R rows against 16 columns of weights.
+template <int R>
+inline void weigh_rows(const float* k, const float* w, Index width, float* sums) {
+    constexpr int V = static_cast<int>(16 / kWidth<float>);
+    Vec<float> sum[R][V];
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) sum[r][v] = load(sums + r * width + v * kWidth<float>);
+    for (Index lane = 0; lane < kLanes; ++lane)
+        for (int v = 0; v < V; ++v) {
+            const Vec<float> weight = load(w + lane * width + v * kWidth<float>);
+            for (int r = 0; r < R; ++r) sum[r][v] += all(k[r * kLanes + lane]) * weight;
+        }
+    for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) store(sums + r * width + v * kWidth<float>, sum[r][v]);
+}
+
+void weigh(const float* k, Index rows, const float* w, Index width, float* sums) {
+    for (Index c = 0; c < width; c += 16) {
+        Index r = 0;
+        for (; r + 4 <= rows; r += 4)
+            weigh_rows<4>(k + r * kLanes, w + c, width, sums + r * width + c);
+        for (; r < rows; ++r) weigh_rows<1>(k + r * kLanes, w + c, width, sums + r * width + c);
+    }
+}
+
+}  // namespace
+}  // namespace marginwise::simd

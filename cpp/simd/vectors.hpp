@@ -1,0 +1,82 @@
+// Portable vectors of the instruction set that this translation unit is compiled for. Everything in
+// this folder has internal linkage: copies for different instruction sets must not be merged.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "marginwise/simd/table.hpp"
+
+namespace marginwise::simd {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t kBytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t kBytes = 32;
+#else
+constexpr std::size_t kBytes = 16;
+#endif
+
+template <class T, std::size_t Bytes>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using Vec = typename VectorOf<T, kBytes>::type;
+using Doubles = Vec<double>;
+using HalfFloats = typename VectorOf<float, kBytes / 2>::type;  // as many floats as Doubles
+
+template <class T>
+constexpr Index kWidth = static_cast<Index>(kBytes / sizeof(T));
+template <class T>
+constexpr Index kVecs = kLanes / kWidth<T>;  // vectors in one feature of a tile
+
+template <class T>
+inline const Vec<T>& load(const T* p) {
+    return *reinterpret_cast<const Vec<T>*>(p);
+}
+template <class T>
+inline void store(T* p, Vec<T> v) {
+    *reinterpret_cast<Vec<T>*>(p) = v;
+}
+template <class T>
+inline Vec<T> all(T x) {
+    return Vec<T>{} + x;
+}
+inline Doubles widen(const float* p) {
+    return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
+}
+
+constexpr Index kWide = kWidth<double>;
+
+inline double highest(Doubles v) {
+    double best = v[0];
+    for (Index k = 1; k < kWide; ++k) best = std::max(best, v[k]);
+    return best;
+}
+inline double lowest(Doubles v) {
+    double best = v[0];
+    for (Index k = 1; k < kWide; ++k) best = std::min(best, v[k]);
+    return best;
+}
+
+inline double total(Doubles v) {
+    double sum = 0;
+    for (Index lane = 0; lane < kWide; ++lane) sum += v[lane];
+    return sum;
+}
+
+// One multiply-add, fused where the instruction set fuses, as in the lanes of a vector. (Left to
+// itself the compiler would multiply in vectors and add one by one.)
+template <class T>
+inline T multiply_add(T a, T b, T c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+}  // namespace
+}  // namespace marginwise::simd
