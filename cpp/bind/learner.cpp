@@ -60,7 +60,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     c.def("select", interruptible(&calls::select<T>), "batch"_a, "order"_a, "seconds"_a);
     c.def("end_pass", writing(&M::end_pass));
     c.def("finish", interruptible(&M::finish), "tol"_a, "seconds"_a);
-    c.def("settle", writing(&M::end_finish));
+    c.def("end_finish", writing(&M::end_finish));
     c.def("clone", reading(&M::clone));
 }
 
@@ -75,9 +75,9 @@ static void bind_decisions(nb::class_<Model<T>>& c) {
           "coefficients"_a.noconvert(), "bias"_a.noconvert(), "batch"_a, "rows"_a.noconvert());
     c.def("cross_values", reading(&calls::cross_values<T>), "centres"_a, "batch"_a,
           "rows"_a.noconvert());
-    c.def("lay_out", reading(&calls::pack<T>), "batch"_a);
+    c.def("pack_rows", reading(&calls::pack<T>), "batch"_a);
     c.def("expansion", reading(&calls::expansion<T>), "centres"_a, "coefficients"_a.noconvert(),
-          "laid"_a);
+          "rows"_a);
 }
 
 template <class T>
@@ -134,6 +134,6 @@ static void bind_learner(nb::module_& m, const char* name, const char* packed_ro
 }
 
 void bind_learners(nb::module_& m) {
-    bind_learner<float>(m, "Learner32", "Laid32");
-    bind_learner<double>(m, "Learner64", "Laid64");
+    bind_learner<float>(m, "Learner32", "PackedRows32");
+    bind_learner<double>(m, "Learner64", "PackedRows64");
 }

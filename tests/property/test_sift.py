@@ -159,7 +159,7 @@ def test_rough_expansions_over_other_centres(case: Case) -> None:
     rng = np.random.default_rng(2)
     problems = case.expected.shape[1]
     centres = case.X[rng.choice(300, 70, replace=False)]
-    laid = case.machine.native.lay_out(case.machine.batch(centres))
+    laid = case.machine.native.pack_rows(case.machine.batch(centres))
     coefficients, bias = rng.normal(size=(problems, 70)), rng.normal(size=problems)
     values = case.values(case.X, centres)
     rough = case.machine.native.rough_expansion(laid, coefficients, bias, case.batch, case.all)
@@ -169,7 +169,7 @@ def test_rough_expansions_over_other_centres(case: Case) -> None:
 
 def test_cross_values_are_kernel_values(case: Case) -> None:
     centres = case.X[np.arange(0, 300, 4)]  # 75: more than a tile
-    laid = case.machine.native.lay_out(case.machine.batch(centres))
+    laid = case.machine.native.pack_rows(case.machine.batch(centres))
     rows = np.random.default_rng(3).permutation(300)
     found = case.machine.native.cross_values(laid, case.batch, rows)
     expected = case.values(case.X[rows], centres)
@@ -186,7 +186,7 @@ def test_rough_values_do_not_depend_on_threads(kernel: str, classes: int, sparse
     coefficients = np.random.default_rng(1).normal(size=(one.expected.shape[1], 90))
     results = []
     for case in (one, many):
-        machine, laid = case.machine, case.machine.native.lay_out(case.machine.batch(centres))
+        machine, laid = case.machine, case.machine.native.pack_rows(case.machine.batch(centres))
         where = np.zeros(case.expected.shape, dtype=np.float32)
         machine.native.rough_decision_where(case.batch, asked, where)
         bias = np.zeros(len(coefficients))
@@ -213,7 +213,7 @@ def test_rough_decisions_of_an_average() -> None:
 @pytest.mark.parametrize("rows", [[-1], [300], [0, 10**12]])
 def test_rows_outside_the_batch_are_refused(rows: list[int]) -> None:
     case = Case("rbf", 2, False)
-    laid = case.machine.native.lay_out(case.machine.batch(case.X[:3]))
+    laid = case.machine.native.pack_rows(case.machine.batch(case.X[:3]))
     with pytest.raises(ValueError, match="outside the batch"):
         case.rough(np.array(rows))
     with pytest.raises(ValueError, match="outside the batch"):
@@ -226,7 +226,7 @@ def test_rows_outside_the_batch_are_refused(rows: list[int]) -> None:
 
 def test_flags_and_coefficients_of_another_size_are_refused() -> None:
     case = Case("rbf", 3, False)
-    laid = case.machine.native.lay_out(case.machine.batch(case.X[:3]))
+    laid = case.machine.native.pack_rows(case.machine.batch(case.X[:3]))
     out = np.zeros((300, 3), dtype=np.float32)
     for shape in ((300, 2), (299, 3), (301, 3)):
         with pytest.raises(ValueError, match="rows x problems"):

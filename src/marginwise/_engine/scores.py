@@ -61,7 +61,7 @@ class Scores:
         """Return the rows as the core multiplies them, in the precision of the model."""
         double = self.engine.plan.double
         if self._laid is None or self._laid[0] != double:
-            self._laid = double, self.engine.native.lay_out(self._batch)
+            self._laid = double, self.engine.native.pack_rows(self._batch)
         return self._laid[1]
 
     @property

@@ -386,4 +386,4 @@ class Trainer:
                 if progress is not None:
                     progress.finishing(delta)
         finally:
-            native.settle()
+            native.end_finish()

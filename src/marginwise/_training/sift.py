@@ -238,7 +238,7 @@ class Sieve:
 
     def _lay_out(self, engine: Engine, centres: NDArray[Any]) -> Any:
         self._laid_double = engine.plan.double
-        self._laid = engine.native.lay_out(engine.batch(centres))
+        self._laid = engine.native.pack_rows(engine.batch(centres))
         return self._laid
 
     def _reach(self, rough: Single, margin: float) -> float:
