@@ -1,16 +1,90 @@
 // The binding: what crosses between NumPy and the core, and nothing else.
-#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-void bind_functions(nanobind::module_& m);
-void bind_batch(nanobind::module_& m);
-void bind_learners(nanobind::module_& m);
-void bind_exact(nanobind::module_& m);
+#include "arrays.hpp"
+#include "marginwise/base/lock.hpp"
+#include "marginwise/bench/product_time.hpp"
+#include "marginwise/images/deform.hpp"
+#include "marginwise/model/learner.hpp"
+
+using namespace marginwise;
+using nb::literals::operator""_a;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+void bind_models(nb::module_& m);
+
+template <class V>
+static void bind_matrix(nb::class_<Batch>& batch) {
+    batch.def(
+        "__init__", [](Batch* self, DenseView<V> X) { new (self) Batch{X}; }, "X"_array,
+        nb::keep_alive<1, 2>());
+    batch.def(
+        "__init__",
+        [](Batch* self, View<V> data, View<std::int32_t> indices, View<std::int64_t> indptr,
+           Index cols) { new (self) Batch{csr_view(data, indices, indptr, cols)}; },
+        "data"_array, "indices"_array, "indptr"_array, "cols"_a, nb::keep_alive<1, 2>(),
+        nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+}
+
+// Calls a function in turn. All of this is one native call: an interrupt may come before the turn
+// is taken, or within the function, but not between taking the turn and giving it back.
+static nb::object run_in_turn(Turn& turn, nb::callable function, nb::args args, nb::kwargs kwargs) {
+    const auto take = [&turn] {
+        const nb::gil_scoped_release released;
+        return TurnHolder(turn, [] {
+            const nb::gil_scoped_acquire held;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        });
+    };
+    const TurnHolder holder = take();
+    return function(*args, **kwargs);
+}
+
+static void bind_inputs(nb::module_& m) {
+    nb::class_<Turn>(m, "Turn")
+        .def(nb::init<>())
+        .def("run", &run_in_turn, "function"_a, "args"_a, "kwargs"_a,
+             nb::sig("def run(self, function: collections.abc.Callable[..., Any], /, *args: Any, "
+                     "**kwargs: Any) -> Any"))
+        .def_prop_ro("mine", &Turn::mine);
+    nb::class_<Batch> batch(m, "Batch");
+    bind_matrix<float>(batch);
+    bind_matrix<double>(batch);
+    batch.def("label", &Batch::set_labels, "labels"_array, "costs"_array, "ids"_array,
+              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+}
+
+static void deform(DenseView<float> images, CubeView<float> tangents, DenseView<float> ranges,
+                   DenseView<float> fields, Vector<Index> shape, double elastic, double thickening,
+                   Index shift, std::uint64_t seed, View<std::int64_t> examples,
+                   View<std::int64_t> variants, Index threads, MutableView<float> out) {
+    const Strengths strengths{elastic, thickening, shift};
+    deform_images({images, tangents, ranges, fields, std::move(shape), strengths, seed, examples,
+                   variants, out},
+                  threads);
+}
 
 NB_MODULE(_core, m) {
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and its learners.";
-    nanobind::set_leak_warnings(false);  // a model may well live as long as the interpreter
-    bind_functions(m);
-    bind_batch(m);
-    bind_learners(m);
-    bind_exact(m);
+    nb::set_leak_warnings(false);  // a model may live as long as the interpreter
+    m.attr("MOST_THREADS") = ThreadPool::kMostThreads;
+    m.attr("FEW_ROWS") = Learner<float>::kFewRows;
+    m.attr("ENOUGH_INSIDE") = Choice::kEnoughInside;
+    m.attr("MOST_SAMPLED") = Choice::kMostSampled;
+    m.def(
+        "cpu", [] { return std::string(table().name); },
+        "Instruction set in use (MARGINWISE_CPU chooses another).");
+    m.def("cpu_choices", &cpu_choices, "Instruction sets that this processor offers.");
+    m.def("product_seconds", &product_seconds, "X"_array, "members"_array, "gamma"_a, "lists"_a,
+          Released(), "Time the RBF kernel of all rows of X with all members, in blocks.");
+    m.def("sensitivity_seconds", &sensitivity_seconds, "rows"_array, "free"_array, "rounds"_a,
+          "gather"_a, Released(),
+          "Time the sensitivities of all examples to the free ones, in two forms.");
+    m.def("deform", &deform, "images"_array, "tangents"_array, "ranges"_array, "fields"_array,
+          "shape"_a, "elastic"_a, "thickening"_a, "shift"_a, "seed"_a, "examples"_array,
+          "variants"_array, "threads"_a, "out"_array, Released(),
+          "Write variants of some images to out; variant 0 is the image itself.");
+    bind_inputs(m);
+    bind_models(m);
 }

@@ -13,6 +13,9 @@ namespace mw = marginwise;
 template <class V, Py_ssize_t N>
 using NumPy = nb::ndarray<V, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
+// The name of an argument that is an array; it is never converted, which would copy it.
+constexpr auto operator""_array(const char* name, size_t) { return nb::arg(name).noconvert(); }
+
 // A NumPy array that takes over the memory of `values`.
 template <class V>
 nb::ndarray<nb::numpy, V> numpy_from(mw::Array<V> values, std::initializer_list<mw::Index> shape) {

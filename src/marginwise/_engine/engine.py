@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from marginwise._algorithm import ALGORITHMS
 from marginwise._arrays import Float, Ints, Labels
-from marginwise._core import Batch, Kernel, Learner32, Learner64, cpu
+from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
 from marginwise._engine.plan import (
     SINGLE_LIMIT,
     BlockFunction,
@@ -23,14 +23,12 @@ from marginwise._engine.plan import (
     upgraded,
 )
 
-MOST_THREADS = 256
 HARD_COST = 1e100  # a C that no coefficient reaches, whatever the size of kernel values
 MOST_COST = 1e120  # ... times weights
 HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
 VERIFY_WORK = 2_000_000  # multiplications by which a restored gradient is checked,
 VERIFY_LEAST = 8  # ... or more for so many members
 VERIFY_TOLERANCE = 1e-3  # relative: kernel values may be those of another instruction set
-FEW_ROWS = 32  # so few are learned in one native call, for which memory is reserved beforehand
 TRIES = 3  # at reading several parts of a model between two changes
 _FIRST = np.zeros(1, dtype=np.int64)
 _Read = TypeVar("_Read")
@@ -82,29 +80,27 @@ class Engine:
         self._class_costs: tuple[Float, Float] | None = None
 
     def _build(self) -> Learner32 | Learner64:
-        plan = self.plan
-        kind = Learner64 if plan.double else Learner32
-        single_rbf = plan.kernel == "rbf" and not plan.double
-        return kind(
-            algorithm=plan.algorithm,
-            biased=self.algorithm.biased,
-            norm_limit=SINGLE_LIMIT if single_rbf else 1e300,
-            **self._common(),
-        )
+        kind = Learner64 if self.plan.double else Learner32
+        return kind(self._spec(), self.plan.settings)
 
-    def _common(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         """Return what the native models of all algorithms are made of."""
         plan = self.plan
+        single_rbf = plan.kernel == "rbf" and not plan.double
         return {
-            "settings": plan.settings,
-            "kernel": Kernel(plan.kernel, 1.0, plan.coef0 / plan.root, plan.degree),
+            "algorithm": plan.algorithm,
+            "kernel": plan.kernel,
+            "coef0": plan.coef0 / plan.root,
+            "degree": plan.degree,
             "callable": self._scaled_function(),
             "problems": plan.problems,
             "features": plan.features,
             "sparse": plan.sparse,
+            "biased": self.algorithm.biased,
             "cache_bytes": plan.cache_bytes,
             "center": plan.center,
             "scale": plan.scale,
+            "norm_limit": SINGLE_LIMIT if single_rbf else 1e300,
             "threads": self.threads,
             "record": plan.record,
         }
@@ -368,10 +364,7 @@ class Engine:
             return  # nothing to look at, or so wide that reading one row would take more memory
         cost = size * (core.bytes // (4 * size) + self.plan.problems)  # of one member
         most = max(VERIFY_WORK // cost, VERIFY_LEAST)
-        self._verify(most, VERIFY_TOLERANCE)
-
-    def _verify(self, most: int, tolerance: float) -> None:
-        self.native.verify(most, tolerance)
+        core.verify(most, VERIFY_TOLERANCE)
 
 
 def _lists(X: Any) -> Batch:

@@ -64,7 +64,7 @@ class ExactEngine(Engine):
     _reported = 0  # of the paths that could not be followed
 
     def _build(self) -> ExactLearner:
-        return ExactLearner(**self._common())
+        return ExactLearner(self._spec(), self.plan.settings)
 
     @classmethod
     def from_state(
@@ -79,9 +79,6 @@ class ExactEngine(Engine):
         stored = super()._stored()
         stored.pop("_history", None)
         return {**stored, "_steps": self.native.path()} if self.plan.record else stored
-
-    def _verify(self, most: int, tolerance: float) -> None:
-        self.native.verify_exact(most, tolerance, self.plan.settings["sphere"])
 
     def rebuilt(self, plan: Plan, costs: Float) -> ExactEngine:
         """Return the solution for the same examples with another scale, centre or other costs.

@@ -23,14 +23,13 @@ from threadpoolctl import threadpool_limits
 
 from marginwise._arrays import Float
 from marginwise._checks import integer, is_real
-from marginwise._core import Batch
+from marginwise._core import ENOUGH_INSIDE, MOST_SAMPLED, Batch
 from marginwise._engine.engine import Engine
 
 Single = NDArray[np.float32]
 Flags = NDArray[np.uint8]
 
 CHUNK = 16384  # rows that are judged by one state of the model
-ENOUGH_INSIDE, MOST_SAMPLED = 5, 100  # of an autoactive pool, as in selection.hpp
 LEEWAY = 0.1  # the margin is taken to be wider by this, for the model moves while it learns a chunk
 
 WORTH_A_SKETCH = 20_000  # members; fewer are quicker asked all

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marginwise._arrays import Float, Ints
+from marginwise._core import MOST_SAMPLED
 from marginwise._estimator.base import alone
 from marginwise._training.loop import READ
 from marginwise.active.answers import check_inside, places_of, positive_integer
 from marginwise.active.batch import different_rows
 from marginwise.active.log import AnswerLog, Event
 from marginwise.active.scores import (
-    MOST_SAMPLED,
     autoactive_size,
     by_function,
     closeness,

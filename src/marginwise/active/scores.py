@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from marginwise._core import ENOUGH_INSIDE
 
-ENOUGH = 5  # rows within the margin that end an autoactive sample
-MOST_SAMPLED = 100  # rows of an autoactive sample, however few are
+Float = NDArray[np.float64]
 
 
 def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
@@ -127,9 +126,9 @@ def disagreement(scores: Float, labels: NDArray[np.intp]) -> Float:
 
 
 def autoactive_size(scores: Float, delta: float) -> int:
-    """Return the size of a sample with `ENOUGH` rows within 1 + δ/2 [bordes2005, 4.4]."""
+    """Return the size of a sample with `ENOUGH_INSIDE` rows within 1 + δ/2 [bordes2005, 4.4]."""
     inside = np.flatnonzero(closeness(scores) < 1 + max(delta, 0.0) / 2)
-    return int(inside[ENOUGH - 1]) + 1 if len(inside) >= ENOUGH else len(scores)
+    return int(inside[ENOUGH_INSIDE - 1]) + 1 if len(inside) >= ENOUGH_INSIDE else len(scores)
 
 
 def by_function(function: Callable[[Float], Any]) -> Callable[[Float], Float]:

@@ -37,6 +37,7 @@ struct ExactRampSettings {
 template <class T>
 class ExactRamp : public Learner<T> {
   public:
+    using Settings = ExactRampSettings;
     static constexpr double kRampEnds = 2.0;  // y g = 1 - y f there
     static constexpr double kLeastGain =
         1e-5;  // of a step, in the dual; less where K(x, x) > kLarge

@@ -48,6 +48,7 @@ struct GapSettings {
 template <class T>
 class Gap : public Learner<T> {
   public:
+    using Settings = GapSettings;
     static constexpr Index kSeeds = 5;  // examples of each class that no loss applies to
 
     Gap(Dual<T> dual, ModelSettings common, GapSettings settings)

@@ -76,6 +76,7 @@ struct LasvmSettings {
 template <class T>
 class Lasvm : public Learner<T> {
   public:
+    using Settings = LasvmSettings;
     static constexpr Index kMostWaiting = 1024;
 
     Lasvm(Dual<T> dual, ModelSettings common, LasvmSettings settings)

@@ -32,6 +32,7 @@ struct PerceptronSettings {
 template <class T>
 class Perceptron : public Learner<T> {
   public:
+    using Settings = PerceptronSettings;
     Perceptron(Dual<T> dual, ModelSettings common, PerceptronSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),

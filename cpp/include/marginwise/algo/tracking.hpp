@@ -44,6 +44,7 @@ inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::u
 template <class T>
 class Tracking : public Learner<T> {
   public:
+    using Settings = TrackingSettings;
     Tracking(Dual<T> dual, ModelSettings common, TrackingSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),

@@ -18,9 +18,12 @@ namespace marginwise {
 
 class ThreadPool {
   public:
-    // `threads` in all, the caller's among them; fewer where the system refuses to start more. The
-    // results do not depend on how many there are.
+    static constexpr Index kMostThreads = 256;
+
+    // Has `threads` threads including the caller's, at most kMostThreads, and fewer where the
+    // system refuses to start more. Results do not depend on their number.
     explicit ThreadPool(Index threads) {
+        threads = std::min(threads, kMostThreads);
         helpers_.reserve(std::max<Index>(threads - 1, 0));
         try {
             for (Index worker = 1; worker < threads; ++worker)

@@ -1,17 +1,18 @@
-// The floor: how long the kernel values of a run take by themselves, in blocks, on one thread.
+// The lower bound of a run: the time of its kernel values alone, in blocks, on one thread.
 #pragma once
 
 #include <numeric>
 
 #include "marginwise/base/clock.hpp"
-#include "marginwise/model/block.hpp"
+#include "marginwise/predict/decision.hpp"
 
 namespace marginwise {
 
-// Seconds for the RBF kernel of all rows of X with all rows of M, computed in blocks of `rows` from
-// dense rows or, with `skip`, from lists of their nonzeros.
+// Seconds for the RBF kernel of all rows of X with all rows of M, computed in blocks from dense
+// rows or, with `skip`, from lists of their nonzeros.
 inline double product_seconds(const DenseView<float>& X, const DenseView<float>& M, double gamma,
-                              bool skip, Index rows = 256) {
+                              bool skip) {
+    constexpr Index rows = kRowsAtOnce;
     Kernel rbf;
     rbf.gamma = gamma;
     const KernelBlocks<float> kernel(rbf);
@@ -45,7 +46,7 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
 inline double sensitivity_seconds(const DenseView<double>& rows, View<std::int64_t> free,
                                   Index rounds, bool gather) {
     const Index s = rows.rows, n = rows.cols;
-    require(s == free.size && rounds > 0, "one row a free example");
+    require(s == free.size && rounds > 0, "one row per free example");
     Vector<std::uint8_t> is_free(n, 0);
     for (const std::int64_t k : free) {
         require(k >= 0 && k < n, "a free example has no column");

@@ -109,11 +109,6 @@ OwnedMatrix<float> cross_values(const Model<T>& model, const Members<T>& centres
 }
 
 template <class T>
-Members<T> pack(const Model<T>& model, const Batch& batch) {
-    return model.pack(batch.X);
-}
-
-template <class T>
 OwnedMatrix<double> expansion(const Model<T>& model, const Batch& centres,
                               DenseView<double> coefficients, const Members<T>& rows) {
     require(coefficients.rows == model.D.problems() && coefficients.cols == rows_of(centres.X),
@@ -128,11 +123,6 @@ Array<double> diagonal(const Model<T>& model, const Batch& batch) {
     Array<double> out(rows_of(batch.X));
     model.diagonal(batch.X, out.data());
     return out;
-}
-
-template <class T>
-bool within_limit(const Model<T>& model, const Batch& batch) {
-    return model.within_limit(batch.X);
 }
 
 }  // namespace marginwise::calls

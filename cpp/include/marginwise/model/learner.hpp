@@ -13,6 +13,9 @@ class Learner : public Model<T> {
   public:
     using Model<T>::D;
     using Model<T>::Model;
+    // Memory for so few rows is reserved before any of them is learned.
+    static constexpr Index kFewRows = 32;
+
     // A copy takes no part in a pass that is under way.
     Learner(const Learner& other) : Model<T>(other) {}
 
@@ -63,7 +66,6 @@ class Learner : public Model<T> {
 
   private:
     static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
-    static constexpr Index kFewRows = 32;
 
     // Rows order[0..n) of a batch, the first `read` of which are in blocks.
     struct Queue {

@@ -21,6 +21,9 @@ struct ModelSettings {
     bool record = false;  // keep a Record of every example and problem
 };
 
+template <class T>
+struct State;
+
 // Where a problem stood after an example.
 struct Record {
     double gap;
@@ -47,8 +50,10 @@ class Model {
 
     // The least id that is larger than those of all examples seen.
     std::int64_t next_id = 0;
+    void reserve_ids(std::int64_t next) { next_id = std::max(next_id, next); }
     // Examples seen since it was last set to 0.
     std::int64_t since_finish = 0;
+    void count_since_finish(std::int64_t count) { since_finish = count; }
 
     // Lets loops that may be long ask now and then whether to stop, until another function, or
     // none, is given. A model that stops learning is valid; one that stops otherwise is not.
@@ -124,6 +129,11 @@ class Model {
     // out[r] = K(x_r, x_r).
     void diagonal(const Matrix& X, double* out) const;
 
+    double bias(Index c) const { return D.subproblems[c].P.bias(); }
+
+    // What f should be at place k of problem c: the gradient is target - f.
+    virtual double target(Index c, Index k) const { return D.subproblems[c].P.y(k); }
+
     // W(alpha) of problem c.
     virtual double objective(Index c) const { return D.objective(c); }
 
@@ -141,6 +151,11 @@ class Model {
     // where the array is called `notes`.
     virtual Vector<double> extra_state(Index) const { return {}; }
     virtual void set_extra_state(Index, const double*) {}
+
+    // The same for arrays of other shapes, which the state of an exact model has.
+    virtual bool has_factors() const { return false; }
+    virtual void save_factors(State<T>&) const {}
+    virtual void restore_factors(const State<T>&) {}
 
     // Throws if an invariant does not hold (for tests).
     virtual void check(double tolerance) { D.check(tolerance); }

@@ -1,4 +1,4 @@
-// What a model tells of itself, by problem or by member. Whoever calls holds the model's guard.
+// What a model reports of itself, by problem or by member. The caller holds the model's guard.
 #pragma once
 
 #include <tuple>
@@ -9,62 +9,13 @@
 
 namespace marginwise::report {
 
-// value(c) for each problem c.
-template <class V, class T, class F>
-Array<V> by_problem(const Model<T>& model, F value) {
-    Array<V> out(model.D.problems());
-    for (Index c = 0; c < out.size(); ++c) out[c] = static_cast<V>(value(c));
+// value(model, c) for each problem c; flags as bytes.
+template <class M, class F>
+auto by_problem(const M& model, F value) {
+    using V = std::decay_t<decltype(std::invoke(value, model, Index(0)))>;
+    Array<std::conditional_t<std::is_same_v<V, bool>, std::uint8_t, V>> out;
+    for (Index c = 0; c < model.D.problems(); ++c) out.push_back(std::invoke(value, model, c));
     return out;
-}
-
-template <class T>
-Array<double> bias(const Model<T>& model) {
-    return by_problem<double>(model, [&](Index c) { return model.D.subproblems[c].P.bias(); });
-}
-template <class T>
-Array<double> delta(const Model<T>& model) {
-    return by_problem<double>(model, [&](Index c) { return model.slack(c); });
-}
-template <class T>
-Array<std::uint8_t> judges(const Model<T>& model) {
-    return by_problem<std::uint8_t>(model, [&](Index c) { return model.judges(c); });
-}
-template <class T>
-Array<double> objective(const Model<T>& model) {
-    return by_problem<double>(model, [&](Index c) { return model.objective(c); });
-}
-template <class T>
-Array<double> penalty(const Model<T>& model) {
-    return by_problem<double>(model, [&](Index c) { return model.D.penalty(c); });
-}
-template <class T>
-Array<double> duality_gap(const Model<T>& model) {
-    return by_problem<double>(model, [&](Index c) { return model.D.duality_gap(c); });
-}
-
-template <class T>
-Array<std::int64_t> counters(const Model<T>& model) {
-    return counters_of(model.D.stats);
-}
-template <class T>
-Array<double> seconds(const Model<T>& model) {
-    return seconds_of(model.D.stats);
-}
-template <class T>
-std::int64_t next_id(const Model<T>& model) {
-    return model.next_id;
-}
-template <class T>
-std::int64_t since_finish(const Model<T>& model) {
-    return model.since_finish;
-}
-template <class T>
-Index size(const Model<T>& model) {
-    return model.D.size();
-}
-template <class T>
-Index bytes(const Model<T>& model) {
-    return model.D.members.bytes();
 }
 
 // The coefficients that decide, of all members, a row for each problem.
@@ -147,21 +98,7 @@ bool unsolved(const Model<T>& model) {
 
 template <class T>
 void verify(Model<T>& model, Index most, double tolerance) {
-    verify_gradient(model.D, most, tolerance,
-                    [&](Index c, Index k) { return model.D.problem(c).y(k); });
-}
-template <class T>
-void regrade(Model<T>& model) {
-    model.D.regrade();
-}
-
-template <class T>
-void reserve_ids(Model<T>& model, std::int64_t next) {
-    model.next_id = std::max(model.next_id, next);
-}
-template <class T>
-void count_since_finish(Model<T>& model, std::int64_t count) {
-    model.since_finish = count;
+    verify_gradient(model.D, most, tolerance, [&](Index c, Index k) { return model.target(c, k); });
 }
 
 }  // namespace marginwise::report

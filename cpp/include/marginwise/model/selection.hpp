@@ -34,11 +34,11 @@ struct Choice {
     Selection rule = Selection::random;
     Index pool_size = 50;
 
-    static constexpr Index kEnough = 5;         // within the margin: an autoactive pool is complete
-    static constexpr Index kMostSampled = 100;  // however few are
+    // An autoactive pool is complete with this many examples within the margin, or in all.
+    static constexpr Index kEnoughInside = 5, kMostSampled = 100;
 
     // Examples in the smallest pool that is complete.
-    Index least() const { return rule == Selection::autoactive ? kEnough : pool_size; }
+    Index least() const { return rule == Selection::autoactive ? kEnoughInside : pool_size; }
 
     // The smaller, the better; `y` matters to `gradient` alone.
     double score(double y, double f) const {
@@ -54,7 +54,7 @@ class Pool {
 
     bool complete(const Choice& choice) const {
         if (choice.rule != Selection::autoactive) return sampled_ >= choice.pool_size;
-        return inside_ >= Choice::kEnough || sampled_ >= Choice::kMostSampled;
+        return inside_ >= Choice::kEnoughInside || sampled_ >= Choice::kMostSampled;
     }
 
     // Counts an example of that score, and returns whether it is the best so far.

@@ -130,6 +130,8 @@ State<T> save_state(const Model<T>& model) {
     }
     state.counters = counters_of(D.stats);
     state.seconds = seconds_of(D.stats);
+    state.exact = model.has_factors();
+    model.save_factors(state);
     return state;
 }
 
@@ -157,6 +159,7 @@ void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     const double* time = state.seconds.data();
     Stats::visit_counters(D.stats, [&](std::int64_t& value) { value = *counter++; });
     Stats::visit_seconds(D.stats, [&](double& value) { value = *time++; });
+    model.restore_factors(state);
 }
 
 }  // namespace marginwise

@@ -8,6 +8,9 @@
 
 namespace marginwise {
 
+// Rows that meet the members together, tile by tile.
+inline constexpr Index kRowsAtOnce = 256;
+
 // Some rows of a matrix, by number; all of them where `order` is null.
 struct Sample {
     const Matrix& X;
@@ -37,7 +40,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             const Vector<const double*>& weight, const FeatureScaling& scaling, Index threads,
             const Sample& sample, double* out) {
     // Rows against sparse tiles are packed, as many as there are lanes.
-    const Index at_once = members.sparse() ? kLanes : 256;
+    const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
     const Index n = sample.n, problems = weight.size();
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {

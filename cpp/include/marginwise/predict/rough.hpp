@@ -61,11 +61,10 @@ template <class T>
 void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
                     const RoughWeights& weights, const FeatureScaling& scaling, Index threads,
                     const Sample& sample, float* out) {
-    constexpr Index kAtOnce = 256;
     const Index n = sample.n, width = weights.width;
     ThreadPool workers(threads);
-    workers.run((n + kAtOnce - 1) / kAtOnce, [&](Index task, Index) {
-        const RowsAtOnce<T> block(sample, task * kAtOnce, kAtOnce, scaling);
+    workers.run((n + kRowsAtOnce - 1) / kRowsAtOnce, [&](Index task, Index) {
+        const RowsAtOnce<T> block(sample, task * kRowsAtOnce, kRowsAtOnce, scaling);
         Array<float> sums;
         for (Index r = 0; r < block.size(); ++r)
             sums.insert(sums.end(), weights.bias.begin(), weights.bias.end());
@@ -75,7 +74,7 @@ void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
         });
         for (Index r = 0; r < block.size(); ++r)
             std::copy_n(sums.data() + r * width, weights.problems,
-                        out + (task * kAtOnce + r) * weights.problems);
+                        out + (task * kRowsAtOnce + r) * weights.problems);
     });
 }
 
@@ -83,16 +82,15 @@ void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
 template <class T>
 void cross(const KernelBlocks<T>& kernel, const Members<T>& centres, const FeatureScaling& scaling,
            Index threads, const Sample& sample, float* out) {
-    constexpr Index kAtOnce = 256;
     const Index n = sample.n;
     ThreadPool workers(threads);
-    workers.run((n + kAtOnce - 1) / kAtOnce, [&](Index task, Index) {
-        const RowsAtOnce<T> block(sample, task * kAtOnce, kAtOnce, scaling);
+    workers.run((n + kRowsAtOnce - 1) / kRowsAtOnce, [&](Index task, Index) {
+        const RowsAtOnce<T> block(sample, task * kRowsAtOnce, kRowsAtOnce, scaling);
         block.against(kernel, centres, [&](Index t, const float* k) {
             const Index lanes = std::min(kLanes, centres.size() - t * kLanes);
             for (Index r = 0; r < block.size(); ++r)
                 std::copy_n(k + r * kLanes, lanes,
-                            out + (task * kAtOnce + r) * centres.size() + t * kLanes);
+                            out + (task * kRowsAtOnce + r) * centres.size() + t * kLanes);
         });
     });
 }

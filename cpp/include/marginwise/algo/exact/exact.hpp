@@ -38,7 +38,7 @@
 #include "marginwise/algo/exact/check_solution.hpp"
 #include "marginwise/algo/exact/leave_one_out.hpp"
 #include "marginwise/algo/exact/support_vectors.hpp"
-#include "marginwise/model/model.hpp"
+#include "marginwise/model/state.hpp"
 
 namespace marginwise {
 
@@ -79,6 +79,7 @@ class Exact : public Model<double> {
     // were of. The gradient is computed here.
     void solve();
 
+    double target(Index c, Index k) const override { return conditions(c).target(k); }
     double objective(Index c) const override { return conditions(c).objective(); }
 
     // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
@@ -89,9 +90,10 @@ class Exact : public Model<double> {
 
     Vector<double> extra_state(Index c) const override;
     void set_extra_state(Index c, const double* notes) override;
+    bool has_factors() const override { return true; }
+    void save_factors(State<double>& state) const override;
+    void restore_factors(const State<double>& state) override;
     const FreeSet& free_set_of(Index c) const { return free_sets_[c]; }
-    // Restores S and its factor: members by slot (kNone for holes), and what packed() returned.
-    void set_free_set(Index c, const Vector<Index>& members, const double* packed);
 
     // Throws if an invariant, or a condition of the solution, does not hold (for tests).
     void check(double tolerance) override;
@@ -120,6 +122,7 @@ class Exact : public Model<double> {
     Vector<Index> free_members() const;
     void compact_places(Index c);
     void compact_members(Index r);
+    void set_free_set(Index c, const Vector<Index>& members, const double* packed);
 
     ExactSettings own_;
     FullRows rows_;
@@ -319,6 +322,33 @@ inline void Exact::set_extra_state(Index c, const double* notes) {
     S.peak = notes[5];
 }
 
+inline void Exact::save_factors(State<double>& state) const {
+    for (Index c = 0; c < D.problems(); ++c) {
+        const FreeSet& S = free_sets_[c];
+        state.slots.push_back(S.place.size());
+        for (const Index k : S.place)
+            state.free_members.push_back(k == kNone ? kNone : member(c, k));
+        const Vector<double> packed = S.factor.packed();
+        state.factors.insert(state.factors.end(), packed.begin(), packed.end());
+    }
+}
+
+inline void Exact::restore_factors(const State<double>& state) {
+    require(state.slots.size() == D.problems(), "one size per problem");
+    Index first = 0, value = 0;
+    for (Index c = 0; c < D.problems(); ++c) {
+        const Index n = state.slots[c], entries = Factor::packed_size(n);
+        require(n >= 0 && first + n <= state.free_members.size() &&
+                    value + entries <= state.factors.size(),
+                "margins and factors do not fit");
+        const std::int64_t* from = state.free_members.data() + first;
+        set_free_set(c, {from, from + n}, state.factors.data() + value);
+        first += n;
+        value += entries;
+    }
+}
+
+// Restores S and its factor: members by slot (kNone for holes), and what packed() returned.
 inline void Exact::set_free_set(Index c, const Vector<Index>& members, const double* packed) {
     support_.reset();
     FreeSet& S = free_sets_[c];

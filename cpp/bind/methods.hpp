@@ -1,6 +1,6 @@
 // Python methods from functions of the core. Each holds the model, for reading or alone, while the
-// interpreter is free for other threads: a thread that waits for a model must not keep the
-// interpreter from the one that has it, whose kernel may be a Python function.
+// interpreter is released: a thread that waits for a model must not block the thread that has it,
+// whose kernel may be a Python function.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,8 +24,8 @@ struct Holding {
 using Reading = Holding<std::shared_lock<marginwise::Guard>>;
 using Writing = Holding<std::unique_lock<marginwise::Guard>>;
 
-// Holds the model alone; loops that take long look for signals to answer, such as Ctrl-C. What a
-// handler raised is thrown when the model is free again.
+// Holds the model alone. Long loops check for signals such as Ctrl-C; what a handler raises is
+// thrown after the model is released.
 struct Interruptible {
     template <class M, class F>
     static auto run(M& model, F work) {
@@ -36,31 +36,28 @@ struct Interruptible {
             raised = std::make_exception_ptr(nb::python_error());
             return true;
         };
-        const auto call = [&] {
+        auto result = Writing::run(model, [&] {
             const marginwise::Answering until_done(model, check_signals);
-            return work();
-        };
-        if constexpr (std::is_void_v<decltype(work())>) {
-            Writing::run(model, call);
-            if (raised) std::rethrow_exception(raised);
-        } else {
-            auto result = Writing::run(model, call);
-            if (raised) std::rethrow_exception(raised);
-            return result;
-        }
+            if constexpr (std::is_void_v<decltype(work())>)
+                return work(), nullptr;
+            else
+                return work();
+        });
+        if (raised) std::rethrow_exception(raised);
+        return result;
     }
 };
 
-// A function of a model, or a method of it: what Python calls.
+// The signature of what Python calls, from a function of a model, a method of it, or a lambda.
 template <class F>
-struct Method;
+struct Method : Method<decltype(+std::declval<F>())> {};
 template <class R, class M, class... Args>
 struct Method<R (*)(M&, Args...)> {
     template <class Use, class F>
     static auto held(F f) {
         return [f](M& self, Args... args) {
             return Use::run(
-                self, [&]() -> R { return std::invoke(f, self, static_cast<Args>(args)...); });
+                self, [&]() -> R { return std::invoke(f, self, std::forward<Args>(args)...); });
         };
     }
 };
@@ -69,15 +66,8 @@ struct Method<R (M::*)(Args...)> : Method<R (*)(M&, Args...)> {};
 template <class R, class M, class... Args>
 struct Method<R (M::*)(Args...) const> : Method<R (*)(const M&, Args...)> {};
 
-template <class F>
-auto reading(F f) {
-    return Method<F>::template held<Reading>(f);
-}
-template <class F>
-auto writing(F f) {
-    return Method<F>::template held<Writing>(f);
-}
-template <class F>
-auto interruptible(F f) {
-    return Method<F>::template held<Interruptible>(f);
-}
+template <class Use>
+constexpr auto method = [](auto f) { return Method<decltype(f)>::template held<Use>(f); };
+constexpr auto reading = method<Reading>;
+constexpr auto writing = method<Writing>;
+constexpr auto interruptible = method<Interruptible>;

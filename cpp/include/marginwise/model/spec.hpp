@@ -1,0 +1,51 @@
+// What a new model is made from, apart from the settings of its algorithm.
+#pragma once
+
+#include <string>
+
+#include "marginwise/model/model.hpp"
+
+namespace marginwise {
+
+struct ModelSpec {
+    std::string algorithm;
+    std::string kernel;
+    double coef0 = 0.0;
+    int degree = 3;
+    BlockKernel callable;  // the kernel, where it is not native
+    Index problems = 1;
+    Index features = 0;
+    bool sparse = false;
+    bool biased = true;
+    Index cache_bytes = 0;
+    ModelSettings common;
+
+    // Calls use(name, field) for all fields.
+    template <class F>
+    void visit(F use) {
+        use("algorithm", algorithm);
+        use("kernel", kernel);
+        use("coef0", coef0);
+        use("degree", degree);
+        use("callable", callable);
+        use("problems", problems);
+        use("features", features);
+        use("sparse", sparse);
+        use("biased", biased);
+        use("cache_bytes", cache_bytes);
+        use("center", common.scaling.center);
+        use("scale", common.scaling.scale);
+        use("norm_limit", common.norm_limit);
+        use("threads", common.threads);
+        use("record", common.record);
+    }
+
+    template <class T>
+    Dual<T> dual(Index row_bytes) const {
+        const Kernel native{kernel_named(kernel), 1.0, coef0, degree};
+        return {Members<T>(features, sparse), KernelBlocks<T>(native, callable), problems,
+                row_bytes, biased};
+    }
+};
+
+}  // namespace marginwise
