@@ -29,7 +29,8 @@ static void bind_matrix(nb::class_<Batch>& batch) {
 
 // Calls a function in turn. All of this is one native call: an interrupt may come before the turn
 // is taken, or within the function, but not between taking the turn and giving it back.
-static nb::object run_in_turn(Turn& turn, nb::callable function, nb::args args, nb::kwargs kwargs) {
+static nb::object run_in_turn(Turn& turn, const nb::callable& function, const nb::args& args,
+                              const nb::kwargs& kwargs) {
     const auto take = [&turn] {
         const nb::gil_scoped_release released;
         return TurnHolder(turn, [] {

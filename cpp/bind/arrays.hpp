@@ -73,14 +73,14 @@ template <class Owned, class V>
 struct owned_caster {
     NB_TYPE_CASTER(Owned, (make_caster<ndarray<numpy, V>>::Name))
 
-    static handle from_cpp(mw::Array<V>&& a, rv_policy, cleanup_list* cleanup) noexcept {
+    static handle from_cpp(mw::Array<V>&& a, rv_policy, cleanup_list* cleanup) {
         const mw::Index n = a.size();
         return exported(numpy_from(std::move(a), {n}), cleanup);
     }
-    static handle from_cpp(mw::OwnedMatrix<V>&& m, rv_policy, cleanup_list* cleanup) noexcept {
+    static handle from_cpp(mw::OwnedMatrix<V>&& m, rv_policy, cleanup_list* cleanup) {
         return exported(numpy_from(std::move(m.values), {m.rows, m.cols}), cleanup);
     }
-    static handle exported(const ndarray<numpy, V>& array, cleanup_list* cleanup) noexcept {
+    static handle exported(const ndarray<numpy, V>& array, cleanup_list* cleanup) {
         return make_caster<ndarray<numpy, V>>::from_cpp(array, rv_policy::automatic, cleanup);
     }
 };

@@ -4,8 +4,8 @@
 #include "arrays.hpp"
 #include "marginwise/model/model.hpp"
 
-// Each model holds a reference of its own, which the garbage collector is shown: a function may
-// know the model that it is the kernel of. The core copies kernels without the interpreter.
+// Each model holds its own reference, which is visible to the garbage collector because a function
+// may refer to the model that uses it. The core copies kernels without the interpreter lock.
 class FunctionKernel {
   public:
     explicit FunctionKernel(nb::object callable) : callable_(std::move(callable)) {}
@@ -45,7 +45,7 @@ inline mw::BlockKernel block_kernel(nb::object callable) {
     return FunctionKernel(std::move(callable));
 }
 
-// Shows the function of a model to the garbage collector.
+// Makes the function of a model visible to the garbage collector.
 template <class T>
 int visit_model(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));

@@ -125,7 +125,7 @@ static void bind_state(nb::class_<Model<T>>& c) {
 
 template <class T>
 static void bind_learner(nb::module_& m, const char* name, const char* packed_rows) {
-    nb::class_<Members<T>>(m, packed_rows);
+    const nb::class_<Members<T>> packed(m, packed_rows);
     static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_model<T>)},
                                   {Py_tp_clear, reinterpret_cast<void*>(&clear_model<T>)},
                                   {0, nullptr}};

@@ -19,24 +19,9 @@ ProductTable<T> products() {
 }  // namespace
 
 Table MARGINWISE_TABLE() {
-    return {products<float>(),
-            products<double>(),
-            dot,
-            collect,
-            add,
-            step,
-            extremes,
-            second_order,
-            step_both,
-            tally,
-            moments,
-            best_gain,
-            dot_full,
-            add_full,
-            gaxpy,
-            rotate,
-            weigh,
-            bend,
+    return {products<float>(), products<double>(), dot,       collect, add,     step,
+            extremes,          second_order,       step_both, tally,   moments, best_gain,
+            dot_full,          add_full,           gaxpy,     rotate,  weigh,   bend,
             MARGINWISE_ISA};
 }
 

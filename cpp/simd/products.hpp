@@ -38,9 +38,8 @@ void dots_dense(const T* x, Index rows, Index d, const T* tile, T* dots) {
             dense_block<T, 1, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
 }
 
-// The part of a chunk that row r of `rows` asks for ahead of its use. A few rows would not use
-// enough of it.
-inline void fetch_share(const char* chunk, Index bytes, Index r, Index rows) {
+// Prefetches the r-th of `rows` parts of a chunk. For a few rows this does not pay.
+inline void prefetch_part(const char* chunk, Index bytes, Index r, Index rows) {
     constexpr Index kLine = 64, kFewRows = 32;
     if (!chunk || rows < kFewRows) return;
     const Index share = (bytes / rows / kLine + 1) * kLine;
@@ -59,7 +58,7 @@ void dots_lists(const Lists<T>& lists, Index rows, const T* tile, const T* ahead
         const auto* next =
             reinterpret_cast<const char*>(last ? ahead : tile + (chunk + 1) * floats);
         for (Index r = 0; r < rows; ++r) {
-            fetch_share(next, floats * static_cast<Index>(sizeof(T)), r, rows);
+            prefetch_part(next, floats * static_cast<Index>(sizeof(T)), r, rows);
             const std::uint32_t begin = lists.cut[r * lists.stride + chunk];
             const std::uint32_t end = lists.cut[r * lists.stride + chunk + 1];
             if (begin == end && chunk > 0) continue;

@@ -7,11 +7,12 @@
 // The fixed point of the concave-convex procedure: V holds the examples with y f >= -1, alpha is
 // optimal over V and zero elsewhere.
 //
-// DEPARTS: an example that no step is due for is taken into V or left out at once; the rest of the
+// DEPARTS: an example that needs no step is added to V or left out at once; the rest of the
 //          iteration would change nothing.
-// DEPARTS: should V not settle after many rounds, smaller violations and gains are asked for, so
-//          that each round lowers the objective as the procedure promises; should it not settle
-//          even so (with a kernel that is not positive), examples only leave V any more.
+// DEPARTS: if V does not converge in many rounds, the tolerances of violation and gain are lowered,
+//          so that each round lowers the objective as the procedure guarantees; if it still does
+//          not converge (the kernel is not positive semi-definite), examples only leave V from then
+//          on.
 // DEPARTS: an example takes a limited number of steps, see step_limit.hpp; then examples only
 //          leave V.
 #pragma once
@@ -24,7 +25,7 @@
 namespace marginwise {
 
 struct ExactRampSettings {
-    double tau = 1e-3;    // violation that is left alone
+    double tau = 1e-3;    // violation that is tolerated
     Index max_idle = -1;  // examples with alpha = 0 that are kept; negative: all
 
     template <class F>

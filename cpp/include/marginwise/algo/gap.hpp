@@ -1,4 +1,4 @@
-// LASVM-G, LASVM-NC, LASVM-I and FULL SVM: as many steps as the duality gap asks for [ertekin2011].
+// LASVM-G, LASVM-NC, LASVM-I and FULL SVM: as many steps as the duality gap requires [ertekin2011].
 //
 //   paper       here                             paper       here
 //   S           open places of a problem         A, B        lo, hi
@@ -10,12 +10,11 @@
 //
 // DEPARTS: REPROCESS moves both members of the most violating pair, to the best point of their two
 //          boxes, where the paper moves the worse of the two: the same gap in far fewer steps.
-// DEPARTS: the first few examples of each class are learned whatever the loss. A model that has met
-//          one class only takes the other for outliers, and stays so for good.
+// DEPARTS: the first few examples of each class are learned with the hinge loss. A model that has
+//          seen only one class would treat the other as outliers for good.
 // DEPARTS: CLEAN keeps the members whose gradient is nearest to moving them; the paper's |g|+ would
 //          keep outliers that cannot move.
-// DEPARTS: an example that is a member already is not inserted again; REPROCESS follows all the
-//          same.
+// DEPARTS: an example that is already a member is not inserted again; REPROCESS still follows.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 #pragma once
 
@@ -83,7 +82,7 @@ class Gap : public Learner<T> {
     double gap(Index c) const override { return standing_[c].gap; }
 
   private:
-    // Where a problem is.
+    // The progress of a problem.
     struct Standing {
         Index since_clean = 0;  // examples
         Index met[2] = {0, 0};  // negative and positive examples, up to kSeeds
@@ -225,7 +224,7 @@ bool Gap<T>::finish(double tau, double seconds) {
     return true;
 }
 
-// CLEAN: of the members with alpha = 0, those leave that are farthest from moving.
+// CLEAN: drops the members with alpha = 0 that are farthest from moving.
 template <class T>
 void Gap<T>::clean(Index c) {
     Problem& P = D.problem(c);

@@ -8,12 +8,12 @@
 // DEPARTS: PROCESS judges an example before it is inserted, so that one which makes no violating
 //          pair never enters; the paper inserts it and lets REPROCESS evict it.
 // DEPARTS: while the extreme that an example would pair with does not exist (a stream that starts
-//          with one class), the example is inserted and waits, up to kMostWaiting a problem.
+//          with one class), the example is inserted and waits, up to kMostWaiting per problem.
 // DEPARTS: while hardly any member is free, the bias is only known to lie in an interval. An
 //          example that some bias of the interval does not satisfy is inserted and waits for one to
 //          pair with, even though it makes no violating pair yet, and nothing is evicted. Otherwise
-//          neither of two examples would be admitted that violate only together, and the model
-//          would stick.
+//          neither of two examples that violate only together would be admitted, and learning would
+//          stall.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
@@ -26,9 +26,10 @@ namespace marginwise {
 
 constexpr Index kByGap = -1;
 
-// Where the bias may lie: between the largest g of the members at their bounds that can rise and
-// the smallest g of those that can fall. Free members narrow that down to a point; but where they
-// are few, and hardly more than those at their bounds, the next examples may take them to theirs.
+// The interval that the bias lies in: between the largest g of the members at their bounds that can
+// rise and the smallest g of those that can fall. Free members narrow that down to a point; but
+// where they are few, and hardly more than those at their bounds, the next examples may take them
+// to theirs.
 class Leeway {
   public:
     static constexpr Index kFew = 8;
@@ -60,7 +61,7 @@ class Leeway {
 
 struct LasvmSettings {
     double tau = 1e-3;
-    Index reprocess = 1;          // REPROCESS steps after a PROCESS; kByGap: see by_gap()
+    Index reprocess = 1;          // REPROCESS steps after a PROCESS; kByGap: as the gap requires
     bool reprocess_each = false;  // after every example, not only after those that were inserted
     double delta_max = -1.0;      // repeat REPROCESS until delta <= delta_max; negative: do not
 
@@ -122,7 +123,7 @@ class Lasvm : public Learner<T> {
     void repeat(Index c, Wanted wanted);
 
     LasvmSettings settings_;
-    Vector<Index> waiting_;  // members taken in before a violating pair could exist
+    Vector<Index> waiting_;  // members inserted before a violating pair could exist
     Vector<Leeway> leeway_;
     Vector<Finishing<T>> finishing_;  // of each problem, while it is under way
 };
@@ -153,7 +154,7 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
 
 // Whether an example with label y and gradient g, which makes no violating pair with the members,
 // may make one with an example that is still to come. What waits already is enough for convergence
-// if it violates at least as much as the example; others are taken in too while they are few, so
+// if it violates at least as much as the example; others are inserted too while they are few, so
 // that one pass over the examples is enough.
 template <class T>
 bool Lasvm<T>::awaits_partner(Index c, double y, double g) {
@@ -188,7 +189,7 @@ void Lasvm<T>::evict(Index c) {
     const simd::Extremes e = P.extremes;
     if (!e.both()) return;
     const auto stays = [&](Index k) {
-        if (!P.open[k] || P.alpha[k] != 0.0) return false;  // idle no more
+        if (!P.open[k] || P.alpha[k] != 0.0) return false;  // no longer idle
         const double g = P.g[k];
         const bool may_pair = P.y(k) > 0 ? g > e.g_min : g < e.g_max;
         if (k == e.i || k == e.j || may_pair) return true;
@@ -240,7 +241,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     Vector<Finishing<T>*> left;
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
-    std::atomic<bool> begun{false};  // however soon the deadline, something is done
+    std::atomic<bool> begun{false};  // however short the time, some progress is made
     ThreadPool workers(std::min(this->threads(), left.size()));
     workers.run(left.size(), [&](Index k, Index) {
         if (!begun.exchange(true) || !deadline.passed()) left[k]->solve(tau, deadline);

@@ -106,7 +106,7 @@ void Perceptron<T>::move(Index c, Index k, double change) {
     D.weigh(c, k);
 }
 
-// The member leaves that would be classified best without itself.
+// Drops the member that would be classified best without itself.
 template <class T>
 void Perceptron<T>::remove_one(Index c) {
     const Problem& P = D.problem(c);

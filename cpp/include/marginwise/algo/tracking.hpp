@@ -5,11 +5,11 @@
 //   alpha-bar     alpha - Problem::average_offset   t         Round::known
 //   delta_T       Round::gained
 //
-// Picks are a hash of the seed, the round and the step: the same for any cut of the stream.
+// Picks are hashes of seed, round and step: the same however the stream is cut.
 //
 // DEPARTS: an example that comes again is known already: t does not grow.
-// DEPARTS: with gradients of support vectors alone, an example that averages to something stays a
-//          round longer than its alpha; it is not picked in it.
+// DEPARTS: with gradients of support vectors alone, an example whose average is not 0 stays one
+//          round longer than its alpha, but is not picked in that round.
 #pragma once
 
 #include "marginwise/base/random.hpp"
@@ -35,7 +35,7 @@ struct TrackingSettings {
     }
 };
 
-// A number below n that looks random, for a step of a round.
+// A pseudo-random number below n, for a step of a round.
 inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::uint64_t step) {
     const std::uint64_t key = seed ^ ((round + 1) * kGolden) ^ ((step + 1) * kMultiplier);
     return scale_below(splitmix64(key), n);

@@ -45,8 +45,8 @@ class Arena {
     V* data() const { return data_; }
     Index size() const { return static_cast<Index>(bytes_ / sizeof(V)); }
 
-    // Makes room for n values; those stored stay, and data() may change. If there is no memory,
-    // throws and leaves all as it was.
+    // Makes room for n values, keeping those stored; data() may change. Throws, and changes
+    // nothing, if memory is exhausted.
     void grow(Index n) {
         if (n <= size()) return;
 #ifdef MREMAP_MAYMOVE

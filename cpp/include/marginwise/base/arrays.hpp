@@ -13,7 +13,8 @@
 
 namespace marginwise {
 
-// Two index spaces, by law: `id` names an example, `s` is a position among the members.
+// Two index spaces, kept apart everywhere: `id` names an example, `s` is a position among the
+// members.
 using Index = std::ptrdiff_t;
 inline constexpr Index kNone = -1;
 
@@ -109,7 +110,7 @@ struct AlignedAllocator {
     T* allocate(std::size_t n) {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{kAlign}));
     }
-    // Growing an array does not touch the new elements: whoever asks for them writes them.
+    // Growing an array leaves the new elements uninitialized.
     template <class U>
     void construct(U* p) {
         ::new (static_cast<void*>(p)) U;
@@ -134,7 +135,7 @@ struct AlignedAllocator {
 template <class T>
 using Array = Vector<T, AlignedAllocator<T>>;
 
-// Memory for n elements, at least twice what there are where more is needed.
+// Reserves memory for n elements, at least doubling the capacity where it has to grow.
 template <class Container>
 void enlarge(Container& c, Index n) {
     if (n > c.capacity()) c.reserve(std::max(n, 2 * c.size()));

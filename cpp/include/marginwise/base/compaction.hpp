@@ -1,4 +1,4 @@
-// Which places of an array stay, and where they go.
+// Which places of an array are kept, and where they move.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace marginwise {
 
 class Compaction {
   public:
-    // Place k stays; places are added in ascending order.
+    // Keeps place k; places are added in ascending order.
     void add(Index k) {
         if (runs_.empty() || runs_.back().from + runs_.back().length != k)
             runs_.push_back({size(), k, 0});
@@ -24,13 +24,13 @@ class Compaction {
     Vector<Index>::const_iterator begin() const { return kept_.begin(); }
     Vector<Index>::const_iterator end() const { return kept_.end(); }
 
-    // How many places below n stay.
+    // How many places below n are kept.
     Index below(Index n) const {
         return std::lower_bound(kept_.begin(), kept_.end(), n) - kept_.begin();
     }
 
-    // Moves values[compaction[k]] to values[k] for all that stay of the first n; zeros follow them.
-    // Returns how many there are.
+    // Moves values[compaction[k]] to values[k] for the kept places below n, followed by zeros.
+    // Returns how many are kept.
     template <class V>
     Index apply(V* values, Index n) const {
         for (const Run& run : runs_) {

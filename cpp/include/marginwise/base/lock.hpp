@@ -1,7 +1,7 @@
 // Who may use a model: any number of readers, or one writer.
 //
-// A writer that waits holds back the readers that come after it, and the readers that waited for a
-// writer go before the next one, so that neither kind starves the other.
+// A waiting writer blocks readers that arrive after it, and readers that waited for a writer go
+// before the next one, so that neither kind starves.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace marginwise {
 
 class Guard {
   public:
-    // A thread that uses the model already would wait for itself.
+    // Thrown where a thread that already uses the model would wait for itself.
     struct Reentered : std::logic_error {
         Reentered()
             : std::logic_error(
@@ -63,8 +63,8 @@ class Guard {
         changed_.notify_all();
     }
 
-    // How many writers there have been: a reader that finds the same number before and after knows
-    // that nothing changed between.
+    // The number of writers so far: if it is the same before and after a read, nothing changed in
+    // between.
     Index changes() {
         const std::lock_guard<std::mutex> hold(mutex_);
         return phase_;
@@ -81,7 +81,7 @@ class Guard {
     std::condition_variable changed_;
     Vector<std::thread::id> readers_;
     std::thread::id writer_;
-    Index readers_waiting_ = 0;  // for the writer at work, or for those that came before
+    Index readers_waiting_ = 0;  // for the current writer, or for writers that arrived earlier
     Index admitted_ = 0;         // readers that go before the next writer
     Index writers_waiting_ = 0;
     Index phase_ = 0;  // counts writers
@@ -123,7 +123,7 @@ class Turn {
     Index depth_ = 0;
 };
 
-// Has the turn as long as it lives.
+// Holds the turn during its lifetime.
 class TurnHolder {
   public:
     template <class Look>

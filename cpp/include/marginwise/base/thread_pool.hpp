@@ -28,11 +28,11 @@ class ThreadPool {
         try {
             for (Index worker = 1; worker < threads; ++worker)
                 helpers_.emplace_back([this, worker] { serve(worker); });
-        } catch (const std::system_error&) {
+        } catch (const std::system_error&) {  // the system refuses: fewer threads do
         }
     }
     ~ThreadPool() {
-        next_ = tasks_.load();  // leaves no task under way when an exception unwinds the caller
+        next_ = tasks_.load();  // starts no more tasks when an exception unwinds the caller
         wait_until(done_, [this] { return busy_ == 0; });
         {
             std::lock_guard<std::mutex> hold(mutex_);
@@ -63,7 +63,7 @@ class ThreadPool {
         if (asleep) wake_.notify_all();
     }
 
-    // Does what is left of the tasks started, and returns when all are done.
+    // Runs the remaining tasks, and returns when all are done.
     void finish() {
         if (!running_) return;
         work(0);
@@ -101,8 +101,8 @@ class ThreadPool {
         }
     }
 
-    // Looks again and again for a few milliseconds, the time between two blocks, before it sleeps:
-    // a thread that is woken may be put on the processor of the one that woke it, and stop that.
+    // Polls for a few milliseconds, the time between two blocks, before it sleeps: a woken thread
+    // may be scheduled on the processor of the thread that woke it, and stall that thread.
     template <class Condition>
     void wait_until(std::condition_variable& signal, Condition condition) {
         constexpr int kLooks = 4000;

@@ -118,8 +118,8 @@ struct Kernel {
     int degree = 3;
 };
 
-// A kernel of the caller's: fills out[m x n], row-major, with K(a_i, b_j) for row-major a[m x d]
-// and b[n x d]. Called with blocks, never with pairs; may throw.
+// A kernel that the caller supplies: fills out[m x n], row-major, with K(a_i, b_j) for row-major
+// a[m x d] and b[n x d]. Called with blocks, never with pairs; may throw.
 using BlockKernel =
     std::function<void(const double* a, Index m, const double* b, Index n, Index d, double* out)>;
 

@@ -11,7 +11,7 @@ inline void require_invariant(bool holds, const char* what) {
 
 template <class T>
 void Dual<T>::check(double tolerance, bool extremes) {
-    const Stats before = stats;  // looking does not count
+    const Stats before = stats;  // the check is not counted
     Vector<Index> held_by(size(), 0);
     for (Index c = 0; c < problems(); ++c) check_problem(c, tolerance, extremes, held_by);
     Index dead_now = 0;

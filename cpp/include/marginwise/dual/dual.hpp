@@ -1,10 +1,10 @@
 // The dual state: members, and for each binary problem the coefficients, gradient and box of those
 // it holds.
 //
-// All problems of one-vs-rest share the members and their features. Each problem keeps what it
-// walks over at every step, its arrays and kernel rows, to the members it holds. So a member has a
-// position s among the members and, in each problem that holds it, a place k. Where there is only
-// one problem, places are positions.
+// All problems of one-vs-rest share the members and their features. Each problem restricts its
+// arrays and kernel rows, which are read at every step, to the members that it holds. So a member
+// has a position s among the members and, in each problem that holds it, a place k. Where there is
+// only one problem, places are positions.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Dual {
         }
     }
 
-    // Rows that are kept however small the cache is meant to be.
+    // Memory for kernel rows in addition to the cache, however small that is.
     static constexpr Index kWorkingBytes = 52 << 20;
     static constexpr Index kLeastBytes = 4 << 20;  // ... of each problem
 
@@ -58,7 +58,7 @@ class Dual {
     // all its rows would take, and what is left goes to the others in equal parts.
     void divide_cache();
 
-    // Memory for n more members, held by all problems: until then nothing that they need fails.
+    // Reserves memory for n more members in all problems, so that adding them cannot fail.
     void reserve(Index n) {
         members.reserve(n);
         enlarge(label, size() + n);
@@ -88,7 +88,7 @@ class Dual {
         return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
     }
 
-    // Takes in a new member that no problem holds yet; row[s] gets its kernel value with itself.
+    // Appends a new member that no problem holds yet; row[s] gets its kernel value with itself.
     template <class V>
     Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
         const Index s = members.append(rows, r, example.id);
@@ -128,8 +128,7 @@ class Dual {
         return k;
     }
 
-    // The same with any alpha, for a state that is being put together: extremes and kernel row are
-    // left to be found.
+    // The same with any alpha, for a state under construction: extremes and kernel row are not set.
     Index open(Index c, Index s, double alpha, double g, Box box) {
         Subproblem& sub = subproblems[c];
         const double side = sign(c, label[s]) * cost[s];
@@ -159,9 +158,8 @@ class Dual {
         ++stats.removed;
     }
 
-    // Leaves nothing of member s, which no problem holds, except its position. The first member
-    // that is held stands in for all that were wiped; where s was that one, another does from now
-    // on.
+    // Erases member s, which no problem holds, except for its position. The first member that is
+    // held takes the place of all erased ones; if that was s, the next one does from now on.
     void wipe(Index s) {
         Index other = 0;
         while (other < size() && holders[other] == 0) ++other;
@@ -182,8 +180,8 @@ class Dual {
         sub.weight[sub.member[k]] = sub.P.alpha[k];
     }
 
-    // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Good until
-    // two more rows of the problem have been asked for.
+    // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Valid until
+    // two more rows of the problem have been requested.
     const float* row(Index c, Index k) {
         Subproblem& sub = subproblems[c];
         RowCache::Row& held = sub.rows.take(k, sub.P.size);
@@ -250,8 +248,8 @@ class Dual {
         stats.kernel_evaluations += size() - from;
     }
 
-    // An id stands for one example: where row r came with the id of member s but is another, its
-    // kernel values are replaced by those of s.
+    // An id identifies one example: if row r has the id of member s but other features, its kernel
+    // values are replaced by those of s.
     void stand_for(Index s, const Rows<T>& rows, Index r, float* row) {
         const bool same =
             rows.norms[r] == members.norm(s) && static_cast<double>(row[s]) == diagonal[s];
@@ -260,8 +258,8 @@ class Dual {
         fill(extracted_, 0, 0, row);
     }
 
-    // Problem c by itself, with its members' features, arrays and rows, for long work on it: kernel
-    // rows then cost no more than its own members. Ends with take_back().
+    // Problem c by itself, with its members' features, arrays and rows, to solve it: kernel rows
+    // then cost no more than its own members. Undone by take_back().
     Dual single(Index c);
     void take_back(Index c, Dual alone);
 
@@ -272,7 +270,8 @@ class Dual {
         if (problems() > 1 && subproblems[c].wants_compaction()) subproblems[c].compact();
     }
 
-    // Removes the dead. Positions change: position compaction[k] becomes k for the keep returned.
+    // Removes the dead. Positions change: position compaction[k] becomes k for the compaction
+    // returned.
     Compaction compact() {
         if (problems() == 1) subproblems[0].compact();
         Compaction compaction;
@@ -298,8 +297,8 @@ class Dual {
         return compaction;
     }
 
-    // What a saved state says of the members of all problems, at [c * n + s] for problem c and
-    // member s: its rank among the places, or -1 where it has none, and what is kept there.
+    // The members of all problems in a saved state, at [c * n + s] for problem c and member s: its
+    // rank among the places, or -1 where it has none, and what is stored there.
     struct Saved {
         const std::int64_t* rank;
         const double *alpha, *g;
@@ -338,7 +337,7 @@ class Dual {
     }
 
     // Throws std::logic_error, naming it, if an INVARIANT does not hold; `tolerance` bounds the
-    // error of g, and `extremes` says whether they are kept. Cost: size()^2 kernel values.
+    // error of g, and `extremes` is whether they are maintained. Cost: size()^2 kernel values.
     void check(double tolerance, bool extremes = true);
 
   private:

@@ -2,7 +2,7 @@
 //
 // Tiles never move and a full tile never changes until compact(), so another thread may read full
 // tiles while members are appended. A copy shares the tiles; whichever of the two changes a tile
-// takes a copy of it first.
+// copies it first.
 #pragma once
 
 #include <limits>
@@ -24,7 +24,7 @@ class Members {
     Members(Members&&) = default;
     Members& operator=(Members&&) = default;
     Members& operator=(const Members&) = delete;
-    // Cost: no features are copied, and find() knows no example before remember().
+    // Copies no features; find() finds no example before remember().
     Members(const Members& other)
         : ids(other.ids), d_(other.d_), sparse_(other.sparse_), tiles_(other.tiles_) {}
 
@@ -43,7 +43,7 @@ class Members {
         return found == position_.end() ? kNone : found->second;
     }
 
-    // Example ids[s] may be appended again; the member at s only waits to be compacted away.
+    // Example ids[s] may be appended again; the member at s is removed by the next compaction.
     void forget(Index s) {
         if (find(ids[s]) == s) position_.erase(ids[s]);
     }
@@ -64,7 +64,7 @@ class Members {
     }
     static constexpr std::int64_t kWiped = std::numeric_limits<std::int64_t>::min();
 
-    // Memory for n more members, apart from the nonzeros of sparse ones.
+    // Reserves memory for n more members, apart from the nonzeros of sparse ones.
     void reserve(Index n) {
         enlarge(ids, size() + n);
         enlarge(tiles_, tiles_for(size() + n));

@@ -1,7 +1,7 @@
 // One binary problem: coefficients, gradient and box of its places, and the most violating pair.
 //
-// Signed alpha makes labels vanish from the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C y).
-// Some algorithms give some places another box.
+// With signed alpha, labels do not occur in the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C
+// y). Some algorithms give some places another box.
 #pragma once
 
 #include <algorithm>
@@ -108,7 +108,7 @@ struct Problem {
         }
     }
 
-    // At a side of its box other than 0.
+    // Whether alpha is at a bound other than 0.
     bool bounded(Index k) const { return (up[k] != 0) != (down[k] != 0) && alpha[k] != 0.0; }
 
     simd::Rooms rooms() const { return {rise.data(), fall.data()}; }
@@ -150,7 +150,7 @@ struct Problem {
         *this = std::move(kept);
     }
 
-    // Memory for n more places.
+    // Reserves memory for n more places.
     void reserve(Index n) {
         if (size + n > listed.size()) grow(n);
     }
@@ -169,7 +169,7 @@ struct Problem {
     }
 };
 
-// Place k and up to n - 1 more whose rows are likely to be asked for soon: of the places that lack
+// Place k and up to n - 1 more whose rows are likely to be needed soon: of the places that lack
 // theirs, the most violating that are not at their bound.
 template <class Lacks>
 Vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {

@@ -1,9 +1,9 @@
 // Rows of the kernel matrix, bounded in bytes; the least recently used row makes room. A row may be
-// truncated: it is valid for the first `length` columns, and whoever asks for it fills the rest.
+// truncated: it is valid for the first `length` columns, and the caller fills the rest.
 //
-// Rows stand side by side in one arena, all of one width. When wider rows are asked for, those held
-// are spread in place, so that memory once touched is used again. The arena is as large as all rows
-// of that width could need, within the limit.
+// Rows stand side by side in one arena, all of one width. When wider rows are requested, the rows
+// held are spread in place, so that memory once touched is used again. The arena is as large as all
+// rows of that width could need, within the limit.
 #pragma once
 
 #include <algorithm>
@@ -42,9 +42,9 @@ class BasicRowCache {
     Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
     Index width() const { return width_; }
 
-    // Row k with room for `columns` values (and for padding them), marked as just used; `length`
-    // tells how many are valid, 0 if the row is new. The values stay where they are until kLeast -
-    // 1 other rows have been asked for, or a wider one.
+    // Row k with room for `columns` values (and for padding them), marked as just used; `length` is
+    // how many are valid, 0 if the row is new. The values do not move until kLeast - 1 other rows,
+    // or a wider one, have been requested.
     Row& take(Index k, Index columns) {
         if (columns > width_) widen(columns);
         if (k >= slot_of_.size()) slot_of_.resize(std::max(k + 1, 2 * slot_of_.size()), kNone);
@@ -62,7 +62,7 @@ class BasicRowCache {
         return rows_[slot];
     }
 
-    // Row k as it stands, or null; does not count as use.
+    // Row k as it is, or null; does not count as use.
     Row* peek(Index k) {
         const bool holds = k < slot_of_.size() && slot_of_[k] != kNone;
         return holds ? &rows_[slot_of_[k]] : nullptr;
@@ -78,10 +78,10 @@ class BasicRowCache {
         --held_;
     }
 
-    // Whose row makes room next, or kNone.
+    // The owner of the row that is evicted next, or kNone.
     Index oldest() const { return oldest_ == kNone ? kNone : rows_[oldest_].owner; }
 
-    // Drops all rows and gives their memory back.
+    // Drops all rows and releases their memory.
     void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
 
     Index limit() const { return limit_ * Index(sizeof(V)); }
@@ -144,7 +144,7 @@ class BasicRowCache {
     }
 
     // Makes the arena large enough for all the rows of a width that there may be: as many as it has
-    // columns. If there is no memory, throws and leaves all as it was.
+    // columns. Throws, and changes nothing, if memory is exhausted.
     void reserve(Index width) {
         arena_.grow(std::min(room(width), std::max(width, kLeast)) * width);
         for (Index slot = 0; slot < rows_.size(); ++slot)

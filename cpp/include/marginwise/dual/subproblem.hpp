@@ -18,7 +18,7 @@ struct Subproblem {
     Index tended = 0;            // places at the last tend_rows()
     bool keeps_bounded = false;  // rows of bounded members stay while there is room
 
-    // `most_bytes`: what the kernel rows may be allowed to take.
+    // `most_bytes`: the largest limit that kernel rows may be given.
     Subproblem(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}
 
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
@@ -39,7 +39,7 @@ struct Subproblem {
         P.compact(compaction);
     }
 
-    // Whether the row of k is at hand, or nearly.
+    // Whether the row of k is cached, complete or nearly so.
     bool has_row(Index k) {
         const RowCache::Row* row = rows.peek(k);
         return row && row->length >= P.size - kFewColumns;
@@ -74,20 +74,20 @@ struct Subproblem {
 
     // Between blocks: rows that were complete after the block before are completed, a few at a time
     // from the rows of the places since; then rows of bounded members, which a learner of pairs
-    // seldom asks for again, give up their memory.
+    // seldom needs again, are dropped.
     void tend_rows() {
         constexpr Index kGroup = 16;  // one cache line of each new row
         const Index n = P.size;
         Vector<const float*> fresh;
-        bool at_hand = rows.width() >= n;
+        bool available = rows.width() >= n;
         for (Index l = tended; l < n; ++l) {
             const RowCache::Row* row = rows.peek(l);
             fresh.push_back(row ? row->values : nullptr);
-            at_hand = at_hand && (row || !P.open[l]);
+            available = available && (row || !P.open[l]);
         }
-        for (Index k = 0; at_hand && k < tended; k += kGroup)
+        for (Index k = 0; available && k < tended; k += kGroup)
             tend_group(k, std::min(k + kGroup, tended), fresh);
-        for (Index k = tended; at_hand && k < n; ++k)
+        for (Index k = tended; available && k < n; ++k)
             if (fresh[k - tended]) mirror(*rows.peek(k), k);
         for (Index k = 0; k < n && !keeps_bounded; ++k)
             if (P.bounded(k)) rows.drop(k);

@@ -1,4 +1,4 @@
-// Whether a state that was restored is one that learning could have left.
+// Whether a restored state is one that learning could have produced.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
@@ -7,11 +7,10 @@ namespace marginwise {
 
 // Throws std::invalid_argument unless g[k] is target(c, k) - sum_l alpha[l] K(k, l), to within
 // `tolerance` of the sizes of what is added up, for the places of up to `most` members in all
-// problems. The members are spread over all of them; they are all where there are no more.
-// Cost: most * size() kernel values.
+// problems. They are spread evenly over all members. Cost: most * size() kernel values.
 template <class T, class F>
 void verify_gradient(Dual<T>& D, Index most, double tolerance, F target) {
-    const Stats before = D.stats;  // looking does not count
+    const Stats before = D.stats;  // the check is not counted
     const Index n = D.size(), looks = std::min(most, n);
     Rows<T> row;
     Array<float> values(padded(n));

@@ -24,7 +24,7 @@
 
 namespace marginwise {
 
-// Images lie in memory row by row, the channels of a pixel side by side.
+// Images are stored row by row, the channels of a pixel side by side.
 struct Shape {
     Index height, width, channels;
     Index size() const { return height * width * channels; }
@@ -91,7 +91,7 @@ struct Draw {
 class Deformer {
   public:
     // Values nearer than this part of an image's range to its lowest become the lowest: the faint
-    // traces that smoothing leaves would cost more than they tell.
+    // traces left by smoothing cost more than they contribute.
     static constexpr float kFaint = 1.0f / 256;
 
     Deformer(Shape shape, Strengths strengths, Fields fields, std::uint64_t seed)
@@ -157,7 +157,7 @@ class Deformer {
     std::uint64_t seed_;
 };
 
-// All that one call needs, as it comes from outside.
+// The arguments of one call.
 struct DeformCall {
     DenseView<float> images;   // a row each
     CubeView<float> tangents;  // along x, then along y

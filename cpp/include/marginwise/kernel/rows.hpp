@@ -35,7 +35,7 @@ struct Rows {
     Array<T> norms;
 
     // Features in a chunk: its part of a tile should fit the first-level cache.
-    static constexpr Index kChunk = 28 * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
+    static constexpr Index kChunk = Index{28} * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
     // Rows wider than this many chunks are too sparse to gain by chunks.
     static constexpr Index kMostChunks = 16;
     // Below this density the zero-skipping product is the faster one.
@@ -49,7 +49,7 @@ struct Rows {
         return n * d == 0 ? 1.0 : static_cast<double>(value.size()) / static_cast<double>(n * d);
     }
 
-    // Takes rows order[0..n) of X, measured from `origin` (sparse input has no center).
+    // Takes rows order[0..n) of X, centred and scaled (sparse input has no center).
     void read(const Matrix& X, const std::int64_t* order, Index count_,
               const FeatureScaling& scaling, Form form = Form::best) {
         reset(count_, cols_of(X));
@@ -119,7 +119,8 @@ struct Rows {
         }
     }
 
-    // Lists the nonzeros of dense rows; gives up where they are more than `most` of all features.
+    // Lists the nonzeros of dense rows; gives up if they exceed the fraction `most` of all
+    // features.
     template <class V>
     bool list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
                        double most) {
@@ -128,7 +129,7 @@ struct Rows {
         std::uint32_t p = 0;
         for (Index r = 0; r < n && static_cast<Index>(p) <= limit; ++r) {
             const V* x = view.data + order[r] * d;
-            if (r + 1 < n) fetch_ahead(view.data + order[r + 1] * d, d * Index(sizeof(V)));
+            if (r + 1 < n) prefetch(view.data + order[r + 1] * d, d * Index(sizeof(V)));
             for (Index k = 0; k < d;) {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
@@ -163,8 +164,8 @@ struct Rows {
         }
     }
 
-    // Asks for memory that will be read next: rows are taken in random order.
-    static void fetch_ahead(const void* begin, Index bytes) {
+    // Prefetches what is read next, because rows are read in random order.
+    static void prefetch(const void* begin, Index bytes) {
         for (Index at = 0; at < bytes; at += 64)
             __builtin_prefetch(static_cast<const char*>(begin) + at);
     }

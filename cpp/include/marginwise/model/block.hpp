@@ -1,4 +1,4 @@
-// Upcoming examples against the members, computed ahead in one product.
+// Kernel values of upcoming examples with the members, computed ahead in one product.
 #pragma once
 
 #include "marginwise/base/thread_pool.hpp"
@@ -16,7 +16,7 @@ struct Batch {
     void set_labels(View<std::int32_t> labels, View<double> costs, View<std::int64_t> ids_) {
         const Index n = rows_of(X);
         require(labels.size == n && costs.size == n && ids_.size == n,
-                "labels, costs and ids must have one value a row");
+                "labels, costs and ids must have one value per row");
         label = labels.data;
         cost = costs.data;
         ids = ids_.data;
@@ -45,8 +45,8 @@ struct Block {
         return std::clamp<Index>(kBytes / (4 * std::max<Index>(members, 1)), 64, 256);
     }
 
-    // Takes rows order[0..n) of the batch; `room` is for the members that may be met, those that
-    // will be inserted meanwhile included.
+    // Takes rows order[0..n) of the batch; `room` is the number of members to make room for,
+    // including those inserted meanwhile.
     void read(const Batch& batch, const std::int64_t* order, Index n, const FeatureScaling& scaling,
               Index room) {
         source.assign(order, order + n);
@@ -57,7 +57,7 @@ struct Block {
 
     // Makes room for that many members; values of all rows but the first are lost.
     void set_room(Index room) {
-        // An odd number of cache lines, so that rows do not fall on each other in the cache.
+        // An odd number of cache lines, so that rows do not share cache sets.
         stride = padded(room + kLanes) + 16;
         if (values.size() < size() * stride) values.resize(size() * stride, V(0));
     }
@@ -86,7 +86,7 @@ class BlockProduct {
     // before finish().
     void start(Block<T, V>& block) { begin(block, D_.size() / kLanes); }
 
-    // Completes what start() began, then the product with all members taken in since.
+    // Completes what start() began, then the product with all members added since.
     void finish(Block<T, V>& block) {
         wait();
         begin(block, tiles_for(D_.size()));

@@ -1,5 +1,5 @@
-// What a model is asked from outside, with arguments that are checked and results that own their
-// arrays. Whoever calls holds the model's guard.
+// Calls from outside, with checked arguments and results that own their arrays. The caller holds
+// the model's guard.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ Index learn_wanted(Model<T>& model, const Batch& batch, View<std::int64_t> order
 template <class T>
 void begin_pass(Model<T>& model, const std::string& rule, Index pool_size,
                 MutableView<std::uint8_t> seen) {
-    require(seen.rows == model.D.problems(), "one row of flags a problem");
+    require(seen.rows == model.D.problems(), "one row of flags per problem");
     model.begin_pass({selection_named(rule), pool_size}, seen.data, seen.cols);
 }
 
@@ -62,7 +62,7 @@ OwnedMatrix<double> decision_of(const Model<T>& model, const Batch& batch,
 template <class T, class F>
 OwnedMatrix<float> roughly(const Model<T>& model, const Batch& batch, View<std::int64_t> rows,
                            Index columns, F compute) {
-    require(!model.D.kernel.is_callable(), "a kernel that is a function has no rough values");
+    require(!model.D.kernel.is_callable(), "kernel functions have no rough values");
     OwnedMatrix<float> out(rows.size, columns);
     compute(sample_of(batch, rows), out.values.data());
     return out;
@@ -90,7 +90,7 @@ OwnedMatrix<float> rough_expansion(const Model<T>& model, const Members<T>& cent
                                    const Batch& batch, View<std::int64_t> rows) {
     const Index problems = coefficients.rows, n = centres.size();
     require(coefficients.cols == n && bias.size == problems,
-            "coefficients must be problems x centres, and a bias each");
+            "coefficients must be problems x centres, with one bias per problem");
     Vector<Array<double>> weight;
     for (Index c = 0; c < problems; ++c)
         weight.emplace_back(coefficients.data + c * n, coefficients.data + (c + 1) * n);

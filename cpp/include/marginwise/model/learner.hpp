@@ -1,7 +1,7 @@
-// A learner: what the algorithms share that learn a stream by looking at one example at a time.
+// A learner: what the algorithms share that learn a stream one example at a time.
 //
 // Examples come in blocks whose kernel values are computed ahead. An algorithm derives from Learner
-// and says, in learn_in(), what one example does to one binary problem.
+// and defines, in learn_in(), what one example does to one binary problem.
 #pragma once
 
 #include "marginwise/model/model.hpp"
@@ -73,6 +73,7 @@ class Learner : public Model<T> {
         const std::int64_t* order;
         Index n;
         Index read = 0;
+        Index learned = 0;
     };
 
     Index ready(const Example& example, Block<T>& block, Index r);
@@ -86,17 +87,20 @@ class Learner : public Model<T> {
     void read_block(Queue& queue, Block<T>& block);
     void compact_blocks(Block<T>& now, Index first, Block<T>* next);
     template <class Use>
+    bool use_rows(Queue& queue, Block<T>& now, Block<T>* next, BlockProduct<T>& product,
+                  const Deadline& late, Use& use);
+    template <class Use>
     Index walk(const Batch& batch, const std::int64_t* order, Index n, double seconds, Use use);
 
     Block<T> blocks_[2];
     Choice choice_;
-    Vector<Pool<T>> pools_;  // one a problem, during a pass
+    Vector<Pool<T>> pools_;  // one per problem, during a pass
     std::uint8_t* seen_ = nullptr;
     Index examples_ = 0;
 };
 
-// Brings the kernel values of row r up to the members taken in since they were computed. Returns
-// the position of the example among the members, or kNone.
+// Extends the kernel values of row r to the members added since they were computed. Returns the
+// position of the example among the members, or kNone.
 template <class T>
 Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
     if (block.valid[r] < D.size()) {
@@ -108,7 +112,7 @@ Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
     return s;
 }
 
-// `wanted`, where not null, tells which problems learn the example.
+// `wanted`, if not null, flags the problems that learn the example.
 template <class T>
 void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
                                const std::uint8_t* wanted) {
@@ -236,8 +240,30 @@ void Learner<T>::compact_blocks(Block<T>& now, Index first, Block<T>* next) {
     if (next) next->compact(compaction, 0);
 }
 
+// Calls use(now, r) for the rows of a block. Returns false if the call must end before the next
+// row.
+template <class T>
+template <class Use>
+bool Learner<T>::use_rows(Queue& queue, Block<T>& now, Block<T>* next, BlockProduct<T>& product,
+                          const Deadline& late, Use& use) {
+    for (Index r = 0; r < now.size(); ++r) {
+        use(now, r);
+        record();
+        this->count_example(queue.batch.ids[now.source[r]]);
+        ++queue.learned;
+        const bool ends = late.passed() || this->interrupted();
+        if (!ends && !D.wants_compaction()) continue;
+        product.wait();
+        if (D.wants_compaction()) compact_blocks(now, r + 1, next);
+        if (!ends) continue;
+        beyond_ = beyond_ && queue.learned == queue.n;
+        return false;
+    }
+    return true;
+}
+
 // Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead. Memory
-// for a few rows is reserved beforehand: where there is none, nothing has changed.
+// for a few rows is reserved beforehand: if that fails, nothing has changed.
 template <class T>
 template <class Use>
 Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, double seconds,
@@ -250,7 +276,6 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
     BlockProduct<T> product(D, workers);
     if (n <= kFewRows) D.reserve(n);
     Queue queue{batch, order, n};
-    Index learned = 0;
     beyond_ = false;
     Block<T>* now = &blocks_[0];
     Block<T>* next = &blocks_[1];
@@ -265,20 +290,8 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
             read_block(queue, *next);
             product.start(*next);
         }
-        for (Index r = 0; r < now->size(); ++r) {
-            use(*now, r);
-            record();
-            this->count_example(batch.ids[now->source[r]]);
-            ++learned;
-            const bool leaves = late.passed() || this->interrupted();
-            if (!leaves && !D.wants_compaction()) continue;
-            product.wait();
-            if (D.wants_compaction()) compact_blocks(*now, r + 1, more ? next : nullptr);
-            if (!leaves) continue;
-            beyond_ = beyond_ && learned == queue.n;
-            return learned;
-        }
-        if (!more) return learned;
+        const bool all = use_rows(queue, *now, more ? next : nullptr, product, late, use);
+        if (!all || !more) return queue.learned;
         for (Subproblem& sub : D.subproblems) sub.tend_rows();
         std::swap(now, next);
     }

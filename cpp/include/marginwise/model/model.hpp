@@ -40,12 +40,12 @@ class Model {
     Model& operator=(const Model&) = delete;
 
     // A model that continues as this one would. Features are shared until either changes them, and
-    // kernel rows are left behind, so that it costs little more than the coefficients.
+    // kernel rows are not copied, so that a clone costs little more than the coefficients.
     virtual std::unique_ptr<Model> clone() const = 0;
 
     Dual<T> D;
 
-    // Held by whoever uses the model; the methods below leave that to their caller.
+    // Held by every user of the model; the methods below leave locking to their caller.
     mutable Guard guard;
 
     // The least id that is larger than those of all examples seen.
@@ -55,8 +55,8 @@ class Model {
     std::int64_t since_finish = 0;
     void count_since_finish(std::int64_t count) { since_finish = count; }
 
-    // Lets loops that may be long ask now and then whether to stop, until another function, or
-    // none, is given. A model that stops learning is valid; one that stops otherwise is not.
+    // Lets long loops ask from time to time whether to stop, until another function, or none, is
+    // set. A model whose learning was stopped is valid; after any other stop it is not.
     void answer_to(std::function<bool()> stop_asked) {
         stop_asked_ = std::move(stop_asked);
         interrupted_ = false;
@@ -75,9 +75,9 @@ class Model {
         refuse_to_choose();
     }
 
-    // Starts a pass in which the best of each pool is learned and the others are left alone.
-    // seen[c * examples + id], where 1, tells that problem c has learned example `id` before; it is
-    // set for those learned now, and must outlive the pass.
+    // Starts a pass in which only the best of each pool is learned. seen[c * examples + id] is 1 if
+    // problem c has learned example `id` before; it is set for those learned now, and must outlive
+    // the pass.
     virtual void begin_pass(const Choice&, std::uint8_t*, Index) { refuse_to_choose(); }
 
     // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
@@ -97,7 +97,7 @@ class Model {
     // out[r * problems + c] = f_c(x_r), for the rows of a sample.
     virtual void decision(const Sample& sample, double* out) const;
 
-    // The same, in single precision, for rows that are to be sifted.
+    // The same in single precision, for screening.
     void rough_decision(const Sample& sample, float* out) const;
 
     // out[r * problems + c] = f_c(x_r) where asked[r * problems + c] is 1, of all rows of X,
@@ -144,10 +144,10 @@ class Model {
     // of the interval that the bias lies in.
     virtual double slack(Index) const { return 0.0; }
 
-    // Whether problem c can tell good examples from bad.
+    // Whether problem c can judge examples yet.
     virtual bool judges(Index) const { return true; }
 
-    // What the algorithm keeps of problem c besides coefficients and gradient; part of the state,
+    // What the algorithm stores of problem c besides coefficients and gradient; part of the state,
     // where the array is called `notes`.
     virtual Vector<double> extra_state(Index) const { return {}; }
     virtual void set_extra_state(Index, const double*) {}
@@ -185,7 +185,7 @@ class Model {
         ++since_finish;
     }
 
-    // Whether to stop; asks the clock first, and others ten times a second.
+    // Whether to stop; checks the clock first, and stop_asked_ ten times a second.
     bool interrupted() {
         if (interrupted_ || !stop_asked_) return interrupted_;
         const Clock::time_point now = Clock::now();
@@ -208,14 +208,14 @@ class Model {
 
     std::function<bool()> stop_asked_;
     bool interrupted_ = false;
-    Clock::time_point next_look_{};
+    Clock::time_point next_look_;
 
     [[noreturn]] static void refuse_to_choose() {
         throw std::logic_error("this algorithm learns all examples that it is given");
     }
 };
 
-// Lets a model ask whether to stop, while it lives.
+// Lets a model ask whether to stop, during its lifetime.
 template <class M>
 class Answering {
   public:

@@ -6,8 +6,8 @@
 //
 // DEPARTS: each example is looked at once in a pass; the paper puts those not chosen back, and so
 //          learns all of them in the end.
-// DEPARTS: no examples of each class are learned first, which would mean looking at labels; while a
-//          problem has no pair to judge by, it learns examples as they come.
+// DEPARTS: the first examples of each class get no special treatment, which would require labels;
+//          while a problem has no pair to judge by, it learns examples as they come.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
         // Not by helpers, which end with the call, and not for a kernel that is a function, which
-        // may ask another model in the middle.
+        // may call another model.
         static thread_local Rows<T> kept_block;
         static thread_local Scratch<T> kept_scratch;
         const bool keeps = worker == 0 && !kernel.is_callable();
@@ -81,8 +81,9 @@ struct Coefficients {
     Index problems;
 };
 
-// out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for rows that Model::pack()
-// made. The rows are the tiles here, so that a few centres cost little more than reading them.
+// out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for rows packed by
+// Model::pack(). Here the rows are the tiles, so that a few centres cost little more than reading
+// the rows.
 template <class V, class T>
 void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
                  const FeatureScaling& scaling, Index threads, const Members<T>& rows,

@@ -1,5 +1,5 @@
-// Decision values in single precision, for rows that are to be sifted: most of them are far from
-// every boundary, and a few digits tell.
+// Decision values in single precision, for screening rows: most are far from every boundary, where
+// a few digits are enough.
 #pragma once
 
 #include "marginwise/predict/decision.hpp"

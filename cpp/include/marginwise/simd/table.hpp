@@ -1,9 +1,9 @@
 // The loops that a profile shows to be hot, behind one table of functions per instruction set.
 //
-// cpp/simd/kernels.cpp is compiled once for each set; dispatch.hpp chooses the table when the
-// library is loaded. Whatever the set, a value depends only on the numbers that went in, never on
-// the shape of the block: each dot product is one chain of multiply-adds in the order of the
-// features, so that skipping a zero, cutting a stream or adding a thread changes no bit.
+// cpp/simd/kernels.cpp is compiled once per set; dispatch.hpp chooses the table at the first use.
+// Whatever the set, a value depends only on the numbers that went in, never on the shape of the
+// block: each dot product is one chain of multiply-adds in the order of the features, so that
+// skipping a zero, cutting a stream or adding a thread changes no bit.
 #pragma once
 
 #include "marginwise/base/types.hpp"
@@ -53,8 +53,8 @@ struct Boxes {
     const double *alpha, *lo, *hi, *diagonal;
 };
 
-// How an image is bent along its tangents: by how much, and the range that it keeps to; what comes
-// nearer to `low` than `faint` becomes `low`.
+// How an image is bent along its tangents: by how much, and the range that it keeps to; values
+// nearer to `low` than `faint` become `low`.
 struct Bending {
     float along_x, along_y, thicken;
     float low, high, faint;
@@ -78,8 +78,8 @@ struct ProductTable {
     // dots[r * kLanes + lane] = x_r . tile_lane for `rows` dense rows of length d. The tile is
     // feature-major: feature k of lane l at tile[k * kLanes + l].
     void (*dots_dense)(const T* x, Index rows, Index d, const T* tile, T* dots);
-    // The same from lists of nonzeros. `ahead`, where not null, is the tile that will be wanted
-    // next: it is asked for from memory meanwhile, as is each chunk before its turn.
+    // The same from lists of nonzeros. `ahead`, if not null, is the tile that is needed next; it is
+    // prefetched, as is each chunk.
     void (*dots_lists)(const Lists<T>& lists, Index rows, const T* tile, const T* ahead, T* dots);
     // out[r * stride + lane] = K(x_r, tile_lane) from dots and squared norms.
     void (*transform)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
@@ -117,8 +117,7 @@ struct Table {
     Moments (*moments)(const double* g, const double* side, Index n);
     // argmax over |g_s| > tolerance of the gain in the dual of moving alpha_s alone, in its box.
     Best (*best_gain)(const double* g, const Boxes& boxes, double tolerance, Index n);
-    // For n of any kind, in double throughout:
-    // sum_k a[k] b[k]
+    // For any n, in double throughout: sum_k a[k] b[k]
     double (*dot_full)(const double* a, const double* b, Index n);
     // y += a x
     void (*add_full)(double* y, const double* x, double a, Index n);
@@ -133,7 +132,7 @@ struct Table {
     // is a multiple of 16.
     void (*weigh)(const float* k, Index rows, const float* w, Index width, float* sums);
     // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
-    // range, element by element and for n of any kind.
+    // range, element by element and for any n.
     void (*bend)(const float* image, const float* t_x, const float* t_y, const float* f_x,
                  const float* f_y, const Bending& bending, float* out, Index n);
     const char* name;

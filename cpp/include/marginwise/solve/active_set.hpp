@@ -1,4 +1,4 @@
-// Shrinking: the members that may still move, drawn together so that finishing walks short arrays.
+// Shrinking: the members that may still move, collected so that finishing scans short arrays.
 //
 // A member at a side of its box whose gradient holds it there cannot be part of a violating pair.
 // The others are gathered, the problem is solved over them, and the result is carried back to all
@@ -55,7 +55,7 @@ class ActiveSet {
         whole_.find_extremes();
     }
 
-    // Places that are free, or whose gradient may draw them off the side they are at.
+    // Places that are free, or whose gradient may move them off their bound.
     static Compaction movable(const Problem& P) {
         Compaction found;
         for (Index k = 0; k < P.size; ++k) {
@@ -90,8 +90,8 @@ class ActiveSet {
         if (P_.alpha[a] != whole_.alpha[k]) changed_.emplace_back(k, P_.alpha[a]);
     }
 
-    // Row of the a-th active place over the active places. Where the dual does not have it, others
-    // that finishing will ask for are fetched with it.
+    // Row of the a-th active place over the active places. If the dual does not have it, other rows
+    // that finishing will need are fetched with it.
     const float* row(Index a) {
         if (const RowCache::Row* held = rows_.peek(a)) return rows_.take(a, held->length).values;
         Vector<Index> wanted{a};

@@ -1,4 +1,4 @@
-// Direction searches: who to move, how far, and the move itself.
+// Direction searches: which members to move, how far, and the move itself.
 #pragma once
 
 #include <limits>
@@ -13,19 +13,19 @@ struct Mover {
     const float* row;
 };
 
-// What rounding leaves of a coefficient's last step to a side of its box, and what is too little of
-// the step to be worth another one: within it of the side, the side is reached. A step is never
-// swallowed, however wide the box is.
+// How close to a bound a coefficient counts as having reached it: within rounding, or within so
+// little of the last step that another step is not worth it. A step is never lost, however wide the
+// box is.
 inline double slip(double alpha, double side, double width, double step) {
     constexpr double kUlps = 4 * std::numeric_limits<double>::epsilon();
     return std::max(kUlps * std::max(std::abs(alpha), std::abs(side)),
                     std::min(1e-12 * width, 1e-6 * std::abs(step)));
 }
 
-// Rounding of alpha that g need not know of.
+// Rounding of alpha that need not be applied to g.
 constexpr double kNegligible = 1e-12;
 
-// The part of a step that the larger of two coefficients can take.
+// The part of a step that the larger of two coefficients can represent.
 inline double representable(double step, double alpha, double beta) {
     const double larger = std::max(std::abs(alpha), std::abs(beta));
     if (larger * std::numeric_limits<double>::epsilon() <= kNegligible) return step;
@@ -48,7 +48,7 @@ inline bool move_pair(Problem& P, Mover i, Mover j) {
     const double best = representable((P.g[i.k] - P.g[j.k]) / curvature, from_i, from_j);
     const double lambda = std::min({best, room_i, room_j});
 
-    // Perform update; a side of the box that is reached except for rounding is reached exactly
+    // Perform update; a bound that is reached up to rounding is reached exactly
     const double width = P.hi[i.k] - P.lo[i.k] + P.hi[j.k] - P.lo[j.k];
     const double slip_i = slip(from_i, P.hi[i.k], width, lambda);
     const double slip_j = slip(from_j, P.lo[j.k], width, lambda);
@@ -77,8 +77,8 @@ bool move_pair(Dual<T>& D, Index c, Index i, Index j) {
     return moved;
 }
 
-// alpha_k += step, and a side of the box that is reached except for rounding is reached exactly.
-// Returns the change.
+// alpha_k += step, and a bound that is reached up to rounding is reached exactly. Returns the
+// change.
 inline double shift(Problem& P, Index k, double step) {
     if (step == 0.0) return 0.0;
     const double before = P.alpha[k], to = before + step, lo = P.lo[k], hi = P.hi[k];

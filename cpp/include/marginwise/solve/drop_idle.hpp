@@ -1,4 +1,4 @@
-// Forgetting: which members with alpha = 0 a learner lets go.
+// Eviction: which members with alpha = 0 a learner drops.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"

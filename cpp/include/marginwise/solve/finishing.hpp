@@ -8,7 +8,7 @@
 namespace marginwise {
 
 // The finish of one problem, which may be interrupted and continued: where it is cut does not
-// change the result. Several problems may be worked on at the same time; they share nothing that is
+// change the result. Several problems may be solved at the same time; they share nothing that is
 // written.
 template <class T>
 class Finishing {
@@ -16,7 +16,7 @@ class Finishing {
     Finishing(Dual<T>& D, Index c) : D_(D), c_(c), limit_(StepLimit::finishing(D.problem(c))) {}
 
     // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
-    // the deadline. Call end() when all problems are done or left.
+    // the deadline. Call end() when all problems are done or abandoned.
     void solve(double tau, const Deadline& deadline) {
         if (D_.problems() > 1 && !alone_ && !solved(tau))
             alone_ = std::make_unique<Dual<T>>(D_.single(c_));
@@ -35,7 +35,7 @@ class Finishing {
     }
     bool done() const { return done_; }
 
-    // Brings what has been done so far into the dual; not while other problems are worked on.
+    // Applies the progress so far to the dual; not while other problems are being solved.
     void end() {
         apply_active();
         if (alone_) D_.take_back(c_, std::move(*alone_));
@@ -48,8 +48,8 @@ class Finishing {
         return !e.both() || e.delta() <= tau;
     }
 
-    // Moves pairs over all places while most of them may move, for then an active set would gain
-    // nothing, or until the deadline. Returns whether it was not the deadline.
+    // Moves pairs over all places while most of them may move, because an active set would then
+    // gain nothing, or until the deadline. Returns whether it was not the deadline.
     bool solve_whole(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
         Problem& P = D.problem(c);
         const auto ready = [&] {

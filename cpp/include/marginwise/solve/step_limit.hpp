@@ -1,5 +1,5 @@
-// When loops end that might never end otherwise: after a number of steps, or where what is left of
-// the violation is rounding.
+// Limits of loops that might not end otherwise: a number of steps, or a remaining violation that is
+// only rounding.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace marginwise {
 
-// Violations below this cannot be told from rounding: g is a sum of alpha K in double precision.
+// Violations below this cannot be distinguished from rounding: g is a sum of alpha K in double
+// precision.
 inline double resolution(const Problem& P) {
     constexpr double kUlps = 64 * std::numeric_limits<double>::epsilon();
     double largest = 1.0;
@@ -33,22 +34,22 @@ class StepLimit {
         return StepLimit(P.unsolved > 0 ? most / 16 : most);
     }
 
-    // Counts a step that ended at `violation`; returns whether the loop must be left. It is looked
-    // at now and then whether the violation is only rounding.
+    // Counts a step that ended at `violation`; returns whether the loop must end. From time to time
+    // it checks whether the violation is only rounding.
     bool reached(const Problem& P, double violation) {
         constexpr Index kLook = 4096;
         if (--left_ <= 0) return true;
         return left_ % kLook == 0 && violation <= resolution(P);
     }
 
-    // Whether to look, after a step, if the user asks for a stop.
+    // Whether to check for an interrupt after this step.
     bool looks() const { return left_ % 256 == 0; }
 
   private:
     Index left_;
 };
 
-// Remembers that a loop over P was left at a violation above its tolerance.
+// Records that a loop over P ended at a violation above its tolerance.
 inline void give_up(Problem& P, double violation) { P.unsolved = std::max(P.unsolved, violation); }
 
 }  // namespace marginwise

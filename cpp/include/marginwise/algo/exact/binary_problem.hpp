@@ -17,7 +17,7 @@ struct Resources {
     FullRows& rows;
     ThreadPool& workers;
     const ExactSettings& settings;
-    std::function<bool()> stopped;  // whether to give up; the model is then thrown away
+    std::function<bool()> stopped;  // whether to give up; the model is then discarded
 };
 
 struct BinaryProblem {

@@ -71,7 +71,7 @@ inline BinarySolver::BinarySolver(const Resources& resources, Index c, FreeSet& 
 
 // Algorithm 1.
 inline void BinarySolver::learn(Index k, const double* values) {
-    if (P.members() == 1) S.bias = P.g[k];  // any will do
+    if (P.members() == 1) S.bias = P.g[k];  // any value will do
     const bool sphere = B.settings.sphere;
     bool good = !S.indefinite, moved = sphere;
     if (sphere && good) {  // it brings its part of the total
@@ -111,7 +111,7 @@ inline bool BinarySolver::unlearn(const Vector<Index>& places, double total) {
 inline void BinarySolver::forget(const Vector<Index>& places) {
     double total = 0.0;
     if (B.settings.sphere) {
-        for (const Index k : places) P.open[k] = 0;  // they do not count any more
+        for (const Index k : places) P.open[k] = 0;  // they no longer count
         total = B.conditions.required_total() - S.total;
         for (const Index k : places) P.open[k] = 1;
     }

@@ -53,7 +53,7 @@ class Exact : public Model<double> {
     }
 
     std::unique_ptr<Model<double>> clone() const override { return std::make_unique<Exact>(*this); }
-    // A copy has the solutions, and its own memory to work with.
+    // A copy has the solutions, and its own workspace.
     Exact(const Exact& other)
         : Model(other),
           path(other.path),
@@ -107,7 +107,8 @@ class Exact : public Model<double> {
         return {D.subproblems[c].P, free_sets_[c], own_};
     }
 
-    // Calls that change the model, except learning, may be interrupted; it is then thrown away.
+    // Calls that change the model, except learning, may be interrupted; the model is then
+    // discarded.
     exact::Resources interruptible(ThreadPool& workers) {
         return {D, rows_, workers, own_, [this] { return interrupted(); }};
     }
@@ -364,7 +365,7 @@ inline void Exact::set_free_set(Index c, const Vector<Index>& members, const dou
 inline void Exact::check(double tolerance) {
     ThreadPool workers(1);
     const exact::Resources resources = interruptible(workers);
-    const Stats before = D.stats;  // looking does not count
+    const Stats before = D.stats;  // the check is not counted
     for (Index c = 0; c < D.problems(); ++c) {
         exact::BinaryProblem B(resources, c, free_sets_[c], {nullptr, kNone});
         exact::check_solution(B, tolerance);

@@ -1,4 +1,4 @@
-// What an exact model is asked from outside, and its state. Whoever calls holds its guard.
+// Calls of exact models from outside. The caller holds the model's guard.
 #pragma once
 
 #include "marginwise/algo/exact/exact.hpp"
@@ -8,7 +8,7 @@ namespace marginwise::exact_report {
 
 inline void forget(Exact& model, View<std::int64_t> ids) { model.forget(ids.data, ids.size); }
 
-// What each problem would say of each member had it not learned it.
+// The decision values of each member by problems that have not learned it.
 inline OwnedMatrix<double> leave_one_out(Exact& model) {
     OwnedMatrix<double> out(model.D.size(), model.D.problems(), 0.0);
     model.leave_one_out(out.values.data());
@@ -21,7 +21,7 @@ inline Array<std::uint8_t> holds(const Exact& model, View<std::int64_t> ids) {
     return out;
 }
 
-// Cause, example, problem, and from where to where, of each migration.
+// Cause, example, problem, source and target set of each migration.
 inline OwnedMatrix<std::int64_t> path(const Exact& model) {
     OwnedMatrix<std::int64_t> out(model.path.size(), 5);
     for (Index i = 0; i < out.rows; ++i) {

@@ -1,6 +1,6 @@
 // Rows of the kernel matrix over all members, in double and shared by all problems [laskov2006,
 // section 5.3]. They are kept within a bound of bytes, those of members that are wanted first; a
-// row that is not kept is computed whenever it is asked for, with the same values.
+// row that is not kept is computed at each request, with the same values.
 #pragma once
 
 #include "marginwise/base/thread_pool.hpp"
@@ -20,7 +20,7 @@ class FullRows {
         wanted_[s] += change;
     }
 
-    // K(s, t) for all members t. Good until kTransient more rows were asked for.
+    // K(s, t) for all members t. Valid until kTransient more rows have been requested.
     const double* row(Dual<double>& D, ThreadPool& workers, Index s) {
         Cache::Row* held = cache_.peek(s);
         if (!held && admits()) held = &cache_.take(s, D.size());
@@ -36,9 +36,9 @@ class FullRows {
         return held->values;
     }
 
-    // Rows of members[first], members[first + 1], ..., as many as can be had at once; returns the
-    // first that is not among them. Those that are not kept are computed together, and good until
-    // the next call. Rows that are kept stay where they are.
+    // Rows of members[first], members[first + 1], ..., as many as can be provided at once; returns
+    // the first that is not among them. Those that are not kept are computed together, and valid
+    // until the next call. Rows that are kept do not move.
     Index gather(Dual<double>& D, ThreadPool& workers, const Vector<Index>& members, Index first,
                  Vector<const double*>& out) {
         Vector<Index> absent;
@@ -64,8 +64,8 @@ class FullRows {
         return end;
     }
 
-    // Whether row s may be had by row() without being computed each time: it is kept, there is
-    // room, or a row that no problem wants makes some.
+    // Whether row(s) is not computed each time: it is kept, there is room, or a row that no problem
+    // wants can be evicted.
     bool keeps(Index s) { return cache_.peek(s) || admits(); }
     static constexpr Index kTransient = 32;
 
@@ -128,18 +128,18 @@ class FullRows {
     // out[r * stride + t] = K(members[r], t) for members t from `from` (rounded down to a tile) on.
     void compute(Dual<double>& D, ThreadPool& workers, const Vector<Index>& members, Index from,
                  double* out, Index stride) {
-        constexpr Index kTilesATask = 8;
+        constexpr Index kTilesPerTask = 8;
         if (members.empty()) return;
         const Index first = from / kLanes, end = tiles_for(D.size()), n = members.size();
         D.members.extract(members.data(), n, extracted_);
         scratch_.resize(workers.threads());
         const auto work = [&](Index task, Index worker) {
-            const Index begin = first + task * kTilesATask;
-            for (Index t = begin; t < std::min(begin + kTilesATask, end); ++t)
+            const Index begin = first + task * kTilesPerTask;
+            for (Index t = begin; t < std::min(begin + kTilesPerTask, end); ++t)
                 D.kernel.values(extracted_, 0, n, D.members.tile(t), scratch_[worker],
                                 out + t * kLanes, stride);
         };
-        const Index tasks = (end - first + kTilesATask - 1) / kTilesATask;
+        const Index tasks = (end - first + kTilesPerTask - 1) / kTilesPerTask;
         if (tasks < 4)
             for (Index task = 0; task < tasks; ++task) work(task, 0);
         else

@@ -1,4 +1,4 @@
-// Who is in S: examples join, leave, and change places with those that depend on them.
+// Membership of S: examples join, leave, and are exchanged with those that depend on them.
 #pragma once
 
 #include "marginwise/algo/exact/pivots.hpp"

@@ -54,7 +54,9 @@ inline double PairDescent::curvature(Index i, Index j, double k_ij) const {
     return std::max({both - 2 * k_ij, least, 1e-300});
 }
 
-// The place to move against place i, by the gain of a step that no box cuts short.
+// The second-order choice of table().second_order, for rows in double by member and with a
+// curvature floor relative to K: the place to move against place i, by the gain of an unclipped
+// step.
 inline Index PairDescent::partner(Index i, const double* k_i) const {
     Index j = kNone;
     double best = 0;

@@ -14,7 +14,7 @@ struct ExactSettings {
     bool record = false;  // record the path
 
     template <class F>
-    void visit(F use) {  // record is for the model to say
+    void visit(F use) {  // record is set by the model
         use("sphere", sphere);
         use("nu", nu);
         use("window", window);
