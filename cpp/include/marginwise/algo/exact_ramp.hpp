@@ -40,9 +40,8 @@ class ExactRamp : public Learner<T> {
   public:
     using Settings = ExactRampSettings;
     static constexpr double kRampEnds = 2.0;  // y g = 1 - y f there
-    static constexpr double kLeastGain =
-        1e-5;  // of a step, in the dual; less where K(x, x) > kLarge
-    static constexpr double kLarge = 64.0;
+    // Least gain of a step in the dual; less where K(x, x) > kLarge.
+    static constexpr double kLeastGain = 1e-5, kLarge = 64.0;
     static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
     ExactRamp(Dual<T> dual, ModelSettings common, ExactRampSettings settings)

@@ -203,7 +203,6 @@ bool Gap<T>::repeat(Index c, double threshold) {
 
 template <class T>
 bool Gap<T>::finish(double tau, double seconds) {
-    constexpr Index kLook = 256;  // steps between two looks at the clock
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
     for (Index c = finishing_.size(); c < D.problems(); ++c)
@@ -214,7 +213,7 @@ bool Gap<T>::finish(double tau, double seconds) {
         bool late = false, ended = false;
         for (Index step = 1; !late && !ended && reprocess(c, tau); ++step) {
             ended = limit.reached(P, violation(P));
-            late = step % kLook == 0 && deadline.passed();
+            late = step % kStepsPerLook == 0 && deadline.passed();
         }
         find_moments(c);
         if (late && !ended) return false;

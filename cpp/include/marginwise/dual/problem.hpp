@@ -41,8 +41,7 @@ struct Problem {
     Index free = 0;     // how many may move both ways
     Index changes = 0;  // of alpha and boxes, so far
     bool biased = true;
-    double unsolved =
-        0;  // the violation at which a loop gave up, not part of the state; 0: none did
+    double unsolved = 0;  // violation at which a loop gave up, or 0; not part of the state
 
     double y(Index k) const { return side[k] > 0 ? 1 : -1; }
     Index members() const { return size - closed; }

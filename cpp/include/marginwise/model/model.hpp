@@ -210,6 +210,16 @@ class Model {
     bool interrupted_ = false;
     Clock::time_point next_look_;
 
+    // Calls use(row, r) for the rows of X one by one.
+    template <class F>
+    void each_row(const Matrix& X, F use) const {
+        Rows<T> row;
+        for (std::int64_t r = 0; r < rows_of(X); ++r) {
+            row.read(X, &r, 1, settings_.scaling);
+            use(row, r);
+        }
+    }
+
     [[noreturn]] static void refuse_to_choose() {
         throw std::logic_error("this algorithm learns all examples that it is given");
     }
@@ -278,11 +288,7 @@ template <class T>
 Members<T> Model<T>::pack(const Matrix& X) const {
     require_width(X);
     Members<T> rows(D.members.features(), D.members.sparse());
-    Rows<T> row;
-    for (std::int64_t r = 0; r < rows_of(X); ++r) {
-        row.read(X, &r, 1, settings_.scaling);
-        rows.append(row, 0, r);
-    }
+    each_row(X, [&](const Rows<T>& row, Index r) { rows.append(row, 0, r); });
     return rows;
 }
 
@@ -297,22 +303,17 @@ void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
 template <class T>
 bool Model<T>::within_limit(const Matrix& X) const {
     require_width(X);
-    Rows<T> row;
-    for (std::int64_t r = 0; r < rows_of(X); ++r) {
-        row.read(X, &r, 1, settings_.scaling);
-        if (!(static_cast<double>(row.norms[0]) <= settings_.norm_limit)) return false;
-    }
-    return true;
+    bool within = true;
+    each_row(X, [&](const Rows<T>& row, Index) {
+        within = within && static_cast<double>(row.norms[0]) <= settings_.norm_limit;
+    });
+    return within;
 }
 
 template <class T>
 void Model<T>::diagonal(const Matrix& X, double* out) const {
     require_width(X);
-    Rows<T> row;
-    for (std::int64_t r = 0; r < rows_of(X); ++r) {
-        row.read(X, &r, 1, settings_.scaling);
-        out[r] = D.diagonal_of(row, 0);
-    }
+    each_row(X, [&](const Rows<T>& row, Index r) { out[r] = D.diagonal_of(row, 0); });
 }
 
 }  // namespace marginwise

@@ -10,8 +10,7 @@ namespace marginwise {
 
 class PairSolver {
   public:
-    // Steps between two looks at the clock, and between two attempts to shrink.
-    static constexpr Index kLook = 256, kShrink = 1024;
+    static constexpr Index kShrink = 1024;  // steps between two attempts to shrink
 
     // Calls move(i), which moves i and a partner and returns whether alpha changed, until delta <=
     // tau, until the limit is reached, until ready() returns false, or until the deadline. Returns
@@ -25,7 +24,7 @@ class PairSolver {
                 gave_up_ = true;
                 return true;
             }
-            if (++steps_ % kLook == 0 && deadline.passed()) return false;
+            if (++steps_ % kStepsPerLook == 0 && deadline.passed()) return false;
         }
         return true;
     }

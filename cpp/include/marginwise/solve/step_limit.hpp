@@ -9,6 +9,9 @@
 
 namespace marginwise {
 
+// Steps between two checks of the clock, or for an interrupt.
+inline constexpr Index kStepsPerLook = 256;
+
 // Violations below this cannot be distinguished from rounding: g is a sum of alpha K in double
 // precision.
 inline double resolution(const Problem& P) {
@@ -43,7 +46,7 @@ class StepLimit {
     }
 
     // Whether to check for an interrupt after this step.
-    bool looks() const { return left_ % 256 == 0; }
+    bool looks() const { return left_ % kStepsPerLook == 0; }
 
   private:
     Index left_;

@@ -204,8 +204,7 @@ inline Path::Event Path::next_event(const Drive& drive) const {
 
 // Coefficients of S that reach a side of their box, which may move too.
 inline void Path::consider_slots(const Drive& drive, First& first) const {
-    constexpr double kNoise =
-        1e-13;  // cannot be distinguished from rounding by the end of the line
+    constexpr double kNoise = 1e-13;  // is only rounding at the end of the line
     const double growth = line_.growth;
     for (Index slot = 0; slot < S.factor.slots(); ++slot) {
         const Index k = S.place[slot];
@@ -229,8 +228,7 @@ inline void Path::consider_columns(const Drive& drive, First& first) const {
         if (mode != Mode::low && mode != Mode::high) continue;
         const double sign = mode == Mode::low ? 1.0 : -1.0;
         const double room = -sign * W.h[w], speed = sign * W.gamma[w];
-        if (speed <= 0.0 || room > first.event.step * speed)
-            continue;  // before the square root below
+        if (speed <= 0.0 || room > first.event.step * speed) continue;  // avoids a square root
         const Index k = W.place[w];
         const double terms = speed_ * B.rounding.norm(k) + std::abs(beta_b_) + std::abs(W.q[w]);
         if (speed <= std::max(B.rounding.h_error(k) / drive.left, rounding * terms)) continue;
