@@ -154,7 +154,7 @@ def large(setting: Setting, *, rows: int) -> Measurement:
         "peak_gb": memory.peak() / 1e9,
         "features_gb": X.nbytes / 1e9,
         "support_vectors": len(model.support_),
-        "violation": model._engine.native.violation().max(),
+        "violation": float(model._engine.native.violation().max()),
     }
 
 
@@ -264,7 +264,7 @@ def soak(setting: Setting, *, kernel: str, C: float, steps: int) -> Measurement:
             name = int(rng.choice(list(held)))
             model.forget([name])
             del held[name]
-        most = max(most, model._engine.native.violation().max())
+        most = max(most, float(model._engine.native.violation().max()))
         if step % 1000 == 999:
             checked = max(checked, violation(model, split.X, split.y, held, params))
     rows = np.fromiter(held.values(), dtype=np.int64)
@@ -359,7 +359,7 @@ def arrivals(setting: Setting, *, data: str, kernel: str) -> Measurement:
     off_svc, off_refined = [], []
     for k in range(n):
         model.partial_fit(X[k : k + 1], y[k : k + 1], classes=[-1, 1])
-        most = max(most, model._engine.native.violation().max())
+        most = max(most, float(model._engine.native.violation().max()))
         if k + 1 not in points or len(set(y[: k + 1].tolist())) < 2:
             continue
         checked = max(checked, violation(model, X, y, {row: row for row in range(k + 1)}, params))

@@ -27,7 +27,8 @@ from tests.support import assert_same_model, blobs
 def test_all_processors_are_those_of_the_affinity_mask() -> None:
     code = (
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
-        "from marginwise._checks import thread_count; print(thread_count(-1), thread_count(None))"
+        "from marginwise._engine.engine import thread_count;"
+        "print(thread_count(-1), thread_count(None))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -37,7 +37,7 @@ def check_source(source: Any) -> list[int]:
     if n == 0:
         raise ValueError("the source is empty; it must have at least one row.")
     ends = list(getattr(source, "stages", [n]))
-    if np.asarray(ends).dtype.kind not in "iu":
+    if ends and np.asarray(ends).dtype.kind not in "iu":
         raise ValueError(f"source.stages must be integers, got {ends}.")
     rising = all(a < b for a, b in zip([0, *ends], ends, strict=False))
     if not ends or ends[-1] != n or not rising:
