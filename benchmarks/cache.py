@@ -1,0 +1,198 @@
+"""Time of a fit by `cache_size`: how much slower is it where the kernel rows do not fit?
+
+    python benchmarks/cache.py                               all sets, 30,000 rows
+    python benchmarks/cache.py --rows 60000 --cache 200 8000 the sizes that the target names
+    python benchmarks/cache.py --sets letter --rounds 3      one set, three rounds
+
+The sizes take turns, round by round, and each fit runs in a process of its own, on one thread.
+Rows of the kernel matrix take memory as the square of the rows: half of the rows meets with a
+quarter of the memory what all of them meet with the whole. 52 MB are kept beyond `cache_size`, so
+that fewer rows show little. The last column is the time over that
+of the largest cache; models must not differ, so neither may the errors and the dual objectives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Split
+from numpy.typing import NDArray
+
+HERE = Path(__file__).resolve().parent
+TEST_ROWS = 5000
+
+
+def _mnist(archive: Any) -> Split:
+    X, X_test = (archive[f"X_{part}"].astype(np.float32) / 255 for part in ("train", "test"))
+    return Split(X, archive["y_train"], X_test, archive["y_test"])
+
+
+def _mnist_noise(archive: Any) -> Split:
+    """Give 15 % of the training rows another class; those of the test rows stay right."""
+    split = _mnist(archive)
+    # A stream of its own: rows are drawn by the plain seed, and would be the flipped ones.
+    rng = np.random.default_rng((0, 1))
+    flipped = rng.permutation(len(split.y))[: round(0.15 * len(split.y))]
+    split.y = split.y.astype(np.int64)
+    split.y[flipped] = (split.y[flipped] + rng.integers(1, 10, len(flipped))) % 10
+    return split
+
+
+def _covtype(archive: Any) -> Split:
+    order = np.random.default_rng(0).permutation(len(archive["y"]))
+    X, y = archive["X"][order].astype(np.float32), archive["y"][order]
+    return _standardised(Split(X[TEST_ROWS:], y[TEST_ROWS:], X[:TEST_ROWS], y[:TEST_ROWS]))
+
+
+def _letter(archive: Any) -> Split:
+    X, X_test = (archive[f"X_{part}"].astype(np.float32) for part in ("train", "test"))
+    return _standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
+
+
+def _standardised(split: Split) -> Split:
+    mean, scale = split.X.mean(axis=0), split.X.std(axis=0)
+    scale[scale == 0] = 1
+    split.X, split.X_test = (split.X - mean) / scale, (split.X_test - mean) / scale
+    return split
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set and the parameters it is learned with."""
+
+    file: str
+    read: Callable[[Any], Split]
+    C: float
+    gamma: float
+
+
+SETS = {
+    "mnist10": Set("mnist.npz", _mnist, C=10, gamma=0.02),
+    "noise1": Set("mnist.npz", _mnist_noise, C=1, gamma=0.02),
+    "noise10": Set("mnist.npz", _mnist_noise, C=10, gamma=0.02),
+    "covtype": Set("covtype_subset.npz", _covtype, C=3, gamma=0.1),
+    "letter": Set("letter.npz", _letter, C=10, gamma=0.1),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit."""
+
+    name: str
+    rows: int
+    cache: int  # megabytes
+    seed: int
+    folder: str
+    python: str  # the interpreter whose build is measured
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """Fit, and report what it took and how good the model is."""
+    import memory
+
+    from marginwise import OnlineSVC
+
+    chosen = SETS[job.name]
+    split = chosen.read(np.load(Path(job.folder) / chosen.file))
+    rows = np.random.default_rng(job.seed).permutation(len(split.y))[: job.rows]
+    X, y = np.ascontiguousarray(split.X[rows]), split.y[rows]
+    model = OnlineSVC(
+        C=chosen.C, gamma=chosen.gamma, cache_size=job.cache, n_jobs=1, random_state=job.seed
+    )
+    began, held = time.process_time(), memory.peak()
+    model.fit(X, y)
+    seconds, peak = time.process_time() - began, memory.peak() - held
+    dual: NDArray[np.float64] = np.atleast_1d(model.dual_objective())
+    stats = model.stats_
+    return {
+        "seconds": seconds,
+        "finish": stats["finish_seconds"],
+        "misses": stats["cache_misses"],
+        "evaluations": stats["kernel_evaluations"],
+        "members": len(model.ids_),
+        "error": 100 * (1 - model.score(split.X_test[:TEST_ROWS], split.y_test[:TEST_ROWS])),
+        "dual": float(dual.sum()),
+        "megabytes": peak / 2**20,
+    }
+
+
+def run(job: Job) -> dict[str, Any]:
+    command = [job.python, __file__, "--worker", json.dumps(asdict(job))]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+Key = tuple[str, str, int]  # build, set, cache
+
+
+def table(results: dict[Key, list[dict[str, Any]]], largest: int) -> str:
+    """Medians over the rounds, a line per set and cache size."""
+
+    def median(key: Key, field: str) -> float:
+        return statistics.median(result[field] for result in results[key])
+
+    lines = [
+        "set      build   cache      CPU s   finish    misses  values/1e9  members  error %"
+        "           dual      MB  ratio"
+    ]
+    for key in sorted(results, key=lambda k: (k[1], k[2], k[0])):
+        build, name, cache = key
+        ratio = median(key, "seconds") / median((build, name, largest), "seconds")
+        lines.append(
+            f"{name:8s} {build:5s} {cache:7,} {median(key, 'seconds'):10.2f}"
+            f" {median(key, 'finish'):8.2f} {median(key, 'misses'):9,.0f}"
+            f" {median(key, 'evaluations') / 1e9:11.2f} {median(key, 'members'):8,.0f}"
+            f" {median(key, 'error'):8.2f} {median(key, 'dual'):14.3f}"
+            f" {median(key, 'megabytes'):7,.0f} {ratio:6.2f}"
+        )
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    default = os.environ.get("MARGINWISE_DATA", HERE.parent.parent / "shared" / "data")
+    add("--data", type=Path, default=default, help="folder of the data (or $MARGINWISE_DATA)")
+    add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
+    add("--rows", type=int, default=30000, help="training rows (default: 30000)")
+    add("--cache", nargs="+", type=int, default=[10, 2000], help="values of cache_size, megabytes")
+    add("--rounds", type=int, default=1, help="fits of each kind, each round with its seed")
+    add("--against", metavar="PYTHON", help="also measure the build that this interpreter has")
+    add("--worker", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    if options.worker:
+        print(json.dumps(measure(Job(**json.loads(options.worker)))))
+        return
+    builds = {"this": sys.executable}
+    if options.against:
+        builds["other"] = options.against
+    for name in options.sets:
+        results: dict[Key, list[dict[str, Any]]] = {}
+        for seed in range(options.rounds):
+            for cache in options.cache:
+                for build, python in builds.items():
+                    job = Job(name, options.rows, cache, seed, str(options.data), python)
+                    results.setdefault((build, name, cache), []).append(run(job))
+        print(table(results, max(options.cache)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
