@@ -115,6 +115,7 @@ class Lasvm : public Learner<T> {
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
   private:
+    void begin_finish();
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool awaits_partner(Index c, double y, double g);
     bool reprocess(Index c);
@@ -237,7 +238,7 @@ template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
     const Deadline deadline(seconds);
-    for (Index c = finishing_.size(); c < D.problems(); ++c) finishing_.emplace_back(D, c);
+    if (finishing_.empty()) begin_finish();
     Vector<Finishing<T>*> left;
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
@@ -255,6 +256,16 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     }
     if (D.dead > 0) this->compact();
     return true;
+}
+
+// Problems that have no room for their rows are lent what the others leave, as many at a time as
+// there are threads.
+template <class T>
+void Lasvm<T>::begin_finish() {
+    Vector<std::uint8_t> crowded;
+    for (const Subproblem& sub : D.subproblems) crowded.push_back(sub.crowded());
+    const Index lent = D.problems() > 1 ? D.release_crowded() / this->threads() : 0;
+    for (Index c = 0; c < D.problems(); ++c) finishing_.emplace_back(D, c, crowded[c] ? lent : 0);
 }
 
 template <class T>

@@ -30,4 +30,15 @@ void Dual<T>::divide_cache() {
         }
 }
 
+template <class T>
+Index Dual<T>::release_crowded() {
+    Index left = subproblems[0].rows.most();
+    for (Subproblem& sub : subproblems)
+        if (sub.crowded())
+            sub.rows.clear();
+        else
+            left -= sub.rows.bytes();
+    return left;
+}
+
 }  // namespace marginwise

@@ -58,6 +58,10 @@ class Dual {
     // all its rows would take, and what is left goes to the others in equal parts.
     void divide_cache();
 
+    // Drops the rows of the problems that have no room for those of all free members; returns how
+    // much memory that leaves, which they may use in turn.
+    Index release_crowded();
+
     // Reserves memory for n more members in all problems, so that adding them cannot fail.
     void reserve(Index n) {
         members.reserve(n);
@@ -200,6 +204,7 @@ class Dual {
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
         const RowCache& rows = subproblems[c].rows;
+        if (subproblems[c].crowded()) return 1;
         const Index spare = rows.room() - rows.held() - 1;
         return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, most_together);
     }

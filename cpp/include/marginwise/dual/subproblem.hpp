@@ -39,6 +39,10 @@ struct Subproblem {
         P.compact(compaction);
     }
 
+    // Whether there is no room for the rows of all free members: what is fetched ahead would drive
+    // out what is needed.
+    bool crowded() const { return rows.room() < P.free; }
+
     // Whether the row of k is cached, complete or nearly so.
     bool has_row(Index k) {
         const RowCache::Row* row = rows.peek(k);

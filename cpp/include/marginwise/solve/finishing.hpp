@@ -13,13 +13,14 @@ namespace marginwise {
 template <class T>
 class Finishing {
   public:
-    Finishing(Dual<T>& D, Index c) : D_(D), c_(c), limit_(StepLimit::finishing(D.problem(c))) {}
+    // `lent`: memory for the kernel rows of the problem while it is worked on, 0 for its own share.
+    Finishing(Dual<T>& D, Index c, Index lent)
+        : D_(D), c_(c), lent_(lent), limit_(StepLimit::finishing(D.problem(c))) {}
 
     // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
     // the deadline. Call end() when all problems are done or abandoned.
     void solve(double tau, const Deadline& deadline) {
-        if (D_.problems() > 1 && !alone_ && !solved(tau))
-            alone_ = std::make_unique<Dual<T>>(D_.single(c_));
+        if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out();
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         const simd::Extremes& e = D.problem(c).extremes;
@@ -32,17 +33,33 @@ class Finishing {
         }
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
+        return_memory();
     }
     bool done() const { return done_; }
 
     // Applies the progress so far to the dual; not while other problems are being solved.
     void end() {
         apply_active();
+        return_memory();
         if (alone_) D_.take_back(c_, std::move(*alone_));
         alone_.reset();
     }
 
   private:
+    // Takes the problem out of the dual, with the memory that it is lent.
+    void take_out() {
+        alone_ = std::make_unique<Dual<T>>(D_.single(c_));
+        RowCache& rows = alone_->subproblems[0].rows;
+        share_ = rows.limit();
+        if (lent_ > share_) rows.set_limit(lent_);
+    }
+    void return_memory() {
+        if (!alone_ || lent_ <= share_) return;
+        RowCache& rows = alone_->subproblems[0].rows;
+        rows.clear();
+        rows.set_limit(share_);
+    }
+
     bool solved(double tau) const {
         const simd::Extremes& e = D_.problem(c_).extremes;
         return !e.both() || e.delta() <= tau;
@@ -75,6 +92,7 @@ class Finishing {
 
     Dual<T>& D_;
     Index c_;
+    Index lent_, share_ = 0;  // bytes
     StepLimit limit_;
     PairSolver whole_;  // over all places
     bool done_ = false, active_gave_up_ = false;
