@@ -68,6 +68,43 @@ void whole_after_every_example() {
 TEST(single_precision_is_whole_after_every_example) { whole_after_every_example<float>(); }
 TEST(double_precision_is_whole_after_every_example) { whole_after_every_example<double>(); }
 
+// Leaves no room for rows, so that they are computed from a problem's own features.
+void crowd(Pupil<float>& learner) {
+    for (Subproblem& sub : learner.D().subproblems) {
+        sub.rows.clear();
+        sub.rows.set_limit(1);
+    }
+}
+
+TEST(rows_of_crowded_problems_are_those_of_all_members) {
+    for (const bool sparse : {false, true}) {
+        Options options;
+        options.classes = 3;
+        options.sparse = options.csr = sparse;
+        constexpr Index n = 400;
+        Pupil<float> learner(n, options), other(n, options);
+        for (Pupil<float>* pupil : {&learner, &other}) pupil->learn(0, 200);
+        crowd(learner);
+        Dual<float>&D = learner.D(), &whole = other.D();
+        for (Index c = 0; c < D.problems(); ++c) {
+            CHECK(D.subproblems[c].crowded());
+            for (Index k = 0; k < D.problem(c).size; ++k) {
+                if (!D.problem(c).open[k]) continue;
+                const float *row = D.row(c, k), *same = whole.row(c, k);
+                for (Index l = 0; l < D.problem(c).size; ++l)
+                    CHECK(!D.problem(c).open[l] || row[l] == same[l]);
+            }
+        }
+        for (Pupil<float>* pupil : {&learner, &other}) {
+            pupil->learn(200, n);
+            pupil->D().check(1e-5);
+        }
+        crowd(learner);
+        for (Pupil<float>* pupil : {&learner, &other}) CHECK(pupil->lasvm->finish(1e-4, 1e9));
+        CHECK(Essence<float>(learner.D()) == Essence<float>(other.D()));
+    }
+}
+
 template <class T>
 Essence<T> cut_at(const Options& options, Index n, Index piece) {
     Pupil<T> learner(n, options);

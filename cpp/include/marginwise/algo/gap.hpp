@@ -230,7 +230,7 @@ void Gap<T>::clean(Index c) {
     standing_[c].since_clean = 0;
     const auto distance = [&](Index k) { return P.hi[k] > 0 ? -P.g[k] : P.g[k]; };
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
-    if (D.problems() > 1) D.subproblems[c].compact();  // sums must not depend on closed places
+    if (D.problems() > 1) D.compact_places(c);  // sums must not depend on closed places
     take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
     find_moments(c);
 }

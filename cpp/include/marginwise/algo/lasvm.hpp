@@ -252,7 +252,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     end_finish();
     for (Index c = 0; c < D.problems(); ++c) {
         evict(c);
-        if (D.problems() > 1) D.subproblems[c].compact();
+        if (D.problems() > 1) D.compact_places(c);
     }
     if (D.dead > 0) this->compact();
     return true;

@@ -42,6 +42,7 @@ void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Ind
     require_invariant(closed == P.closed, "closed counts the closed places");
     require_invariant(free == P.free, "free counts the places with lo < alpha < hi");
     require_invariant(!P.biased || std::abs(sum) <= tolerance, "sum of alpha == 0");
+    require_invariant(own_[c].agrees(P.size), "own features are those of the places");
     if (!extremes) return;
     const simd::Extremes now =
         table().extremes(P.g.data(), P.up.data(), P.down.data(), padded(P.size));

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "marginwise/dual/members.hpp"
+#include "marginwise/dual/own_features.hpp"
 #include "marginwise/dual/stats.hpp"
 #include "marginwise/dual/subproblem.hpp"
 #include "marginwise/kernel/kernel_blocks.hpp"
@@ -36,6 +37,7 @@ class Dual {
                                      kWorkingBytes + cache_bytes);
             subproblems.back().P.biased = biased;
         }
+        own_ = Vector<OwnFeatures<T>>(problems);
     }
 
     // Memory for kernel rows in addition to the cache, however small that is.
@@ -140,6 +142,7 @@ class Dual {
         sub.member.push_back(static_cast<std::int32_t>(s));
         sub.place[s] = k;
         sub.weight[s] = alpha;
+        own_[c].open(members, s);
         if (holders[s]++ == 0) {
             --dead;
             members.remember(s);
@@ -165,6 +168,7 @@ class Dual {
     // Erases member s, which no problem holds, except for its position. The first member that is
     // held takes the place of all erased ones; if that was s, the next one does from now on.
     void wipe(Index s) {
+        for (OwnFeatures<T>& own : own_) own.drop();
         Index other = 0;
         while (other < size() && holders[other] == 0) ++other;
         const Index first = s < other ? 0 : s, last = s < other ? size() - 1 : s;
@@ -192,6 +196,7 @@ class Dual {
         held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
         if (held.length == sub.P.size || sub.mirror(held, k)) return held.values;
         if (problems() == 1 && 2 * held.length >= sub.P.size) return complete_row(sub, held, k);
+        if (has_own_features(c)) return complete_own(c, held, k);
         fetch(c, wanted_soon(sub.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
         return sub.rows.peek(k)->values;
     }
@@ -221,29 +226,7 @@ class Dual {
     }
 
     // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
-    void spread(Index c, const Vector<std::pair<Index, double>>& changes) {
-        constexpr Index kBlock = 128;
-        Subproblem& sub = subproblems[c];
-        const Index width = padded(sub.P.size);
-        Array<float> computed;
-        for (Index first = 0; first < changes.size(); first += kBlock) {
-            const Index end = std::min(first + kBlock, changes.size());
-            Vector<Index> absent;
-            for (Index n = first; n < end; ++n)
-                if (!has_row(c, changes[n].first)) absent.push_back(changes[n].first);
-            computed.resize(absent.size() * width, 0.0f);
-            multiply(sub, absent,
-                     [&](Index l, Index r, float value) { computed[r * width + l] = value; });
-            const float* next = computed.data();
-            Index used = 0;
-            for (Index n = first; n < end; ++n) {
-                const auto& [k, change] = changes[n];
-                const bool here = used < absent.size() && absent[used] == k;
-                table().add(sub.P.g.data(), here ? next : row(c, k), -change, width);
-                if (here) next += width, ++used;
-            }
-        }
-    }
+    void spread(Index c, const Vector<std::pair<Index, double>>& changes);
 
     // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
     template <class V>
@@ -272,13 +255,14 @@ class Dual {
 
     // Closed places of problem c are removed when there are many.
     void tidy(Index c) {
-        if (problems() > 1 && subproblems[c].wants_compaction()) subproblems[c].compact();
+        if (problems() > 1 && subproblems[c].wants_compaction()) compact_places(c);
     }
+    void compact_places(Index c) { own_[c].compact(subproblems[c].compact()); }
 
     // Removes the dead. Positions change: position compaction[k] becomes k for the compaction
     // returned.
     Compaction compact() {
-        if (problems() == 1) subproblems[0].compact();
+        if (problems() == 1) compact_places(0);
         Compaction compaction;
         Vector<std::int32_t> position(size(), 0);
         for (Index s = 0; s < size(); ++s)
@@ -357,6 +341,24 @@ class Dual {
         return held.values;
     }
 
+    // Whether problem c has the features of its places by themselves. They are copied when a row is
+    // missed and there is no room for all.
+    bool has_own_features(Index c) {
+        const Subproblem& sub = subproblems[c];
+        if (problems() > 1 && !own_[c].kept() && sub.crowded())
+            own_[c].copy(members, sub.member, sub.rows.limit());
+        return own_[c].kept();
+    }
+
+    // Computes the columns that a row lacks, by the problem's own features.
+    const float* complete_own(Index c, RowCache::Row& held, Index k) {
+        const Index from = held.length;
+        own_[c].fill(kernel, k, from, scratch_, held.values);
+        subproblems[c].finish_row(held);
+        stats.kernel_evaluations += held.length - from;
+        return held.values;
+    }
+
     // Calls use(l, r, K(places[r], l)) for all r and all open places l of members from tile `first`
     // on.
     template <class F>
@@ -379,6 +381,7 @@ class Dual {
         stats.kernel_evaluations += n * (size() - first * kLanes);
     }
 
+    Vector<OwnFeatures<T>> own_;  // of each problem
     Scratch<T> scratch_;
     Rows<T> extracted_;
     Array<float> collected_;
@@ -390,3 +393,4 @@ class Dual {
 #include "marginwise/dual/divide_cache.hpp"
 #include "marginwise/dual/restore.hpp"
 #include "marginwise/dual/single.hpp"
+#include "marginwise/dual/spread.hpp"

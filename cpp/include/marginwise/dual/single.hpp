@@ -8,7 +8,7 @@ namespace marginwise {
 template <class T>
 Dual<T> Dual<T>::single(Index c) {
     Subproblem& sub = subproblems[c];
-    sub.compact();
+    compact_places(c);
     Dual alone(Members<T>(members.features(), members.sparse()), kernel, 1, 0);
     Rows<T> row;
     Vector<float> unused(sub.P.size);

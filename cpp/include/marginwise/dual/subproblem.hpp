@@ -23,7 +23,8 @@ struct Subproblem {
 
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 
-    void compact() {
+    // Removes the closed places; returns where the others go.
+    Compaction compact() {
         Compaction compaction;
         for (Index k = 0; k < P.size; ++k) {
             if (!P.open[k]) {
@@ -37,6 +38,7 @@ struct Subproblem {
         tended = compaction.below(tended);
         rows.compact(compaction);
         P.compact(compaction);
+        return compaction;
     }
 
     // Whether there is no room for the rows of all free members: what is fetched ahead would drive

@@ -1,0 +1,77 @@
+// The features of the places of one problem, side by side.
+//
+// A kernel row of a problem of one-vs-rest is the product of one example with the members that the
+// problem holds. Among the members of all problems they stand far apart, and the product would
+// meet the others too. Where rows are computed again and again, because the memory for them is
+// short, a problem keeps a copy of the features it needs: rows then cost its own places only, and
+// their values come in the order of places.
+#pragma once
+
+#include <memory>
+#include <new>
+
+#include "marginwise/dual/members.hpp"
+#include "marginwise/kernel/kernel_blocks.hpp"
+
+namespace marginwise {
+
+template <class T>
+class OwnFeatures {
+  public:
+    // INVARIANT  kept(): features_.size() == places of the problem, and those of an open place are
+    //            its member's
+    bool kept() const { return features_ != nullptr; }
+    bool agrees(Index places) const { return !kept() || features_->size() == places; }
+    void drop() { features_.reset(); }
+
+    // A copy of a problem holds none.
+    OwnFeatures() = default;
+    OwnFeatures(const OwnFeatures&) {}
+    OwnFeatures(OwnFeatures&&) = default;
+    OwnFeatures& operator=(OwnFeatures&&) = default;
+
+    // Copies the features of all places, if they take about `most_bytes` at most. Closed places
+    // have any features. Here and below, nothing is kept where memory is short.
+    void copy(const Members<T>& members, const Vector<std::int32_t>& member, Index most_bytes) {
+        const Index each = members.bytes() / std::max<Index>(members.size(), 1);
+        if (member.size() * each > most_bytes) return;
+        features_ = std::make_unique<Members<T>>(members.features(), members.sparse());
+        for (const std::int32_t s : member) open(members, s);
+    }
+
+    // A place has been opened for member s.
+    void open(const Members<T>& members, Index s) {
+        change([&] {
+            members.extract(s, row_);
+            features_->append(row_, 0, features_->size());
+        });
+    }
+
+    void compact(const Compaction& compaction) {
+        change([&] { features_->compact(compaction); });
+    }
+
+    // out[l] = K(k, l) for places l from `from` (rounded down to a tile) on, padded.
+    void fill(const KernelBlocks<T>& kernel, Index k, Index from, Scratch<T>& scratch, float* out) {
+        features_->extract(k, row_);
+        for (Index t = from / kLanes; t < tiles_for(features_->size()); ++t)
+            kernel.values(row_, 0, 1, features_->tile(t), scratch, out + t * kLanes, kLanes,
+                          features_->tile_after(t));
+    }
+
+  private:
+    template <class F>
+    void change(F how) {
+        if (!kept()) return;
+        try {
+            how();
+        } catch (const std::bad_alloc&) {
+            drop();
+        }
+    }
+
+    std::unique_ptr<Members<T>> features_;
+    Rows<T> row_;
+};
+
+}  // namespace marginwise
