@@ -76,21 +76,16 @@ def positive(at_most: float | None = None) -> Rule:
 
 
 def positive_or_infinite() -> Rule:
-    return lambda v: (is_real(v) and v > 0) or _is_infinite(v), "a number above 0, or infinity"
-
-
-def _is_infinite(value: Any) -> bool:
-    return isinstance(value, Real) and bool(value == math.inf)
+    return (
+        lambda v: (is_real(v) and v > 0) or (isinstance(v, Real) and bool(v == math.inf)),
+        "a number above 0, or infinity",
+    )
 
 
 def non_negative(below: float | None = None) -> Rule:
     if below is None:
         return lambda v: is_real(v) and v >= 0, "a number of at least 0"
     return lambda v: is_real(v) and 0 <= v < below, f"a number of at least 0, below {below}"
-
-
-def share() -> Rule:
-    return lambda v: is_real(v) and 0 < v <= 1, "a number above 0, at most 1"
 
 
 def real() -> Rule:
@@ -103,17 +98,12 @@ def below(most: float) -> Rule:
 
 def integer(at_least: int, at_most: int | None = None) -> Rule:
     if at_most is None:
-        test = is_count_from(at_least, MOST)
-        return test, f"an integer of at least {at_least}"
-    return is_count_from(at_least, at_most), f"an integer from {at_least} to {at_most}"
+        return count(at_least)[0], f"an integer of at least {at_least}"
+    return count(at_least, at_most)
 
 
 def count(least: int = 0, most: int = MOST) -> Rule:
-    return is_count_from(least, most), f"an integer from {least} to {most}"
-
-
-def is_count_from(least: int, most: int) -> Callable[[Any], bool]:
-    return lambda v: is_integer(v) and least <= v <= most
+    return lambda v: is_integer(v) and least <= v <= most, f"an integer from {least} to {most}"
 
 
 def boolean() -> Rule:

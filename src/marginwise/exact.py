@@ -84,9 +84,10 @@ class ExactSVC(ExactModel, KernelClassifier):
         drifting data.
     record : bool, default=False
         Whether to record `path_`.
-    cache_size : float, default=2000
-        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
-        change the model.
+    cache_size : float or "auto", default="auto"
+        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
+        fitting slower. "auto" allows a quarter of the memory that is available when the first
+        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
     class_weight : dict or "balanced", default=None
         Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
         ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
@@ -190,7 +191,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         window: int | None = None,
         evict: Literal["lightest", "oldest"] = "lightest",
         record: bool = False,
-        cache_size: float = 2000,
+        cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -60,9 +60,10 @@ class ExactRampSVC(BiasFreeClassifier):
         Whether to subtract the mean from dense features, which compensates for the missing bias
         with kernels that are functions of the inner product. Not available for sparse features or
         for callable or precomputed kernels.
-    cache_size : float, default=500
-        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
-        change the model.
+    cache_size : float or "auto", default="auto"
+        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
+        fitting slower. "auto" allows a quarter of the memory that is available when the first
+        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
     class_weight : dict or "balanced", default=None
         Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
         ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
@@ -161,7 +162,7 @@ class ExactRampSVC(BiasFreeClassifier):
         max_idle: int | None = None,
         epochs: int = 1,
         center: bool = False,
-        cache_size: float = 500,
+        cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
         n_jobs: int | None = None,

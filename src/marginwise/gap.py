@@ -88,9 +88,10 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         for callable or precomputed kernels.
     record : bool, default=False
         Whether to record `history_` after each row.
-    cache_size : float, default=500
-        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
-        change the model.
+    cache_size : float or "auto", default="auto"
+        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
+        fitting slower. "auto" allows a quarter of the memory that is available when the first
+        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
     class_weight : dict or "balanced", default=None
         Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
         ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
@@ -204,7 +205,7 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         pool_size: int | None = 50,
         center: bool = False,
         record: bool = False,
-        cache_size: float = 500,
+        cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
         n_jobs: int | None = None,

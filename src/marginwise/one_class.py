@@ -21,7 +21,6 @@ from marginwise._checks import (
     either,
     none,
     positive,
-    share,
     take_rows,
 )
 from marginwise._engine.engine import HARD_COST
@@ -71,9 +70,10 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         smallest weight in the model (the oldest of several).
     record : bool, default=False
         Whether to record `path_`.
-    cache_size : float, default=2000
-        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
-        change the model.
+    cache_size : float or "auto", default="auto"
+        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
+        fitting slower. "auto" allows a quarter of the memory that is available when the first
+        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
     n_jobs : int, default=None
         Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
         processor available to the process. The model does not depend on it.
@@ -144,7 +144,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
     _rules: ClassVar[dict[str, Rule]] = {
         **ExactModel._rules,
-        "nu": share(),
+        "nu": positive(1),
         "C": either(none(), positive()),
     }
 
@@ -160,7 +160,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         window: int | None = None,
         evict: Literal["lightest", "oldest"] = "oldest",
         record: bool = False,
-        cache_size: float = 2000,
+        cache_size: float | Literal["auto"] = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

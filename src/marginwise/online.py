@@ -100,9 +100,10 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     delta_max : float, default=None
         If given, continue the steps after a row until no pair violates the optimality conditions by
         more than this.
-    cache_size : float, default=500
-        Size of the kernel cache in megabytes. A smaller cache makes training slower and does not
-        change the model.
+    cache_size : float or "auto", default="auto"
+        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
+        fitting slower. "auto" allows a quarter of the memory that is available when the first
+        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
     class_weight : dict or "balanced", default=None
         Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
         ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
@@ -210,7 +211,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         finish_at_end: bool = True,
         finish_every: int | None = None,
         delta_max: float | None = None,
-        cache_size: float = 500,
+        cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
         n_jobs: int | None = None,

@@ -44,7 +44,7 @@ DEFAULTS = {
     "finish_at_end": True,
     "finish_every": None,
     "delta_max": None,
-    "cache_size": 500,
+    "cache_size": "auto",
     "class_weight": None,
     "shuffle": True,
     "n_jobs": None,

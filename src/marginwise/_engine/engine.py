@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from marginwise._algorithm import ALGORITHMS
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
+from marginwise._engine.memory import AUTO, auto_bytes
 from marginwise._engine.plan import (
     SINGLE_LIMIT,
     BlockFunction,
@@ -97,7 +98,7 @@ class Engine:
             "features": plan.features,
             "sparse": plan.sparse,
             "biased": self.algorithm.biased,
-            "cache_bytes": plan.cache_bytes,
+            "cache_bytes": auto_bytes() if plan.cache_bytes == AUTO else plan.cache_bytes,
             "center": plan.center,
             "scale": plan.scale,
             "norm_limit": SINGLE_LIMIT if single_rbf else 1e300,

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float
+from marginwise._engine.memory import AUTO
 from marginwise._warn import warn
 
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
@@ -47,7 +48,7 @@ class Plan:
     features: int
     sparse: bool
     double: bool
-    cache_bytes: int
+    cache_bytes: int  # or AUTO
     algorithm: str
     settings: dict[str, Any]  # those of the algorithm
     center: list[float] = field(default_factory=list)
@@ -112,7 +113,7 @@ def make_plan(
         features=int(X.shape[1]) + precomputed,
         sparse=keeps_lists(X) and kernel != "callable",
         double=model._algorithm.exact or needs_double(X, kernel),
-        cache_bytes=int(model.cache_size * 2**20),
+        cache_bytes=AUTO if model.cache_size == "auto" else int(model.cache_size * 2**20),
         algorithm=model._algorithm.name,
         settings=settings,
         center=model._centre(X, kernel, streaming=streaming),

@@ -147,7 +147,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         "gamma": either(one_of("scale", "auto"), positive()),
         "degree": integer(1, MOST_DEGREE),
         "coef0": real(),
-        "cache_size": positive(MOST_MEGABYTES),
+        "cache_size": either(one_of("auto"), positive(MOST_MEGABYTES)),
         "n_jobs": either(none(), threads()),
         "verbose": either(boolean(), integer(0)),
     }

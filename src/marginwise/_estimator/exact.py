@@ -23,7 +23,7 @@ from marginwise._checks import (
     obey,
     one_of,
     one_value,
-    share,
+    positive,
 )
 from marginwise._engine.exact import FREE_SET, ExactEngine, check_free_sets, free_set_sizes
 from marginwise._engine.plan import WITH_GAMMA, centre_for, is_offset, resolve_gamma
@@ -41,7 +41,7 @@ ALGORITHM = Algorithm(
     name="exact",
     settings={
         "sphere": boolean(),
-        "nu": either(share(), one_value(0)),
+        "nu": either(positive(1), one_value(0)),
         "window": count(),
         "oldest": boolean(),
         "screen": boolean(),

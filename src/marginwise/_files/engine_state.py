@@ -31,6 +31,7 @@ from marginwise._checks import (
     real,
 )
 from marginwise._engine.engine import COUNTERS, EARLY_COUNTERS
+from marginwise._engine.memory import AUTO
 from marginwise._engine.plan import NATIVE, SINGLE_LIMIT, Plan, check_squares
 
 State = Mapping[str, Any]
@@ -54,7 +55,7 @@ _PLAN: dict[str, Rule] = {
     "features": count(1, MOST_FEATURES),
     "sparse": boolean(),
     "double": boolean(),
-    "cache_bytes": count(),
+    "cache_bytes": count(AUTO),
     "algorithm": key_of(ALGORITHMS, "the name of an algorithm"),
     "settings": instance(dict, "a dict"),
     "center": floats(),

@@ -14,6 +14,7 @@ import numpy as np
 
 from marginwise._arrays import spread_rows
 from marginwise._checks import Rule, current, integer, non_negative, obey
+from marginwise._engine.memory import AUTO
 from marginwise._files.format import (
     ModelFileError,
     estimator_class,
@@ -165,7 +166,9 @@ class Checkpoint:
         """Give the estimator the state of the one that was stopped, except its own parameters."""
         model = self._estimator
         own = model.get_params(deep=False)
-        state["_machine"]["plan"]["cache_bytes"] = int(model.cache_size * 2**20)
+        auto = model.cache_size == "auto"
+        plan = state["_machine"]["plan"]
+        plan["cache_bytes"] = AUTO if auto else int(model.cache_size * 2**20)
         model.__dict__.clear()
         model.__setstate__({**state, **own})
 

@@ -20,7 +20,8 @@ from marginwise._checks import (
     integer,
     non_negative,
     none,
-    share,
+    one_value,
+    positive,
     threads,
 )
 from marginwise._core import deform
@@ -149,7 +150,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         "strength": _up_to(1e6),
         "thickening": _up_to(1e6),
         "shift": _whole(MOST_SHIFT),
-        "affine": either(share(), (lambda v: v == 0, "0")),
+        "affine": either(positive(1), one_value(0)),
         "fields": integer(1),
         "field_smoothing": _up_to(1e4),
         "smoothing": _up_to(1e4),

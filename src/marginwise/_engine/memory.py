@@ -1,0 +1,74 @@
+"""How much memory kernel rows may take where the user does not say."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+from pathlib import Path
+
+import joblib
+
+AUTO = -1  # of `Plan.cache_bytes`: what is sensible for the memory at hand
+SHARE = 4  # kernel rows may take one part in so many of the memory that is available
+LEAST, MOST = 200 * 2**20, 8 * 2**30
+UNKNOWN = 8 * 2**30  # available where the system does not report it
+
+
+@functools.cache
+def auto_bytes() -> int:
+    """Return how many bytes kernel rows may take: asked for once, when the first model is built.
+
+    Memory is taken only as rows are needed. Workers of a process pool share what is available.
+    """
+    is_worker = multiprocessing.current_process().name != "MainProcess"
+    sharing = SHARE * (int(joblib.cpu_count()) if is_worker else 1)
+    return min(max(available() // sharing, LEAST), MOST)
+
+
+def available() -> int:
+    """Return the bytes that this process may still take: of the machine, and of its cgroups."""
+    return min([*_of_machine(), *_of_cgroups()], default=UNKNOWN)
+
+
+def _of_machine() -> list[int]:
+    for line in _read("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return [1024 * int(line.split()[1])]
+    try:
+        return [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2]
+    except (AttributeError, OSError, ValueError):  # not a POSIX system
+        return []
+
+
+def _of_cgroups() -> list[int]:
+    """Return what is left within the limits of the process's cgroup and those it is in."""
+    left = []
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            root = Path("/sys/fs/cgroup") / controllers
+            names = ("memory.max", "memory.current", "inactive_file")
+            if controllers:  # version 1
+                names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            below = root / path.lstrip("/")
+            for folder in [below, *below.parents]:
+                if folder.is_relative_to(root):
+                    left += _left_in(folder, *names)
+    return left
+
+
+def _left_in(folder: Path, limit: str, usage: str, reclaimable: str) -> list[int]:
+    most, used = _read(folder / limit).strip(), _read(folder / usage).strip()
+    if not most.isdigit() or not used.isdigit():  # "max", or no such file
+        return []
+    counts = dict(line.split() for line in _read(folder / "memory.stat").splitlines())
+    return [max(int(most) - int(used) + int(counts.get(reclaimable, 0)), 0)]
+
+
+def _read(path: str | Path) -> str:
+    """Return the text of a file, or nothing where there is none to read."""
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
