@@ -76,33 +76,39 @@ void crowd(Pupil<float>& learner) {
     }
 }
 
-TEST(rows_of_crowded_problems_are_those_of_all_members) {
-    for (const bool sparse : {false, true}) {
-        Options options;
-        options.classes = 3;
-        options.sparse = options.csr = sparse;
-        constexpr Index n = 400;
-        Pupil<float> learner(n, options), other(n, options);
-        for (Pupil<float>* pupil : {&learner, &other}) pupil->learn(0, 200);
-        crowd(learner);
-        Dual<float>&D = learner.D(), &whole = other.D();
-        for (Index c = 0; c < D.problems(); ++c) {
-            CHECK(D.subproblems[c].crowded());
-            for (Index k = 0; k < D.problem(c).size; ++k) {
-                if (!D.problem(c).open[k]) continue;
-                const float *row = D.row(c, k), *same = whole.row(c, k);
-                for (Index l = 0; l < D.problem(c).size; ++l)
-                    CHECK(!D.problem(c).open[l] || row[l] == same[l]);
-            }
+// Learns and finishes with and without room for rows.
+void learns_the_same_in_a_crowd(const Options& options) {
+    constexpr Index n = 400;
+    Pupil<float> learner(n, options), other(n, options);
+    for (Pupil<float>* pupil : {&learner, &other}) pupil->learn(0, 200);
+    crowd(learner);
+    Dual<float>&D = learner.D(), &whole = other.D();
+    for (Index c = 0; c < D.problems(); ++c) {
+        CHECK(D.subproblems[c].crowded());
+        for (Index k = 0; k < D.problem(c).size; ++k) {
+            if (!D.problem(c).open[k]) continue;
+            const float *row = D.row(c, k), *same = whole.row(c, k);
+            for (Index l = 0; l < D.problem(c).size; ++l)
+                CHECK(!D.problem(c).open[l] || row[l] == same[l]);
         }
-        for (Pupil<float>* pupil : {&learner, &other}) {
-            pupil->learn(200, n);
-            pupil->D().check(1e-5);
-        }
-        crowd(learner);
-        for (Pupil<float>* pupil : {&learner, &other}) CHECK(pupil->lasvm->finish(1e-4, 1e9));
-        CHECK(Essence<float>(learner.D()) == Essence<float>(other.D()));
     }
+    for (Pupil<float>* pupil : {&learner, &other}) {
+        pupil->learn(200, n);
+        pupil->D().check(1e-5);
+    }
+    crowd(learner);
+    for (Pupil<float>* pupil : {&learner, &other}) CHECK(pupil->lasvm->finish(1e-4, 1e9));
+    CHECK(Essence<float>(learner.D()) == Essence<float>(other.D()));
+}
+
+TEST(rows_of_crowded_problems_are_those_of_all_members) {
+    for (const Index classes : {2, 3})
+        for (const bool sparse : {false, true}) {
+            Options options;
+            options.classes = classes;
+            options.sparse = options.csr = sparse;
+            learns_the_same_in_a_crowd(options);
+        }
 }
 
 template <class T>

@@ -221,7 +221,9 @@ class Dual {
         Vector<RowCache::Row*> rows;
         for (const Index k : places) sub.rows.take(k, sub.P.size);
         for (const Index k : places) rows.push_back(sub.rows.peek(k));
-        multiply(sub, places, [&](Index l, Index r, float value) { rows[r]->values[l] = value; });
+        Vector<float*> values;
+        for (const RowCache::Row* row : rows) values.push_back(row->values);
+        multiply(sub, places, values);
         for (RowCache::Row* row : rows) sub.finish_row(*row);
     }
 
@@ -336,7 +338,7 @@ class Dual {
     // Computes the columns that a row lacks; places are positions.
     const float* complete_row(Subproblem& sub, RowCache::Row& held, Index k) {
         const Index first = held.length / kLanes;
-        multiply(sub, {k}, [&](Index l, Index, float value) { held.values[l] = value; }, first);
+        multiply(sub, {k}, {held.values}, first);
         sub.finish_row(held);
         return held.values;
     }
@@ -359,27 +361,10 @@ class Dual {
         return held.values;
     }
 
-    // Calls use(l, r, K(places[r], l)) for all r and all open places l of members from tile `first`
-    // on.
-    template <class F>
-    void multiply(Subproblem& sub, const Vector<Index>& places, F use, Index first = 0) {
-        const Index n = places.size();
-        if (n == 0) return;
-        Vector<Index> at;
-        for (const Index k : places) at.push_back(sub.member[k]);
-        members.extract(at.data(), n, extracted_);
-        collected_.resize(n * kLanes);
-        for (Index t = first; t < tiles_for(size()); ++t) {
-            kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
-                          members.tile_after(t));
-            for (Index lane = 0; lane < std::min(kLanes, size() - t * kLanes); ++lane) {
-                const Index l = sub.place[t * kLanes + lane];
-                if (l == kNone) continue;
-                for (Index r = 0; r < n; ++r) use(l, r, collected_[r * kLanes + lane]);
-            }
-        }
-        stats.kernel_evaluations += n * (size() - first * kLanes);
-    }
+    // rows[r][l] = K(places[r], l) for all r and all open places l of members from tile `first` on.
+    void multiply(const Subproblem& sub, const Vector<Index>& places, const Vector<float*>& rows,
+                  Index first = 0);
+    void place_tile(const Subproblem& sub, Index t, const float* values, float* row) const;
 
     Vector<OwnFeatures<T>> own_;  // of each problem
     Scratch<T> scratch_;
@@ -392,5 +377,6 @@ class Dual {
 #include "marginwise/dual/check.hpp"
 #include "marginwise/dual/divide_cache.hpp"
 #include "marginwise/dual/restore.hpp"
+#include "marginwise/dual/row_products.hpp"
 #include "marginwise/dual/single.hpp"
 #include "marginwise/dual/spread.hpp"

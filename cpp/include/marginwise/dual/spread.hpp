@@ -17,8 +17,9 @@ void Dual<T>::spread(Index c, const Vector<std::pair<Index, double>>& changes) {
         for (Index n = first; n < end; ++n)
             if (!has_row(c, changes[n].first)) absent.push_back(changes[n].first);
         computed.resize(absent.size() * width, 0.0f);
-        multiply(sub, absent,
-                 [&](Index l, Index r, float value) { computed[r * width + l] = value; });
+        Vector<float*> rows;
+        for (Index r = 0; r < absent.size(); ++r) rows.push_back(&computed[r * width]);
+        multiply(sub, absent, rows);
         const float* next = computed.data();
         Index used = 0;
         for (Index n = first; n < end; ++n) {

@@ -4,6 +4,9 @@
 // The others are gathered, the problem is solved over them, and the result is carried back to all
 // places. Nothing moves in the dual itself; if carrying back uncovers new violating pairs, the
 // caller gathers again.
+//
+// Where the dual has no room for the rows of its free members, the features of the active places
+// are gathered too: a row that is missing is then computed over the active places alone.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
@@ -80,6 +83,7 @@ class ActiveSet {
                 rows_.drop(a);
             }
         rows_.compact(compaction);
+        own_.compact(compaction);
         P_.compact(compaction);
         compaction.apply(at_);
     }
@@ -90,10 +94,11 @@ class ActiveSet {
         if (P_.alpha[a] != whole_.alpha[k]) changed_.emplace_back(k, P_.alpha[a]);
     }
 
-    // Row of the a-th active place over the active places. If the dual does not have it, other rows
-    // that finishing will need are fetched with it.
+    // Row of the a-th active place over the active places. If the dual does not have it, and is to
+    // keep it, other rows that finishing will need are fetched with it.
     const float* row(Index a) {
         if (const RowCache::Row* held = rows_.peek(a)) return rows_.take(a, held->length).values;
+        if (!D_.has_row(c_, at_[a]) && has_own_features()) return computed_row(a);
         Vector<Index> wanted{a};
         if (!D_.has_row(c_, at_[a])) {
             wanted = wanted_soon(P_, a, rows_at_once(), [&](Index b) {
@@ -105,6 +110,26 @@ class ActiveSet {
         }
         for (auto b = wanted.rbegin(); b != wanted.rend(); ++b) gather(*b);
         return rows_.peek(a)->values;
+    }
+
+    // Whether the active places have their features by themselves. They are copied when a row is
+    // missed and the dual has no room for all.
+    bool has_own_features() {
+        const Subproblem& sub = D_.subproblems[c_];
+        if (own_.kept() || !sub.crowded()) return own_.kept();
+        Vector<std::int32_t> member;
+        for (const Index k : at_) member.push_back(sub.member[k]);
+        own_.copy(D_.members, member, std::max(rows_.limit(), sub.rows.limit()));
+        return own_.kept();
+    }
+
+    const float* computed_row(Index a) {
+        RowCache::Row& held = rows_.take(a, P_.size);
+        own_.fill(D_.kernel, a, 0, scratch_, held.values);
+        std::fill(held.values + P_.size, held.values + padded(P_.size), 0.0f);
+        held.length = P_.size;
+        D_.stats.kernel_evaluations += P_.size;
+        return held.values;
     }
 
     // As many as the dual can fetch and there is room for here.
@@ -126,6 +151,8 @@ class ActiveSet {
     Vector<Index> at_;  // the place in `whole_` of each active place
     Problem P_;
     RowCache rows_;
+    OwnFeatures<T> own_;
+    Scratch<T> scratch_;
     PairSolver solver_;
     Vector<std::pair<Index, double>> changed_;  // places and their new alphas
 };
