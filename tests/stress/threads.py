@@ -230,7 +230,7 @@ def _active(rng: np.random.Generator, writers: int, seconds: float) -> Outcome:
         try:
             learner.teach(row, y[row])
         except ValueError as error:
-            if writers == 1 or "was taught" not in str(error):
+            if writers == 1 or "already taught" not in str(error):
                 raise
 
     for _ in range(writers):
