@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginwise
-from marginwise import OnlineSVC
+from marginwise import ExactOneClassSVM, ExactSVC, KernelPerceptron, OnlineSVC
 from tests.support import assert_same_model, assert_untouched, blobs, core_state, essence, rings
 
 DEFAULTS = {
@@ -692,3 +692,10 @@ def test_a_model_survives_a_fork() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
     assert run(body) == ("0\n", "")
+
+
+@pytest.mark.parametrize("kind", [ExactSVC, ExactOneClassSVM, KernelPerceptron], ids=str)
+def test_only_parameters_of_its_own_are_attributes(kind: Any) -> None:
+    """Whether an estimator selects or finishes can be seen from its attributes."""
+    for name in ("selection", "pool_size", "finish_at_end", "finish_every", "tol"):
+        assert hasattr(kind(), name) == (name in kind().get_params())

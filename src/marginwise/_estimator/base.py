@@ -135,12 +135,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     _engine_class: ClassVar[type[Engine]] = Engine
     _engine: Engine
 
-    # Parameters that only some estimators have.
-    tol: float = 0.0
-    epochs: int = 1
-    shuffle: bool = False
-    finish_at_end: bool = False
-    finish_every: int | None = None
+    tol: float  # of those that finish
 
     _rules: ClassVar[dict[str, Rule]] = {
         "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
@@ -284,7 +279,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _learn_rows(self, batch: Batch, names: Ints) -> None:
         """Learn all rows of a batch in the order given."""
         engine = self._engine
-        if self.finish_every is None and engine.learns_at_once(batch, len(names)):
+        if getattr(self, "finish_every", None) is None and engine.learns_at_once(batch, len(names)):
             engine.learn_now(batch, len(names))
         else:
             self._step_aside()
@@ -292,14 +287,14 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     @property
     def _trainer(self) -> Trainer:
-        """The training loop of this model, with its parameters as they are."""
+        """The training loop of this model, with those of its parameters that it has."""
         return Trainer(
             self._engine,
-            tol=self.tol,
-            finish_at_end=bool(self.finish_at_end),
-            finish_every=self.finish_every,
-            epochs=self.epochs,
-            shuffle=self.shuffle,
+            tol=getattr(self, "tol", 0.0),
+            finish_at_end=bool(getattr(self, "finish_at_end", False)),
+            finish_every=getattr(self, "finish_every", None),
+            epochs=getattr(self, "epochs", 1),
+            shuffle=getattr(self, "shuffle", False),
             verbose=int(self.verbose),
         )
 

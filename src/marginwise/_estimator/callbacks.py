@@ -73,5 +73,5 @@ def epochs_as_subtasks(
 
 def _count_epochs(estimator: Any) -> int | None:
     """Return the number of epochs, or None if it is not known beforehand."""
-    known = estimator.selection == "random" and is_integer(estimator.epochs)
+    known = getattr(estimator, "selection", "random") == "random" and is_integer(estimator.epochs)
     return int(estimator.epochs) if known else None

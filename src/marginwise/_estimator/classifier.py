@@ -114,16 +114,16 @@ class KernelClassifier(
         self._engine.native.reserve_ids(int(ids[-1]) + 1)
         rng = check_random_state(self.random_state)
         feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties()[labels], ids), ids)
-        trainer = self._trainer
-        if self.selection == "random":
+        trainer, selection = self._trainer, getattr(self, "selection", "random")
+        if selection == "random":
             plain_fit = NOTES.isdisjoint(self.__dict__)
             as_subtasks = None if plain_fit else epochs_as_subtasks(self, *given)
             trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
         elif self.pool_size is None:
             find = self._finder(X, ids)
-            learn_by_search(trainer, feed, labels, self.selection, rng, find)
+            learn_by_search(trainer, feed, labels, selection, rng, find)
         else:
-            trainer.learn_passes(feed, self.selection, self.pool_size, rng)
+            trainer.learn_passes(feed, selection, self.pool_size, rng)
         self._warn_if_far()
         self._warn_if_constant(feed.batch, X)
         return self
@@ -255,7 +255,7 @@ class KernelClassifier(
             change(self, lambda draft: draft._learn_rows(*draft._read_partial(*read)))
             return
         batch, names, at_once = self._read_many(X, y)
-        if at_once and self.finish_every is None:
+        if at_once and getattr(self, "finish_every", None) is None:
             self._engine.learn_now(batch, len(names))
             self._report()
         else:

@@ -73,9 +73,9 @@ class StreamLearner(KernelModel):
 
     classes_: NDArray[Any]
     random_state: int | np.random.RandomState | None
-    # Parameters that only some estimators have.
-    selection: Any = "random"
-    pool_size: Any = 1  # an integer, or None for a full search
+    epochs: int
+    shuffle: bool
+    pool_size: Any  # an integer, or None for a full search, of those that select
     _seeds_per_class = 0  # examples of each class that open an epoch of a fit
 
     # -- sources -------------------------------------------------------------------------------
@@ -162,7 +162,8 @@ class StreamLearner(KernelModel):
     def _check_run(self, sift: float | None, minutes: float) -> None:
         """Check the other arguments of `learn_from`."""
         check_arguments(_RUN_RULES, sift=sift, checkpoint_minutes=minutes)
-        if self.selection != "random" and self.pool_size is None:
+        rule, size = self._selection()
+        if rule != "random" and size is None:
             raise ValueError(
                 "pool_size=None searches all rows for each one that is learned, which needs "
                 "them in memory: use fit, or a pool_size."
@@ -185,16 +186,21 @@ class StreamLearner(KernelModel):
             )
         self._start(source.read(spread_rows(n, SAMPLE))[0], named)
 
+    def _selection(self) -> tuple[str, Any]:
+        """Return the rule of selection and the size of its pools."""
+        return getattr(self, "selection", "random"), getattr(self, "pool_size", 1)
+
     def _learn_source(self, source: Source, n: int) -> None:
         """Learn from a source in passes over all its rows."""
         rng, native = check_random_state(self.random_state), self._engine.native
         ids = native.next_id + np.arange(n, dtype=np.int64)
         native.reserve_ids(native.next_id + n)
         feed = SourceFeed(source, ids, self._read_batch, chunk=READ)
-        if self.selection == "random":
+        rule, size = self._selection()
+        if rule == "random":
             self._trainer.learn_epochs(feed, rng)
         else:
-            self._trainer.learn_passes(feed, self.selection, self.pool_size, rng)
+            self._trainer.learn_passes(feed, rule, size, rng)
 
     def _learn_chunks(
         self,
@@ -207,7 +213,7 @@ class StreamLearner(KernelModel):
     ) -> list[OSError]:
         """Learn from a source chunk by chunk; return the error if the last checkpoint failed."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rule, size = self.selection, self.pool_size
+        rule, size = self._selection()
         sieve = None if sift is None else Sieve(rule, size, float(sift), seed)
         file = course = None
         if checkpoint is not None:
