@@ -52,6 +52,20 @@ TEST(the_caller_goes_on_between_start_and_finish) {
     workers.finish();  // nothing was started: nothing to do
 }
 
+TEST(abandoned_tasks_use_nothing_afterwards) {
+    ThreadPool workers(3);
+    for (Index round = 0; round < 200; ++round) {
+        {
+            Vector<long> squares(1000, 0);
+            workers.start(1000, [&](Index k, Index) { squares[k] = k * k; });
+            workers.abandon();
+        }
+        std::atomic<int> runs{0};
+        workers.run(5, [&](Index, Index) { ++runs; });
+        CHECK(runs == 5);
+    }
+}
+
 TEST(what_a_task_throws_comes_out_of_finish) {
     for (const Index threads : {1, 2, 4}) {
         ThreadPool workers(threads);

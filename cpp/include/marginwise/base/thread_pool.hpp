@@ -32,8 +32,7 @@ class ThreadPool {
         }
     }
     ~ThreadPool() {
-        next_ = tasks_.load();  // starts no more tasks when an exception unwinds the caller
-        wait_until(done_, [this] { return busy_ == 0; });
+        abandon();
         {
             std::lock_guard<std::mutex> hold(mutex_);
             closing_ = true;
@@ -70,6 +69,14 @@ class ThreadPool {
         wait_until(done_, [this] { return busy_ == 0; });
         running_ = false;
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+    // Starts no more of the tasks, and returns when those under way are done; what they throw is
+    // lost. For an exception that unwinds the caller: what tasks use must outlive them.
+    void abandon() {
+        next_ = tasks_.load();
+        wait_until(done_, [this] { return busy_ == 0; });
+        running_ = false;
     }
 
     void run(Index tasks, std::function<void(Index, Index)> task) {

@@ -81,6 +81,11 @@ class BlockProduct {
   public:
     BlockProduct(Dual<T>& D, ThreadPool& workers)
         : D_(D), workers_(workers), scratch_(workers.threads()) {}
+    ~BlockProduct() {
+        if (under_way_) workers_.abandon();  // an exception unwinds the caller
+    }
+    BlockProduct(const BlockProduct&) = delete;
+    BlockProduct& operator=(const BlockProduct&) = delete;
 
     // Begins the product of `block` with the full tiles of members; they must not be compacted
     // before finish().
