@@ -112,7 +112,8 @@ def boolean() -> Rule:
 
 def one_of(*options: str) -> Rule:
     listed = ", ".join(repr(option) for option in options)
-    return lambda v: isinstance(v, str) and v in options, f"one of {listed}"
+    text = f"one of {listed}" if len(options) > 1 else listed
+    return lambda v: isinstance(v, str) and v in options, text
 
 
 def either(*rules: Rule) -> Rule:
@@ -220,17 +221,18 @@ def obey(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
 
 def check_fit(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
-) -> tuple[Any, NDArray[Any], Float, Ints]:
-    """Check what a classifier's `fit` is given; return the rows of positive weight, with ids."""
+) -> tuple[Any, NDArray[Any], Float, Ints, int]:
+    """Check what `fit` is given; return the rows of positive weight, their ids and the next id."""
     check_params(estimator)
     X, y = check_features(estimator, X, y, reset=True)
     check_classification_targets(y)
-    weights = check_weights(sample_weight, X.shape[0])
+    given = X.shape[0]
+    weights = check_weights(sample_weight, given)
     check_square(estimator, X)
     kept = np.flatnonzero(weights > 0).astype(np.int64)
     if len(kept) < len(weights):
         X, y, weights = take_rows(X, kept), y[kept], weights[kept]
-    return X, np.asarray(y), weights, kept
+    return X, np.asarray(y), weights, kept, given
 
 
 def check_square(estimator: Any, X: Any) -> None:
@@ -361,7 +363,7 @@ def check_weight_values(weights: Float) -> None:
 
 
 def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
-    """Return one integer id a row; the running count from `first` where none are given."""
+    """Return one integer id per row; the running count from `first` where none are given."""
     if ids is None:
         if first + n > MOST_ID:
             raise ValueError(f"the running count of ids has reached {first}; give ids.")
@@ -369,7 +371,7 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
     array = np.asarray(ids)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"ids must be {n} integers, one a row; got {array.dtype} of shape {array.shape}."
+            f"ids must be {n} integers, one per row; got {array.dtype} of shape {array.shape}."
         )
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"ids must be 64-bit integers with a sign (int64), got {array.max()}.")

@@ -204,6 +204,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         names = np.arange(X.shape[0], dtype=np.int64)
         self._start(X, weights, streaming=False)
         self._learn(X, weights, names)
+        self._engine.native.reserve_ids(X.shape[0])
         return self
 
     @on_draft
@@ -237,7 +238,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         first = not hasattr(self, "_engine")
         X, _ = check_features(self, X, reset=first)
         weights = check_weights(sample_weight, X.shape[0])
-        names = check_ids(ids, X.shape[0], 0 if first else self._engine.native.next_id)
+        following = 0 if first else self._engine.native.next_id
+        names = check_ids(ids, X.shape[0], following)
         if first:
             self._start(X, weights, streaming=True)
         elif self._starts_over:
@@ -245,6 +247,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             ones = np.ones(len(kept), dtype=np.int32)
             self._begin_again(take_rows(X, kept), weights[kept], ones)
         self._learn(X, weights, names)
+        if ids is None:  # rows of weight zero count, too
+            self._engine.native.reserve_ids(following + X.shape[0])
         return self
 
     def _start(self, X: Any, weights: Float, *, streaming: bool) -> None:

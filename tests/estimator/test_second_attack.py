@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import ExactOneClassSVM, ExactSVC, OnlineSVC, load, save
+from tests.support import blobs
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 3))
@@ -185,3 +186,24 @@ def test_rows_that_are_all_the_same_do_not_warn() -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"No such directory.*nowhere"):
         save(OnlineSVC(), tmp_path / "nowhere" / "m.mwz")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC], ids=str)
+def test_rows_of_weight_zero_count_as_rows(kind: Any, kernel: str, tmp_path: Path) -> None:
+    """Their ids are theirs: with a precomputed kernel, ids are the columns of later rows."""
+    X, y = blobs(60, 0, 2)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    rows, params = (K, {"kernel": kernel}) if kernel == "precomputed" else (X, {"gamma": 0.5})
+    weights = np.ones(60)
+    weights[28:30] = 0.0
+    whole, cut = kind(**params), kind(**params)
+    whole.partial_fit(rows, y, classes=[0, 1], sample_weight=weights)
+    cut.partial_fit(rows[:30], y[:30], classes=[0, 1], sample_weight=weights[:30])
+    cut.partial_fit(rows[30:], y[30:], sample_weight=weights[30:])
+    np.testing.assert_array_equal(cut.support_, whole.support_)
+    np.testing.assert_array_equal(cut.decision_function(rows), whole.decision_function(rows))
+    save(cut, tmp_path / "model.mwz")
+    assert load(tmp_path / "model.mwz").support_.tolist() == whole.support_.tolist()
+    last = np.where(np.arange(60) < 58, 1.0, 0.0)
+    assert kind(**params).fit(rows, y, sample_weight=last)._engine.native.next_id == 60

@@ -101,7 +101,7 @@ class KernelClassifier(
     @on_draft
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         given = X, y, sample_weight
-        X, y, weights, ids = check_fit(self, X, y, sample_weight)
+        X, y, weights, ids, following = check_fit(self, X, y, sample_weight)
         classes, places = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -111,13 +111,13 @@ class KernelClassifier(
         labels: Labels = places.astype(np.int32)
         self._set_classes(classes, y)
         self._engine = self._make_engine(X, weights, streaming=False)
-        self._engine.native.reserve_ids(int(ids[-1]) + 1)
+        self._engine.native.reserve_ids(following)
         rng = check_random_state(self.random_state)
         feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties()[labels], ids), ids)
         trainer, selection = self._trainer, getattr(self, "selection", "random")
         if selection == "random":
-            plain_fit = NOTES.isdisjoint(self.__dict__)
-            as_subtasks = None if plain_fit else epochs_as_subtasks(self, *given)
+            called_back = not NOTES.isdisjoint(self.__dict__)
+            as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
             trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
         elif self.pool_size is None:
             find = self._finder(X, ids)
@@ -179,25 +179,20 @@ class KernelClassifier(
         self : object
             The updated estimator.
         """
-        self._learn_rows(*self._read_partial(X, y, classes, sample_weight, ids))
-        return self
+        return self._partial_fit(X, y, classes, sample_weight, ids)
 
-    def _read_partial(
-        self,
-        X: Any,
-        y: Any,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        ids: ArrayLike | None,
-    ) -> tuple[Any, Ints]:
-        """Check the rows of `partial_fit`; return those to learn, labelled, and their ids."""
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None
+    ) -> Self:
         check_params(self)
         first = not hasattr(self, "_engine")
         X, y = check_features(self, X, y, reset=first)
         self._check_classes(classes, first)
         labels = self._encode(np.asarray(y))
         weights = check_weights(sample_weight, X.shape[0])
-        names = check_ids(ids, X.shape[0], 0 if first else self._engine.native.next_id)
+        following = 0 if first else self._engine.native.next_id
+        names = check_ids(ids, X.shape[0], following)
+        following += X.shape[0] if ids is None else 0  # rows of weight zero count, too
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, labels, names = take_rows(X, kept), labels[kept], names[kept]
@@ -205,7 +200,10 @@ class KernelClassifier(
             self._engine = self._make_engine(X, weights[kept], streaming=True)
         elif self._starts_over:
             self._begin_again(X, weights[kept], labels)
-        return self._labelled(X, labels, weights[kept] * self._penalties()[labels], names), names
+        costs = weights[kept] * self._penalties()[labels]
+        self._learn_rows(self._labelled(X, labels, costs, names), names)
+        self._engine.native.reserve_ids(following)
+        return self
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
         """Learn a single dense row; only its shape and type are checked.
@@ -251,8 +249,7 @@ class KernelClassifier(
 
     def _learn_many(self, X: ArrayLike, y: Any) -> None:
         if self._starts_over:
-            read = X, y, None, None, None
-            change(self, lambda draft: draft._learn_rows(*draft._read_partial(*read)))
+            change(self, type(self)._partial_fit, X, y)
             return
         batch, names, at_once = self._read_many(X, y)
         if at_once and getattr(self, "finish_every", None) is None:
