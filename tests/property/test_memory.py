@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +58,14 @@ def test_a_quarter_within_bounds(
 ) -> None:
     monkeypatch.setattr(memory, "available", lambda: available)
     monkeypatch.setattr(multiprocessing.current_process(), "name", "MainProcess")
-    assert memory.auto_bytes.__wrapped__() == expected
+    assert memory.auto_bytes.__wrapped__(0) == expected
 
 
 def test_workers_of_a_pool_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 16 * GB)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     monkeypatch.setattr(multiprocessing.current_process(), "name", "LokyProcess-1")
-    assert memory.auto_bytes.__wrapped__() == GB
+    assert memory.auto_bytes.__wrapped__(0) == GB
 
 
 def test_a_system_that_reports_nothing(
@@ -74,6 +76,56 @@ def test_a_system_that_reports_nothing(
 
     monkeypatch.setattr(memory.os, "sysconf", unknown)
     assert memory.available() == memory.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"/proc/meminfo": "MemAvailable:\n"},
+        {"/proc/meminfo": "MemAvailable: lots of kB\n"},
+        {"/proc/self/cgroup": "\n"},
+        {
+            "/proc/self/cgroup": "0::/\n",
+            "/sys/fs/cgroup/memory.max": "7",
+            "/sys/fs/cgroup/memory.current": "5",
+            "/sys/fs/cgroup/memory.stat": "odd\n",
+        },
+    ],
+    ids=str,
+)
+def test_what_is_reported_in_another_form_is_left_out(
+    files: dict[str, str], system: dict[str, str]
+) -> None:
+    system.update(files)
+    assert memory.available() > 0
+
+
+def test_cgroups_of_version_1_that_share_a_folder(system: dict[str, str]) -> None:
+    system["/proc/meminfo"] = f"MemAvailable: {64 * GB // 1024} kB\n"
+    system["/proc/self/cgroup"] = "3:cpu,memory:/x\n"
+    system["/sys/fs/cgroup/cpu,memory/x/memory.limit_in_bytes"] = f"{3 * GB}\n"
+    system["/sys/fs/cgroup/cpu,memory/x/memory.usage_in_bytes"] = f"{GB}\n"
+    assert memory.available() == 2 * GB
+
+
+def test_a_limit_of_the_address_space_counts() -> None:
+    code = (
+        "import resource; from marginwise._engine import memory;"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize();"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**30,) * 2);"
+        "print(memory.available())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.9 * GB < int(done.stdout) <= GB
+
+
+def test_a_forked_worker_finds_out_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 16 * GB)
+    here = memory.auto_bytes(-1)  # no process has this number
+    monkeypatch.setattr(memory, "available", lambda: 8 * GB)
+    assert memory.auto_bytes(-1) == here, "one process finds out once"
+    assert memory.auto_bytes(-2) == here // 2
+    memory.auto_bytes.cache_clear()
 
 
 def test_auto_gives_the_same_model_and_the_same_state(tmp_path: Path) -> None:

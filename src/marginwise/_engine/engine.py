@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Self, TypeVar
@@ -88,6 +89,8 @@ class Engine:
         """Return what the native models of all algorithms are made of."""
         plan = self.plan
         single_rbf = plan.kernel == "rbf" and not plan.double
+        auto = plan.cache_bytes == AUTO
+        cache_bytes = auto_bytes(os.getpid()) if auto else plan.cache_bytes
         return {
             "algorithm": plan.algorithm,
             "kernel": plan.kernel,
@@ -98,7 +101,7 @@ class Engine:
             "features": plan.features,
             "sparse": plan.sparse,
             "biased": self.algorithm.biased,
-            "cache_bytes": auto_bytes() if plan.cache_bytes == AUTO else plan.cache_bytes,
+            "cache_bytes": cache_bytes,
             "center": plan.center,
             "scale": plan.scale,
             "norm_limit": SINGLE_LIMIT if single_rbf else 1e300,

@@ -16,10 +16,15 @@ UNKNOWN = 8 * 2**30  # available where the system does not report it
 
 
 @functools.cache
-def auto_bytes() -> int:
-    """Return how many bytes kernel rows may take: asked for once, when the first model is built.
+def auto_bytes(process: int) -> int:
+    """Return how many bytes kernel rows may take: found out once, when the first model is built.
 
     Memory is taken only as rows are needed. Workers of a process pool share what is available.
+
+    Parameters
+    ----------
+    process : int
+        The id of this process, so that a worker that is forked finds out for itself.
     """
     is_worker = multiprocessing.current_process().name != "MainProcess"
     sharing = SHARE * (int(joblib.cpu_count()) if is_worker else 1)
@@ -27,8 +32,14 @@ def auto_bytes() -> int:
 
 
 def available() -> int:
-    """Return the bytes that this process may still take: of the machine, and of its cgroups."""
-    return min([*_of_machine(), *_of_cgroups()], default=UNKNOWN)
+    """Return the bytes that this process may still take: of the machine, its cgroups and limits."""
+    known: list[int] = []
+    for ask in (_of_machine, _of_cgroups, _of_limits):
+        try:
+            known += ask()
+        except (ValueError, IndexError):  # a system that reports it in another form
+            continue
+    return min(known, default=UNKNOWN)
 
 
 def _of_machine() -> list[int]:
@@ -37,8 +48,21 @@ def _of_machine() -> list[int]:
             return [1024 * int(line.split()[1])]
     try:
         return [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2]
-    except (AttributeError, OSError, ValueError):  # not a POSIX system
+    except (AttributeError, OSError):  # not a POSIX system
         return []
+
+
+def _of_limits() -> list[int]:
+    """Return what is left of the address space that the process may have (``ulimit -v``)."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return []
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
+        return []
+    pages = _read("/proc/self/statm").split()
+    return [max(most - int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), 0)] if pages else [most // 2]
 
 
 def _of_cgroups() -> list[int]:
@@ -46,7 +70,7 @@ def _of_cgroups() -> list[int]:
     left = []
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers in ("", "memory"):
+        if controllers == "" or "memory" in controllers.split(","):
             root = Path("/sys/fs/cgroup") / controllers
             names = ("memory.max", "memory.current", "inactive_file")
             if controllers:  # version 1
@@ -62,13 +86,13 @@ def _left_in(folder: Path, limit: str, usage: str, reclaimable: str) -> list[int
     most, used = _read(folder / limit).strip(), _read(folder / usage).strip()
     if not most.isdigit() or not used.isdigit():  # "max", or no such file
         return []
-    counts = dict(line.split() for line in _read(folder / "memory.stat").splitlines())
+    counts = dict(line.split()[:2] for line in _read(folder / "memory.stat").splitlines())
     return [max(int(most) - int(used) + int(counts.get(reclaimable, 0)), 0)]
 
 
 def _read(path: str | Path) -> str:
     """Return the text of a file, or nothing where there is none to read."""
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(errors="replace")
     except OSError:
         return ""
