@@ -7,7 +7,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-# Modules whose lines tell a user nothing: scikit-learn calls us, and joblib calls scikit-learn.
+# Modules whose lines are of no use to a user: scikit-learn calls us, and joblib calls scikit-learn.
 _SKIPPED = ("marginwise", "sklearn", "joblib")
 
 

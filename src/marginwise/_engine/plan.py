@@ -223,9 +223,9 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
     """Choose the point that features are measured from; empty for none.
 
     The RBF kernel does not change when all features move together, and centred features lose
-    fewer digits. Features that are mostly zero stay as they are, for zeros are skipped. The linear
-    kernel leads to the same model from any centre, for there is a bias; it takes one only where
-    the features are a small variation on a large offset.
+    fewer digits. Features that are mostly zero stay as they are, because zeros are skipped. The
+    linear kernel leads to the same model from any centre, because there is a bias; it takes one
+    only where the features are a small variation on a large offset.
     """
     if sp.issparse(X) or kernel not in ("rbf", "linear"):
         return []
@@ -334,7 +334,7 @@ def precomputed(A: Float, B: Float) -> Float:
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a engine, of an earlier format or not, as it is written now."""
+    """Return the state of an engine, of an earlier format or not, as it is written now."""
     state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
     if isinstance(plan, dict) and "unit" not in plan:

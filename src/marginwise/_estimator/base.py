@@ -149,7 +149,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     _conflicts: ClassVar[tuple[Conflict, ...]] = ()
 
     def set_params(self, **params: Any) -> Self:
-        """Set the parameters of the estimator; they apply from the next call.
+        """Set the parameters of the estimator.
+
+        Those that shape a model, such as the kernel, apply from the next `fit`; `C`, `n_jobs` and
+        the like from the next call.
 
         Parameters
         ----------

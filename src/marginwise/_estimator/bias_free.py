@@ -81,7 +81,7 @@ class BiasFreeClassifier(KernelClassifier):
             return []
         if sp.issparse(X) or kernel == "callable":
             what = "sparse features" if sp.issparse(X) else "a kernel of your own"
-            raise ValueError(f"center=True cannot be had with {what}; centre the data beforehand.")
+            raise ValueError(f"center=True is not supported with {what}; centre the data first.")
         mean: list[float] = X.mean(axis=0, dtype=np.float64).tolist()
         return mean
 

@@ -40,7 +40,7 @@ def with_callbacks(fit: Fit) -> Fit:
 
 
 def fit_as_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit an estimator that has callbacks as a task that they are told of."""
+    """Fit an estimator that has callbacks as a task that they are notified of."""
     about = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
     task = estimator._init_callback_context(max_subtasks=_count_epochs(estimator))
     task.call_on_fit_task_begin(estimator=estimator, **about)

@@ -68,7 +68,7 @@ def read_members(data: bytes) -> dict[str, memoryview]:
 def check_ending(tail: bytes) -> None:
     """Raise ValueError unless the last `ENDING` bytes of a file are those of a plain zip file."""
     if len(tail) < ENDING or tail[:4] != b"PK\x05\x06":
-        raise ValueError("it is no zip file, or cut short")
+        raise ValueError("it is not a zip file, or is truncated")
 
 
 def _check_directory(data: bytes) -> None:
@@ -78,7 +78,7 @@ def _check_directory(data: bytes) -> None:
     start = len(data) - _END.size - 20
     if start >= 0 and data[start : start + 4] == _LOCATOR64:
         if len(data) <= zipfile.ZIP64_LIMIT:
-            raise ValueError("it is no plain zip file")
+            raise ValueError("it is not a plain zip file")
         fields = _END64.unpack(data[start - _END64.size : start])
         count, size = fields[7], fields[8]
     if comment or count > MOST_MEMBERS or size > MOST_DIRECTORY:

@@ -140,7 +140,7 @@ def _check_plan(plan: State, classes: int) -> None:
     obey(rules, plan["settings"])
     width = plan["features"]
     _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
-    _require(len(plan["center"]) in (0, width), "center must have a value a feature")
+    _require(len(plan["center"]) in (0, width), "center must have a value per feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
     centred = plan["kernel"] in ("rbf", "linear") or not algorithm.biased or algorithm.exact

@@ -113,7 +113,7 @@ def _check_format(number: int, writer: object) -> None:
             f"formats up to {FORMAT}; marginwise {writer!s:.20} or newer is needed"
         )
     if number < 1:
-        raise ValueError(f"{number} is no format number")
+        raise ValueError(f"{number} is not a format number")
 
 
 def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) -> str:

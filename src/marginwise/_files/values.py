@@ -232,9 +232,9 @@ def _decode_random(content: Any, arrays: Arrays) -> np.random.RandomState:
     name, position, has_gauss, gauss = content
     key = _taken(name, arrays, "uint32")
     if len(key) != TWISTER or type(position) is not int or not 0 <= position <= TWISTER:
-        raise ValueError(f"{name} is no state of a RandomState")
+        raise ValueError(f"{name} is not the state of a RandomState")
     if type(has_gauss) is not int or has_gauss not in (0, 1) or type(gauss) is not float:
-        raise ValueError(f"{name} is no state of a RandomState")
+        raise ValueError(f"{name} is not the state of a RandomState")
     random = np.random.RandomState()
     random.set_state(("MT19937", key, position, has_gauss, _checked(gauss, name)))
     return random

@@ -243,7 +243,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
         state[part] = current(state[part]) if isinstance(state[part], dict) else state[part]
     course = state["course"]
     if not isinstance(course, dict) or course.keys() != _COURSE.keys():
-        raise ValueError("it does not tell where the run stood")
+        raise ValueError("it does not state where the run stood")
     obey(_COURSE, course)
     estimator_class(state["estimator"])._check_state(state["model"])
     parameters, model = state["parameters"], state["model"]
@@ -251,7 +251,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
         raise ValueError("it does not hold a model that was learning, with its parameters")
     for name in parameters.keys() & (model.keys() - {"random_state"}):
         if parameters[name] != model[name]:
-            raise ValueError(f"its model has another {name} than it tells")
+            raise ValueError(f"its model has another {name} than it states")
     if state["sieve"] is not None:
         Sieve.check(state["sieve"], state["model"])
     return state

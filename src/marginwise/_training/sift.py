@@ -1,7 +1,7 @@
 """Sifting: finding, among many rows, those worth learning, without asking all members about each.
 
 Rows come in chunks, and are judged by the model as it is when a chunk begins. A *sketch*, a sum
-over a few of the members that was fitted to the model's own decision values, tells most rows to be
+over a few of the members that was fitted to the model's own decision values, shows most rows to be
 far from a class's margin. Only for the others is the decision value of that class computed, over
 the members that the class holds. Rows are then chosen by the rules of selection, and learned
 exactly.
@@ -257,15 +257,15 @@ class Sieve:
     def check(state: Any, model: dict[str, Any]) -> None:
         """Raise ValueError unless a state fits a model's."""
         if not isinstance(state, dict) or state.keys() != {"loss", "tally", "sketch"}:
-            raise ValueError("it does not tell what sifting had done")
+            raise ValueError("it does not state what sifting had done")
         if not is_real(state["loss"]) or not 0 <= state["loss"] < 1:
-            raise ValueError("it does not tell how sifting was done")
+            raise ValueError("it does not state how sifting was done")
         names = {item.name for item in fields(Tally)}
         counts = state["tally"]
         if not isinstance(counts, dict) or counts.keys() != names:
-            raise ValueError("it does not tell what sifting had counted")
+            raise ValueError("it does not state what sifting had counted")
         if not all(integer(0)[0](count) for count in counts.values()):
-            raise ValueError("sifting cannot have counted what it tells")
+            raise ValueError("sifting cannot have counted what it states")
         sketch = state["sketch"]
         if not sketch:
             return
