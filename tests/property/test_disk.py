@@ -67,7 +67,7 @@ def test_special_files_are_neither_replaced_nor_read(
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "sparse.mwz").open("wb") as file:
         file.truncate(1 << 42)
-    with pytest.raises(ModelFileError, match="no zip file"):
+    with pytest.raises(ModelFileError, match="not a zip file"):
         load(tmp_path / "sparse.mwz")
     with (tmp_path / "sparse.mwz").open("r+b") as file:
         file.seek(-22, os.SEEK_END)

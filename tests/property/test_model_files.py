@@ -453,7 +453,7 @@ LIES: list[Lie] = [
     ("dense", "reprocess must be", settings(reprocess=-2)),
     ("dense", "reprocess must be", settings(reprocess=2**63)),
     ("dense", "reprocess_each must be", settings(reprocess_each=1)),
-    ("dense", "cache_bytes must be", plan(cache_bytes=-1)),
+    ("dense", "cache_bytes must be", plan(cache_bytes=-2)),
     ("dense", "delta_max must", settings(delta_max=-0.5)),
     ("dense", "lacks 'reprocess'", lambda forged: forged.settings.pop("reprocess")),
     ("dense", "does not know 'steps'", settings(steps=1)),
@@ -500,11 +500,11 @@ LIES: list[Lie] = [
     ("dense", "must be a dict", instead("_machine", says(_machine=None))),
     ("dense", "must be a dict", instead("_machine", says(_machine={"dict": {"plan": []}}))),
     # random states
-    ("dense", "no state of a RandomState", random_state(1, 625)),
-    ("dense", "no state of a RandomState", random_state(1, -1)),
-    ("dense", "no state of a RandomState", random_state(2, 2)),
-    ("dense", "no state of a RandomState", random_state(3, "0")),
-    ("dense", "no state of a RandomState", change("random_state", lambda a: a[:-1])),
+    ("dense", "not the state of a RandomState", random_state(1, 625)),
+    ("dense", "not the state of a RandomState", random_state(1, -1)),
+    ("dense", "not the state of a RandomState", random_state(2, 2)),
+    ("dense", "not the state of a RandomState", random_state(3, "0")),
+    ("dense", "not the state of a RandomState", change("random_state", lambda a: a[:-1])),
     ("dense", "random_state must be a list", change("random_state", np.int64)),
     # values
     ("dense", "unknown type 'eval'", says(C={"eval": "1"})),
@@ -549,7 +549,7 @@ LIES: list[Lie] = [
     ("dense", "no characters", raw(header("<U1", "(2,)"), b"\xff" * 8)),
     # the document
     ("dense", "marginwise 9.9.9 or newer is needed", document(format=4, marginwise="9.9.9")),
-    ("dense", "0 is no format number", document(format=0)),
+    ("dense", "0 is not a format number", document(format=0)),
     ("dense", "no format number", document(format="1")),
     ("dense", "no format number", document(format=True)),
     ("dense", "no format number", document(format=None)),
@@ -672,11 +672,11 @@ ARCHIVES: dict[str, tuple[str, Callable[[list[tuple[str, bytes]]], bytes]]] = {
         "list of members is too long",
         lambda m: zipped([*m, *((f"m{k}.npy", b"") for k in range(5000))]),
     ),
-    "comment": ("no zip file", lambda m: zipped(m)[:-2] + b"\x04\x00note"),
+    "comment": ("not a zip file", lambda m: zipped(m)[:-2] + b"\x04\x00note"),
     "empty archive": ("no model.json", lambda m: zipped([])),
-    "empty": ("no zip file", lambda m: b""),
-    "text": ("no zip file", lambda m: b"a model, honestly" * 100),
-    "pickle": ("no zip file", lambda m: b"\x80\x04cos\nsystem\n(S'true'\ntR." + bytes(100)),
+    "empty": ("not a zip file", lambda m: b""),
+    "text": ("not a zip file", lambda m: b"a model, honestly" * 100),
+    "pickle": ("not a zip file", lambda m: b"\x80\x04cos\nsystem\n(S'true'\ntR." + bytes(100)),
 }
 
 
