@@ -407,7 +407,7 @@ def test_a_chunk_is_chosen_by_the_decision_function(kind: Any, rule: str, sparse
     sieve = Sieve(rule, 10, 0.0, 0)
     wanted = sieve.choose(machine, batch, signs)
     f = model.decision_function(X)
-    margin = 1.0 + machine.deltas / 2
+    margin = 1.0 + _sift.widths(machine) / 2
     score = signs * f if rule in ("random", "gradient") else np.abs(f)
     close = np.abs(score[:, :, None] - [1.0, 1.0 + LEEWAY]).min() < 1e-6
     assert not close, "rounding would decide: other data, please"
@@ -567,7 +567,7 @@ class Sketched:
         self.sieve.tally = Tally(rows=4000)
         f = self.model.decision_function(X[8000:])
         self.machine, self.batch, self.signs = asked_for(self.model, X[8000:], y[8000:])
-        self.margin = 1.0 + machine.deltas / 2
+        self.margin = 1.0 + _sift.widths(machine) / 2
         self.scores = self.signs * f if rule in ("random", "gradient") else np.abs(f)
         self.inside = self.scores < self.margin
 

@@ -245,14 +245,6 @@ class Engine:
         """The largest violation that remains, of all problems."""
         return float(np.max(self.native.delta()))
 
-    @property
-    def deltas(self) -> Float:
-        """By how much each margin is wider; minus infinity where this is not known yet.
-
-        It is δ, or the width of the interval that the bias lies in while no member is free.
-        """
-        return np.where(self.native.judges(), np.abs(self.native.delta()), -np.inf)
-
     def signs(self, labels: Labels) -> Float:
         """Return labels as +1 and -1, a column for each problem."""
         problems = self.plan.problems

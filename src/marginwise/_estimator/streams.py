@@ -171,7 +171,10 @@ class StreamLearner(KernelModel):
         if sift is not None and (callable(self.kernel) or self.kernel == "precomputed"):
             raise ValueError("sift needs one of marginwise's own kernels.")
         if sift is not None and "selection" not in self._rules:
-            raise ValueError(f"{type(self).__name__} learns all rows, so that there is no sifting.")
+            raise ValueError(
+                f"{type(self).__name__} does not support sift: it learns every row. Use sift=None, "
+                "or an estimator that has the parameter selection."
+            )
 
     def _begin_run(self, source: Source, n: int, classes: ArrayLike | None) -> None:
         """Check the classes, and make an engine where there is none."""

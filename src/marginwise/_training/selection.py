@@ -10,6 +10,7 @@ import numpy as np
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._engine.scores import Scores
 from marginwise._training.loop import NOTHING, ArrayFeed, Pools, Step, Trainer
+from marginwise._training.sift import widths
 
 
 def learn_by_search(
@@ -47,7 +48,7 @@ def learn_by_search(
     scores = Scores(engine, feed.batch, find)
 
     def steps() -> Iterator[Step]:
-        for row in search.rows(scores.values, lambda: engine.deltas):
+        for row in search.rows(scores.values, lambda: widths(engine)):
             yield Step(np.array([row], dtype=np.int64))
         if trainer.finish_at_end:
             yield Step(NOTHING, finish=True)

@@ -78,10 +78,18 @@ class Tally:
         return hidden / (hidden + self.inside) if hidden else 0.0
 
 
+def widths(engine: Engine) -> Float:
+    """Return by how much each margin is wider; minus infinity where this is not known yet.
+
+    It is δ, or the width of the interval that the bias lies in while no member is free.
+    """
+    native = engine.native
+    return np.where(native.judges(), np.abs(native.delta()), -np.inf)
+
+
 def _margin(engine: Engine) -> Float:
     """Return, of each problem, the score below which a row lies within the margin."""
-    native = engine.native
-    return 1.0 + np.where(native.judges(), np.abs(native.delta()), -np.inf) / 2
+    return 1.0 + widths(engine) / 2
 
 
 @dataclass
