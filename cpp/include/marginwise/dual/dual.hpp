@@ -343,8 +343,8 @@ class Dual {
         return held.values;
     }
 
-    // Whether problem c has the features of its places by themselves. They are copied when a row is
-    // missed and there is no room for all.
+    // Whether problem c has a copy of the features of its places. It is made at the first cache
+    // miss of a problem whose rows do not fit.
     bool has_own_features(Index c) {
         const Subproblem& sub = subproblems[c];
         if (problems() > 1 && !own_[c].kept() && sub.crowded())

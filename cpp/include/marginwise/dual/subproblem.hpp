@@ -41,8 +41,8 @@ struct Subproblem {
         return compaction;
     }
 
-    // Whether there is no room for the rows of all free members: what is fetched ahead would drive
-    // out what is needed.
+    // Whether the cache cannot hold the rows of all free members, so that rows fetched ahead would
+    // evict rows in use.
     bool crowded() const { return rows.room() < P.free; }
 
     // Whether the row of k is cached, complete or nearly so.

@@ -112,8 +112,8 @@ class ActiveSet {
         return rows_.peek(a)->values;
     }
 
-    // Whether the active places have their features by themselves. They are copied when a row is
-    // missed and the dual has no room for all.
+    // Whether there is a copy of the features of the active places. It is made at the first cache
+    // miss if the dual cannot hold the rows of all free members.
     bool has_own_features() {
         const Subproblem& sub = D_.subproblems[c_];
         if (own_.kept() || !sub.crowded()) return own_.kept();
