@@ -66,6 +66,9 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     using M = Model<T>;
     c.def(nb::new_(&new_learner<T>), "spec"_a, "settings"_a);
     c.def("learn", interruptible(&calls::learn<T>), "batch"_a, "order"_a, "seconds"_a);
+    c.def("learn_ahead", interruptible(&calls::learn_ahead<T>), "batch"_a, "order"_a,
+          "distance"_array, "seconds"_a);
+    c.def("rest", writing(&M::rest));
     c.def("learn_wanted", interruptible(&calls::learn_wanted<T>), "batch"_a, "order"_a,
           "wanted"_array, "seconds"_a);
     c.def("begin_pass", writing(&calls::begin_pass<T>), "rule"_a, "pool_size"_a, "seen"_array,
@@ -93,6 +96,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
 template <class T>
 static void bind_state(nb::class_<Model<T>>& c) {
     using M = Model<T>;
+    c.def("holds", reading(&report::holds<T>), "ids"_a);
     c.def("coefficients", reading(&report::coefficients<T>));
     c.def("weights", reading(&report::weights<T>));
     c.def("check", writing(&M::check), "tolerance"_a);
@@ -112,7 +116,7 @@ static void bind_state(nb::class_<Model<T>>& c) {
     c.def("objective", by_problem<M>(&M::objective));
     c.def("penalty", by_problem<M>([](const M& m, Index p) { return m.D.penalty(p); }));
     c.def("duality_gap", by_problem<M>([](const M& m, Index p) { return m.D.duality_gap(p); }));
-    c.def("counters", reading([](const M& m) { return counters_of(m.D.stats); }));
+    c.def("counters", reading([](const M& m) { return counters_of(m.D.total_stats()); }));
     c.def("seconds", reading([](const M& m) { return seconds_of(m.D.stats); }));
     c.def_prop_ro("changes", [](const M& m) { return m.guard.changes(); });
     c.def_prop_ro("next_id", reading([](const M& m) { return m.next_id; }));
@@ -147,7 +151,6 @@ void bind_models(nb::module_& m) {
         .def("leave_one_out", interruptible(&exact_report::leave_one_out))
         .def("scale_costs", interruptible(&Exact::scale_costs), "factor"_a)
         .def("solve", interruptible(&Exact::solve))
-        .def("holds", reading(&exact_report::holds), "ids"_a)
         .def("path", reading(&exact_report::path))
         .def("set_path", writing(&exact_report::set_path), "path"_array)
         .def("violation", by_problem<Exact>(&Exact::violation))

@@ -245,6 +245,73 @@ TEST(one_class_waits_and_no_one_leaves) {
     CHECK(learner.D().size() == Lasvm<float>::kMostWaiting);
 }
 
+// Rows enough for several windows, most of whose members end at their bound.
+Options noisy(Index classes) {
+    Options options;
+    options.classes = classes;
+    options.C = 0.2;
+    return options;
+}
+
+TEST(windows_leave_a_whole_model) {
+    for (const Index classes : {2, 3})
+        for (const bool sparse : {false, true}) {
+            Options options = noisy(classes);
+            options.sparse = options.csr = sparse;
+            Pupil<float> learner(3000, options);
+            Vector<float> distance(3000);
+            CHECK(learner.look_ahead(0, 3000, distance) == 3000);
+            bool slept = false;
+            for (const Subproblem& sub : learner.D().subproblems)
+                slept = slept || !sub.asleep.empty();
+            CHECK_SAY(slept, "nobody sleeps: no test");
+            learner.lasvm->rest();
+            learner.D().check(1e-4);
+            CHECK(learner.lasvm->finish(1e-4, 1e9));
+            learner.D().check(1e-4);
+            for (Index c = 0; c < learner.D().problems(); ++c)
+                CHECK(learner.P(c).extremes.delta() <= 1e-4);
+        }
+}
+
+TEST(windows_do_not_depend_on_clock_threads_or_cache) {
+    for (const Index classes : {2, 3}) {
+        const auto learned = [&](Index threads, Index cache_bytes, double seconds) {
+            Options options = noisy(classes);
+            options.threads = threads;
+            options.cache_bytes = cache_bytes;
+            Pupil<float> learner(2000, options);
+            Vector<float> distance(2000);
+            for (Index done = 0; done < 2000;)
+                done += learner.look_ahead(done, 2000, distance, seconds);
+            learner.lasvm->rest();
+            return Essence<float>(learner.D());
+        };
+        const Essence<float> plain = learned(1, 1 << 20, 1e9);
+        CHECK(learned(3, 1 << 20, 1e9) == plain);
+        CHECK(learned(1, 0, 1e9) == plain);
+        CHECK(learned(1, 1 << 20, 0.0) == plain);
+    }
+}
+
+TEST(distances_are_those_from_violating) {
+    Pupil<float> learner(900, noisy(2));
+    Vector<float> distance(900);
+    learner.look_ahead(0, 600, distance);
+    learner.lasvm->finish(1e-3, 1e9);
+    const simd::Extremes e = learner.P().extremes;
+    Vector<double> f(900);
+    learner.lasvm->decision(learner.stream.data.view(), f.data());
+    const double b = learner.P().bias();
+    learner.look_ahead(600, 900, distance);
+    for (Index r = 600; r < 856; ++r) {  // the first block, judged by the finished model
+        const double y = learner.stream.label[r] == 1 ? 1 : -1;
+        const double g = y - (f[r] - b);
+        const double gap = y > 0 ? g - e.g_min : e.g_max - g;
+        CHECK(std::abs(-gap - static_cast<double>(distance[r])) < 1e-4);
+    }
+}
+
 TEST(a_value_does_not_depend_on_the_rows_beside_it) {
     for (const Index classes : {2, 3}) {
         Options options;

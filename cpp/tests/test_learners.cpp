@@ -146,7 +146,7 @@ TEST(every_example_is_recorded) {
         const Vector<Record> records = std::exchange(c.learner->records, {});
         CHECK(records.size() == 50 * c.learner->D.problems());
         CHECK(records.back().members == c.learner->D.subproblems.back().P.members());
-        CHECK(records.back().kernel_evaluations == c.learner->D.stats.kernel_evaluations);
+        CHECK(records.back().kernel_evaluations == c.learner->D.total_stats().kernel_evaluations);
         CHECK(c.learner->records.empty());
     });
 }

@@ -285,7 +285,7 @@ TEST(candidates_survive_compaction_by_other_problems) {
             chooser.lasvm->end_pass();
             chooser.D().check(1e-3);
             CHECK_SAY(shrunk > 0, "members were never compacted: the test shows nothing");
-            CHECK(chooser.D().stats.removed > 64);
+            CHECK(chooser.D().total_stats().removed > 64);
             CHECK(Essence<float>(chooser.D()).ids.size() > 20);
         }
 }

@@ -72,6 +72,13 @@ struct Pupil {
         return lasvm->learn(stream.batch(options.csr), order.data() + begin, end - begin, seconds);
     }
 
+    // The same with a look ahead; `distance` is of all rows.
+    Index look_ahead(Index begin, Index end, Vector<float>& distance, double seconds = 1e9) {
+        const Vector<std::int64_t> order = ascending(end);
+        return lasvm->learn_ahead(stream.batch(options.csr), order.data() + begin, end - begin,
+                                  distance.data(), seconds);
+    }
+
     Dual<T>& D() { return lasvm->D; }
     Problem& P(Index c = 0) { return lasvm->D.problem(c); }
 };

@@ -10,6 +10,7 @@ import numpy as np
 from marginwise._algorithm import Algorithm
 from marginwise._checks import (
     MOST_REPROCESS,
+    Conflict,
     Rule,
     boolean,
     count,
@@ -45,9 +46,13 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     """Support vector classifier that learns one example at a time.
 
     This is LASVM [bordes2005]_. A single pass over the data gives a model about as accurate as the
-    SVM solution in a fraction of the time; further epochs converge to that solution. With more than
-    two classes, one-vs-rest problems are trained together on one stream and share their kernel
+    SVM solution in a fraction of the time; ``epochs="converge"`` gives that solution. With more
+    than two classes, one-vs-rest problems are trained together on one stream and share their kernel
     values.
+
+    `fit` looks ahead: it examines a window of rows at a time and learns the rows that violate the
+    optimality conditions, worst first. `partial_fit` and `learn_from` learn one row after the
+    other, so that the model does not depend on how a stream is cut into calls.
 
     Parameters
     ----------
@@ -68,8 +73,11 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     tol : float, default=1e-3
         Tolerance of the optimality conditions: pairs of examples that violate them by less are not
         optimized. Smaller values are more exact and slower.
-    epochs : int, default=1
-        Number of passes of `fit` over the rows. One pass is nearly as accurate as many.
+    epochs : int or "converge", default=1
+        Number of passes of `fit` over the rows. After the last one, rows that are not stored are
+        examined again as long as a fifth of them violate the optimality conditions, which is the
+        case with noisy labels. "converge" continues until no row violates the conditions by more
+        than `tol`: the solution of `SVC`, by the same criterion.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
         Strategy by which `fit` chooses the rows to learn.
 
@@ -88,7 +96,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     reprocess : int or "gap", default=1
         Number of REPROCESS steps after a row has been processed, at most 10^9. "gap" takes as many
         steps as bring the duality gap over the stored examples within its target [ertekin2011]_.
-        More steps make each row more expensive and the intermediate models more exact.
+        More steps make each row more expensive and the intermediate models more exact. With other
+        values than 1, `fit` does not look ahead.
     reprocess_when : {"processed", "each"}, default="processed"
         Whether to take these steps only after rows that changed the model ("processed") or after
         every row ("each").
@@ -186,12 +195,21 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         **KernelClassifier._rules,
         **SELECTION_RULES,
         "tol": positive(),
+        "epochs": either(integer(1), one_of("converge")),
         "reprocess": either(integer(0, MOST_REPROCESS), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
         "finish_at_end": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
     }
+    _conflicts: ClassVar[tuple[Conflict, ...]] = (
+        (
+            lambda model: model.epochs == "converge" and model.selection != "random",
+            "epochs='converge' learns every row that violates the optimality conditions, and "
+            "cannot be combined with a selection of rows. Set selection='random', or epochs to an "
+            "integer.",
+        ),
+    )
     _seeds_per_class = 5
 
     def __init__(
@@ -203,7 +221,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         degree: int = 3,
         coef0: float = 0.0,
         tol: float = 1e-3,
-        epochs: int = 1,
+        epochs: int | Literal["converge"] = 1,
         selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
         reprocess: int | Literal["gap"] = 1,

@@ -551,7 +551,7 @@ def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPat
 def settled() -> tuple[OnlineSVC, np.ndarray, np.ndarray]:
     """A model of the first 4,000 rows, and all."""
     X, y = blobs(12_000, 3, 3, 4)
-    return learner(gamma=0.3, C=5.0).fit(X[:4000], y[:4000]), X, y
+    return learner(gamma=0.3, C=5.0, reprocess=2).fit(X[:4000], y[:4000]), X, y
 
 
 class Sketched:

@@ -296,7 +296,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             tol=getattr(self, "tol", 0.0),
             finish_at_end=bool(getattr(self, "finish_at_end", False)),
             finish_every=getattr(self, "finish_every", None),
-            epochs=getattr(self, "epochs", 1),
+            epochs=1 if (epochs := getattr(self, "epochs", 1)) == "converge" else epochs,
             shuffle=getattr(self, "shuffle", False),
             verbose=int(self.verbose),
         )

@@ -46,6 +46,7 @@ from marginwise._estimator.prediction import Predictor
 from marginwise._estimator.streams import StreamLearner
 from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
+from marginwise._training.converge import learn_until_converged
 from marginwise._training.loop import ArrayFeed
 from marginwise._training.selection import learn_by_search
 from marginwise._warn import warn_unconverged
@@ -118,7 +119,12 @@ class KernelClassifier(
         if selection == "random":
             called_back = not NOTES.isdisjoint(self.__dict__)
             as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
-            trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
+            if getattr(self, "epochs", 1) == "converge":
+                epoch = trainer.orders(len(ids), rng, labels, self._seeds_per_class)
+                find = self._finder(X, ids)
+                learn_until_converged(trainer, feed, labels, epoch, find, as_subtasks)
+            else:
+                trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
         elif self.pool_size is None:
             find = self._finder(X, ids)
             learn_by_search(trainer, feed, labels, selection, rng, find)

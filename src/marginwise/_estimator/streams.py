@@ -73,7 +73,7 @@ class StreamLearner(KernelModel):
 
     classes_: NDArray[Any]
     random_state: int | np.random.RandomState | None
-    epochs: int
+    epochs: Any  # a number, or "converge"
     shuffle: bool
     pool_size: Any  # an integer, or None for a full search, of those that select
     _seeds_per_class = 0  # examples of each class that open an epoch of a fit
@@ -148,6 +148,11 @@ class StreamLearner(KernelModel):
         failures: list[OSError],
     ) -> Self:
         check_params(self)
+        if self.epochs == "converge":
+            raise ValueError(
+                "learn_from makes a number of passes over a source, but epochs='converge' was "
+                "given, which only fit supports. Set epochs to an integer."
+            )
         ends = check_source(source)
         self._check_run(sift, minutes)
         self._begin_run(source, ends[-1], classes)

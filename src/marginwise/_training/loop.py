@@ -30,6 +30,10 @@ SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progres
 # Fewer rows than this, per problem, are not worth stopping selection at: a small set is gone
 # through again until so many were learned.
 LEAST_CHOSEN = 1000
+# Rows that are not stored are judged again after the last epoch, in parts of AUDITED rows and more,
+# while more than a share of WORTH_IT of a part violates. Up to FEW_ROWS rows are all judged again,
+# by a finished model, until none violates.
+AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.2, 4096, 20
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
@@ -95,10 +99,15 @@ class SourceFeed:
 
 @dataclass(frozen=True)
 class Step:
-    """Rows of a feed to go through in order, and whether to finish the model after them."""
+    """Rows of a feed to go through in order, and whether to finish the model after them.
+
+    With `look_again`, rows that are not stored are then judged again, while more than that share
+    of them violates.
+    """
 
     rows: Ints
     finish: bool = False
+    look_again: float | None = None
 
 
 class EveryRow:
@@ -121,6 +130,39 @@ class EveryRow:
 
     def end(self, engine: Engine) -> None:
         """Complete what the step left open."""
+
+    def rest(self, engine: Engine) -> None:
+        """Make the model one that can do other things than learn."""
+
+
+class LookAhead(EveryRow):
+    """Learns every row, window by window: of each window the rows that violate, worst first.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows of the batch.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        # How far a row was from violating when it was last judged.
+        self.distance = np.full((1, n_rows), np.inf, dtype=np.float32)
+
+    def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
+        return engine.native.learn_ahead(batch, rows, self.distance, SLICE_SECONDS)
+
+    def rest(self, engine: Engine) -> None:
+        engine.native.rest()
+
+    def judged(self, rows: Ints) -> Ints:
+        """Return the rows that were judged: none of them, by algorithms that do not look ahead."""
+        was_judged: NDArray[np.bool_] = np.isfinite(self.distance[0, rows])
+        return rows[was_judged]
+
+    def nearest(self, engine: Engine, ids: Ints, rows: Ints) -> Ints:
+        """Return the rows that no problem holds now, those nearest to violating first."""
+        rows = rows[engine.native.holds(ids[rows]) == 0]
+        return rows[np.argsort(self.distance[0, rows], kind="stable")]
 
 
 def _none_seen(engine: Engine, ids: Ints) -> NDArray[np.uint8]:
@@ -247,10 +289,11 @@ class Trainer:
         as_subtasks : callable, default=None
             Wraps the steps, each of which is an epoch.
         """
-        steps: Iterable[Step] = self._epochs(len(feed.ids), rng, labels, seeds)
+        chooser = LookAhead(len(feed.ids)) if isinstance(feed, ArrayFeed) else EveryRow()
+        steps: Iterable[Step] = self.orders(len(feed.ids), rng, labels, seeds)
         if as_subtasks is not None:
             steps = as_subtasks(steps)
-        self.train(feed, steps, EveryRow(), total=len(feed.ids) * self.epochs)
+        self.train(feed, steps, chooser, total=len(feed.ids) * self.epochs)
 
     def learn_passes(self, feed: Feed, rule: str, size: int, rng: np.random.RandomState) -> None:
         """Make passes over the rows, learning the best of each pool of `size`."""
@@ -267,17 +310,19 @@ class Trainer:
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         return order.astype(np.int64)
 
-    def _epochs(
+    def orders(
         self, n: int, rng: np.random.RandomState, labels: Labels | None, seeds: int
     ) -> Iterator[Step]:
-        for _ in range(self.epochs):
+        """Give an order of all rows for each epoch; `seeds` rows of each class come first."""
+        for epoch in range(self.epochs):
             order = self.order(n, rng)
             if labels is not None and seeds:
                 first = np.zeros(n, dtype=bool)
                 for label in range(int(labels.max()) + 1):
                     first[np.flatnonzero(labels[order] == label)[:seeds]] = True
                 order = np.concatenate([order[first], order[~first]])
-            yield Step(order, self.finish_at_end)
+            last = epoch + 1 == self.epochs
+            yield Step(order, self.finish_at_end, look_again=WORTH_IT if last else None)
 
     def _passes(
         self, ids: Ints, seen: NDArray[np.uint8], rng: np.random.RandomState
@@ -338,9 +383,32 @@ class Trainer:
                             self._learn(batch, rows, chooser, progress)
                         if not in_chunks and self._finish_is_due():
                             self._finish(progress)
+                    if step.look_again is not None and isinstance(chooser, LookAhead):
+                        self._look_again(feed, step, chooser)
                     chooser.end(self.engine)
                 if step.finish or (in_chunks and self._finish_is_due()):
                     self._finish(progress)
+                chooser.rest(self.engine)
+
+    def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
+        """Judge rows that are not stored again, the nearest first, while enough of them violate."""
+        native, worth = self.engine.native, step.look_again or 0.0
+        rows, few = chooser.judged(step.rows), len(step.rows) <= FEW_ROWS
+        for _ in range(MOST_LOOKS if len(rows) else 0):
+            if few and step.finish:
+                self._finish(progress=None)
+            again = rows if few else chooser.nearest(self.engine, feed.ids, rows)
+            start, size = 0, FEW_ROWS if few else AUDITED
+            while start < len(again):
+                part, before = again[start : start + size], native.counters()[PROCESSED]
+                for batch, at in feed.cuts(part):
+                    self._learn(batch, at, chooser, progress=None)
+                admitted = native.counters()[PROCESSED] - before
+                if admitted <= (0 if few else worth * len(part)):
+                    break
+                start, size = start + size, 2 * size
+            if start == 0:
+                return
 
     def _parts(self, rows: Ints) -> Iterator[Ints]:
         """Cut rows where finishing is due."""

@@ -15,6 +15,11 @@
 //          neither of two examples that violate only together would be admitted, and learning would
 //          stall.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
+// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and
+// inserts
+//          those that violate together. REPROCESS then takes the worst of them and of the members
+//          first, by second order, until none of them violates by more than kRough. A window of one
+//          example is the paper's PROCESS, which learn() follows.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
 #pragma once
@@ -112,10 +117,24 @@ class Lasvm : public Learner<T> {
     }
 
   protected:
+    // Settings that ask for certain steps after an example leave no choice of the next one.
+    bool looks_ahead() const override {
+        return settings_.reprocess == 1 && !settings_.reprocess_each && settings_.delta_max < 0;
+    }
+    void judge(const Batch& batch, Block<T>& block, ThreadPool& workers, float* distance) override;
+    void learn_window(const Batch& batch, ThreadPool& workers) override;
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
   private:
+    static constexpr double kRough = 0.1;       // violation that is left at the end of a window
+    static constexpr Index kMostSteps = 20;     // ... for each violator of it
+    static constexpr Index kLeastWindow = 256;  // violators that fill a window
+    static constexpr float kHeld = 1e30f;       // distance of an example that all problems hold
+
     void begin_finish();
+    void solve_window(Index c, Index worker);
+    void drop_idle_and_sleep(Index c);
+    bool admits(Index c, double y, double g, double gap);
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool awaits_partner(Index c, double y, double g);
     bool reprocess(Index c);
@@ -138,19 +157,23 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
     const double g = y - this->raw_expansion(c, block.row(r));  // 2
     const simd::Extremes& e = D.problem(c).extremes;
     const Index partner = y > 0 ? e.j : e.i;  // 3
-    const bool waits = partner == kNone;
     const double gap = y > 0 ? g - e.g_min : e.g_max - g;
-    Index& waiting = waiting_[c];
-    const bool violates = !waits && gap > settings_.tau;
-    if (waits ? waiting >= kMostWaiting : !violates && !awaits_partner(c, y, g)) return false;  // 4
+    const bool violates = partner != kNone && gap > settings_.tau;
+    if (!admits(c, y, g, gap)) return false;  // 4
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g);
-    if (!violates) {
-        waiting += waits;
-        return false;
-    }
+    if (!violates) return false;
     y > 0 ? move_pair(D, c, k, partner) : move_pair(D, c, partner, k);  // 5
     return true;
+}
+
+// Whether an example with label y and gradient g, `gap` above that of its partner, is inserted.
+template <class T>
+bool Lasvm<T>::admits(Index c, double y, double g, double gap) {
+    const simd::Extremes& e = D.problem(c).extremes;
+    const bool waits = (y > 0 ? e.j : e.i) == kNone;
+    if (!waits) return gap > settings_.tau || awaits_partner(c, y, g);
+    return waiting_[c]++ < kMostWaiting;
 }
 
 // Whether an example with label y and gradient g, which makes no violating pair with the members,
@@ -174,13 +197,14 @@ template <class T>
 bool Lasvm<T>::reprocess(Index c) {
     const simd::Extremes e = D.problem(c).extremes;             // 1
     if (!e.both() || e.delta() <= settings_.tau) return false;  // 2
-    ++D.stats.reprocess;
+    ++D.subproblems[c].stats.reprocess;
     if (!move_pair(D, c, e.i, e.j)) {  // 3
         give_up(D.problem(c), e.delta());
         return false;
     }
     if (!leeway_[c].find(D.problem(c))) evict(c);  // 4
-    return true;                                   // 5: bias()
+    D.release_closed(c);
+    return true;  // 5: bias()
 }
 
 // REPROCESS, step 4: blatant non support vectors leave the problem.
@@ -194,7 +218,7 @@ void Lasvm<T>::evict(Index c) {
         const double g = P.g[k];
         const bool may_pair = P.y(k) > 0 ? g > e.g_min : g < e.g_max;
         if (k == e.i || k == e.j || may_pair) return true;
-        D.close(c, k);
+        D.close_place(c, k);
         return false;
     };
     Index kept = 0;
@@ -234,6 +258,84 @@ void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index 
         repeat(c, [&](Index) { return D.problem(c).extremes.delta() > settings_.delta_max; });
 }
 
+// PROCESS, steps 1 to 4, for all examples of a block: those that violate join the window. It is
+// full when the violators of some problem are a quarter of its members.
+template <class T>
+void Lasvm<T>::judge(const Batch& batch, Block<T>& block, ThreadPool& workers, float* distance) {
+    Window& window = this->window_;
+    const Index first = window.add(block.source, D.problems()), rows = block.size();
+    Vector<Index> at(rows);
+    for (Index r = 0; r < rows; ++r) at[r] = this->ready(batch.example(block.source[r]), block, r);
+    const Array<double> f = this->expansions(block, workers);
+    Array<float> beyond(D.problems() * rows);
+    workers.run(D.problems(), [&](Index c, Index) {
+        const simd::Extremes& e = D.problem(c).extremes;
+        for (Index r = 0; r < rows; ++r) {
+            const double y = D.sign(c, batch.label[block.source[r]]);
+            const double g = y - f[r * D.problems() + c];
+            const double gap = y > 0 ? g - e.g_min : e.g_max - g;
+            const bool held = this->holds(c, at[r]);
+            beyond[c * rows + r] = held ? kHeld : static_cast<float>(-gap);
+            if (!held && admits(c, y, g, gap))
+                note_violator(D, window, c, {first + r, g}, block.row(r));
+        }
+    });
+    for (Index c = 0; c < D.problems(); ++c) {
+        for (Index r = 0; r < rows; ++r) {
+            float& far = distance[block.source[r]];
+            far = std::min(c == 0 ? kHeld : far, beyond[c * rows + r]);
+        }
+        const Index enough = std::max(kLeastWindow, D.subproblems[c].held() / 4);
+        window.full = window.full || window.violators[c].size() >= enough;
+    }
+}
+
+// Admits the violators of the window, then solves each problem roughly.
+template <class T>
+void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
+    Admission<T> admission(D, batch, this->scaling(), this->window_);
+    admission.complete_rows(workers);
+    workers.run(D.problems(), [&](Index c, Index worker) {
+        if (!this->window_.violators[c].empty()) solve_window(c, worker);
+    });
+    for (Index c = 0; c < D.problems(); ++c) D.release_closed(c);
+}
+
+// REPROCESS until delta <= kRough, among the places that are awake; then once more with those that
+// this woke. The number of steps is bounded, since the next window brings others.
+template <class T>
+void Lasvm<T>::solve_window(Index c, Index worker) {
+    Problem& P = D.problem(c);
+    Subproblem& sub = D.subproblems[c];
+    sub.keeps_bounded = true;
+    sub.tend_rows();
+    const double tau = std::max(kRough, settings_.tau);
+    Index left = kMostSteps * this->window_.violators[c].size();
+    for (bool woken : {false, true}) {
+        for (; left > 0 && P.extremes.both() && P.extremes.delta() > tau; --left) {
+            ++sub.stats.reprocess;
+            const Index i = P.extremes.i;
+            if (!move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}))) break;
+            if (left % PairSolver::kShrink == 0) drop_idle_and_sleep(c);
+            if (left % kStepsPerLook == 0 &&
+                (worker == 0 ? this->interrupted() : this->interrupted_elsewhere()))
+                return;
+        }
+        drop_idle_and_sleep(c);
+        const Index awake = P.size;
+        if (woken || !D.stir(c)) return;
+        D.fetch_from(c, awake);
+        sub.tend_rows();
+    }
+}
+
+template <class T>
+void Lasvm<T>::drop_idle_and_sleep(Index c) {
+    if (!leeway_[c].find(D.problem(c))) evict(c);
+    if (D.subproblems[c].wants_compaction()) D.compact_places(c);
+    D.sleep(c, false);
+}
+
 template <class T>
 bool Lasvm<T>::finish(double tau, double seconds) {
     const Stopwatch whole(D.stats.finish_seconds);
@@ -250,8 +352,10 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     for (const Finishing<T>* finishing : left)
         if (!finishing->done()) return false;
     end_finish();
+    D.rest();
     for (Index c = 0; c < D.problems(); ++c) {
         evict(c);
+        D.release_closed(c);
         if (D.problems() > 1) D.compact_places(c);
     }
     if (D.dead > 0) this->compact();

@@ -11,7 +11,8 @@ inline void require_invariant(bool holds, const char* what) {
 
 template <class T>
 void Dual<T>::check(double tolerance, bool extremes) {
-    const Stats before = stats;  // the check is not counted
+    Vector<Stats> before{stats};  // the check is not counted
+    for (const Subproblem& sub : subproblems) before.push_back(sub.stats);
     Vector<Index> held_by(size(), 0);
     for (Index c = 0; c < problems(); ++c) check_problem(c, tolerance, extremes, held_by);
     Index dead_now = 0;
@@ -22,13 +23,15 @@ void Dual<T>::check(double tolerance, bool extremes) {
         dead_now += is_dead;
     }
     require_invariant(dead_now == dead, "dead counts the members that no problem holds");
-    stats = before;
+    stats = before[0];
+    for (Index c = 0; c < problems(); ++c) subproblems[c].stats = before[c + 1];
 }
 
 // Counts in held_by[s] that the problem holds member s.
 template <class T>
 void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by) {
     const Problem& P = subproblems[c].P;
+    require_invariant(subproblems[c].asleep.empty(), "nobody sleeps while the model is checked");
     double sum = 0;
     Index closed = 0, free = 0;
     for (Index k = 0; k < P.size; ++k) {
@@ -69,8 +72,8 @@ void Dual<T>::check_place(Index c, Index k, double tolerance) {
     require_invariant(a != 0 || P.listed[k], "alpha == 0 is listed in idle");
     const float* held = row(c, k);
     Array<float> k_row(padded(size()));
-    members.extract(s, extracted_);
-    fill(extracted_, 0, 0, k_row.data());
+    members.extract(s, work_[0].extracted);
+    fill(work_[0].extracted, 0, 0, k_row.data());
     for (Index l = 0; l < P.size; ++l)
         require_invariant(!P.open[l] || held[l] == k_row[sub.member[l]], "rows hold K(k, l)");
     const double f = table().dot(P.alpha.data(), held, padded(P.size));

@@ -38,6 +38,7 @@ class Dual {
             subproblems.back().P.biased = biased;
         }
         own_ = Vector<OwnFeatures<T>>(problems);
+        work_ = Vector<Workspace>(problems);
     }
 
     // Memory for kernel rows in addition to the cache, however small that is.
@@ -54,7 +55,14 @@ class Dual {
     Index dead = 0;              // members that no problem holds
     Index most_together = 64;    // rows computed when one is missing
     bool full = false;           // kernel values are wanted in the precision of T
-    Stats stats;
+    Stats stats;                 // apart from those of the problems
+
+    // What has been done so far, by all problems.
+    Stats total_stats() const {
+        Stats total = stats;
+        for (const Subproblem& sub : subproblems) total.add(sub.stats);
+        return total;
+    }
 
     // Divides the memory for kernel rows among the problems by what they need: none gets more than
     // all its rows would take, and what is left goes to the others in equal parts.
@@ -97,9 +105,13 @@ class Dual {
     // Appends a new member that no problem holds yet; row[s] gets its kernel value with itself.
     template <class V>
     Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
+        const Index s = append(rows, r, example);
+        row[s] = static_cast<V>(diagonal[s]);
+        return s;
+    }
+    Index append(const Rows<T>& rows, Index r, const Example& example) {
         const Index s = members.append(rows, r, example.id);
         diagonal.push_back(diagonal_of(rows, r));
-        row[s] = static_cast<V>(diagonal.back());
         label.push_back(example.label);
         cost.push_back(example.cost);
         holders.push_back(0);
@@ -125,12 +137,12 @@ class Dual {
         if (sub.P.hi[k] > 0 && g > e.g_max) e.i = k, e.g_max = g;
         if (sub.P.lo[k] < 0 && g < e.g_min) e.j = k, e.g_min = g;
         RowCache::Row& held = sub.rows.take(k, sub.P.size);
-        if (problems() == 1)
-            std::copy(row, row + k + 1, held.values);  // places are positions
+        if (aligned())
+            std::copy(row, row + k + 1, held.values);
         else
             table().collect(held.values, row, sub.member.data(), k + 1);
         Subproblem::complete(held, k + 1);
-        ++stats.cache_misses;
+        ++sub.stats.cache_misses;
         return k;
     }
 
@@ -152,18 +164,36 @@ class Dual {
     }
 
     void close(Index c, Index k) {
+        close_place(c, k);
+        release_closed(c);
+    }
+
+    // In two parts, of which the first may be done for several problems at the same time: closes
+    // place k, and then releases the members whose places were closed.
+    void close_place(Index c, Index k) {
         Subproblem& sub = subproblems[c];
         const Index s = sub.member[k];
         sub.P.close(k);
         sub.member[k] = 0;
         sub.rows.drop(k);
         sub.place[s] = kNone;
-        if (--holders[s] == 0) {
-            ++dead;
-            members.forget(s);
-        }
-        ++stats.removed;
+        Vector<std::int32_t>& list = sub.is_counted(s) ? sub.owed : sub.left;
+        list.push_back(static_cast<std::int32_t>(s));
+        ++sub.stats.removed;
     }
+    void release_closed(Index c) { release(subproblems[c].left); }
+
+    // Sleep: members at a side of their box that no violating pair can reach give up their places,
+    // so that steps pass them over. See sleep.hpp.
+    //
+    // Puts places of problem c to sleep, unless those that could are few. Places with alpha = 0,
+    // which holds() does not find asleep, only if nothing is learned before they wake.
+    void sleep(Index c, bool idle_too);
+    // Brings the gradient of the sleepers of problem c up to date, and wakes those that violate.
+    // Returns whether there were any.
+    bool stir(Index c);
+    // Wakes all sleepers of all problems.
+    void rest();
 
     // Erases member s, which no problem holds, except for its position. The first member that is
     // held takes the place of all erased ones; if that was s, the next one does from now on.
@@ -193,13 +223,18 @@ class Dual {
     const float* row(Index c, Index k) {
         Subproblem& sub = subproblems[c];
         RowCache::Row& held = sub.rows.take(k, sub.P.size);
-        held.length == 0 ? ++stats.cache_misses : ++stats.cache_hits;
+        held.length == 0 ? ++sub.stats.cache_misses : ++sub.stats.cache_hits;
         if (held.length == sub.P.size || sub.mirror(held, k)) return held.values;
-        if (problems() == 1 && 2 * held.length >= sub.P.size) return complete_row(sub, held, k);
-        if (has_own_features(c)) return complete_own(c, held, k);
+        if (2 * held.length >= sub.P.size) {
+            if (aligned()) return complete_row(sub, held, k);
+            if (has_own_features(c)) return complete_own(c, held, k);
+        }
         fetch(c, wanted_soon(sub.P, k, rows_at_once(c), [&](Index l) { return !has_row(c, l); }));
         return sub.rows.peek(k)->values;
     }
+
+    // Whether places are positions.
+    bool aligned() const { return problems() == 1 && subproblems[0].in_order; }
 
     // Whether row(c, k) would cost little.
     bool has_row(Index c, Index k) { return subproblems[c].has_row(k); }
@@ -223,18 +258,32 @@ class Dual {
         for (const Index k : places) rows.push_back(sub.rows.peek(k));
         Vector<float*> values;
         for (const RowCache::Row* row : rows) values.push_back(row->values);
-        multiply(sub, places, values);
+        if (has_own_features(c)) {
+            own_[c].fill(kernel, places, 0, work_[c].scratch, values);
+            sub.stats.kernel_evaluations += places.size() * sub.P.size;
+        } else {
+            multiply(c, places, values);
+        }
         for (RowCache::Row* row : rows) sub.finish_row(*row);
     }
 
-    // g -= sum of change K(k, .) over the changes (k, change of alpha), in their order.
-    void spread(Index c, const Vector<std::pair<Index, double>>& changes);
+    // The same for all places from `first` on, as far as half of the cache has room.
+    void fetch_from(Index c, Index first) {
+        constexpr Index kBlock = 128;
+        const Subproblem& sub = subproblems[c];
+        const Index end = std::min(sub.P.size, first + sub.rows.room() / 2);
+        for (; first < end; first += kBlock) {
+            Vector<Index> places(std::min(kBlock, end - first));
+            std::iota(places.begin(), places.end(), first);
+            fetch(c, places);
+        }
+    }
 
     // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
     template <class V>
     void fill(const Rows<T>& rows, Index r, Index from, V* row) {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
-            kernel.values(rows, r, 1, members.tile(t), scratch_, row + t * kLanes, kLanes);
+            kernel.values(rows, r, 1, members.tile(t), work_[0].scratch, row + t * kLanes, kLanes);
         stats.kernel_evaluations += size() - from;
     }
 
@@ -244,8 +293,8 @@ class Dual {
         const bool same =
             rows.norms[r] == members.norm(s) && static_cast<double>(row[s]) == diagonal[s];
         if (same) return;
-        members.extract(s, extracted_);
-        fill(extracted_, 0, 0, row);
+        members.extract(s, work_[0].extracted);
+        fill(work_[0].extracted, 0, 0, row);
     }
 
     // Problem c by itself, with its members' features, arrays and rows, to solve it: kernel rows
@@ -280,6 +329,12 @@ class Dual {
             compaction.apply(sub.place);
             compaction.apply(sub.weight);
             sub.weight.resize(padded(compaction.size()), 0.0);
+            for (Sleepers& sleepers : sub.asleep) {
+                sleepers.counted.resize(size(), 0.0);
+                compaction.apply(sleepers.counted);
+                for (std::int32_t& s : sleepers.member) s = position[s];
+            }
+            for (std::int32_t& s : sub.owed) s = position[s];
             for (Index k = 0; k < sub.P.size; ++k)
                 if (sub.P.open[k]) sub.member[k] = position[sub.member[k]];
         }
@@ -332,22 +387,47 @@ class Dual {
     void check(double tolerance, bool extremes = true);
 
   private:
+    struct Workspace {
+        Scratch<T> scratch;
+        Rows<T> extracted;
+        Array<float> collected;
+        Workspace() = default;
+        Workspace(const Workspace&) {}  // nothing that a copy needs
+        Workspace(Workspace&&) = default;
+        Workspace& operator=(Workspace&&) = default;
+    };
+
+    void catch_up(Index c);
+    void catch_up(Index c, Sleepers& sleepers);
+    bool wake(Index c, bool all);
+    void put_in_order();
+
+    // A problem holds these members no longer.
+    void release(Vector<std::int32_t>& list) {
+        for (const std::int32_t s : list) {
+            if (--holders[s] > 0) continue;
+            ++dead;
+            members.forget(s);
+        }
+        list.clear();
+    }
+
     void check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by);
     void check_place(Index c, Index k, double tolerance);
 
     // Computes the columns that a row lacks; places are positions.
     const float* complete_row(Subproblem& sub, RowCache::Row& held, Index k) {
         const Index first = held.length / kLanes;
-        multiply(sub, {k}, {held.values}, first);
+        multiply(0, {k}, {held.values}, first);
         sub.finish_row(held);
         return held.values;
     }
 
     // Whether problem c has a copy of the features of its places. It is made at the first cache
-    // miss of a problem whose rows do not fit.
+    // miss of a problem that has places for less than half of the members.
     bool has_own_features(Index c) {
         const Subproblem& sub = subproblems[c];
-        if (problems() > 1 && !own_[c].kept() && sub.crowded())
+        if (!own_[c].kept() && 2 * sub.P.size < size())
             own_[c].copy(members, sub.member, sub.rows.limit());
         return own_[c].kept();
     }
@@ -355,21 +435,19 @@ class Dual {
     // Computes the columns that a row lacks, by the problem's own features.
     const float* complete_own(Index c, RowCache::Row& held, Index k) {
         const Index from = held.length;
-        own_[c].fill(kernel, k, from, scratch_, held.values);
+        own_[c].fill(kernel, {k}, from, work_[c].scratch, {held.values});
         subproblems[c].finish_row(held);
-        stats.kernel_evaluations += held.length - from;
+        subproblems[c].stats.kernel_evaluations += held.length - from;
         return held.values;
     }
 
     // rows[r][l] = K(places[r], l) for all r and all open places l of members from tile `first` on.
-    void multiply(const Subproblem& sub, const Vector<Index>& places, const Vector<float*>& rows,
+    void multiply(Index c, const Vector<Index>& places, const Vector<float*>& rows,
                   Index first = 0);
     void place_tile(const Subproblem& sub, Index t, const float* values, float* row) const;
 
     Vector<OwnFeatures<T>> own_;  // of each problem
-    Scratch<T> scratch_;
-    Rows<T> extracted_;
-    Array<float> collected_;
+    Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
 };
 
 }  // namespace marginwise
@@ -379,4 +457,4 @@ class Dual {
 #include "marginwise/dual/restore.hpp"
 #include "marginwise/dual/row_products.hpp"
 #include "marginwise/dual/single.hpp"
-#include "marginwise/dual/spread.hpp"
+#include "marginwise/dual/sleep.hpp"

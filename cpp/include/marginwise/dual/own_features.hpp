@@ -51,12 +51,20 @@ class OwnFeatures {
         change([&] { features_->compact(compaction); });
     }
 
-    // out[l] = K(k, l) for places l from `from` (rounded down to a tile) on, padded.
-    void fill(const KernelBlocks<T>& kernel, Index k, Index from, Scratch<T>& scratch, float* out) {
-        features_->extract(k, row_);
-        for (Index t = from / kLanes; t < tiles_for(features_->size()); ++t)
-            kernel.values(row_, 0, 1, features_->tile(t), scratch, out + t * kLanes, kLanes,
+    // rows[r][l] = K(places[r], l) for all places l from `from` (rounded down to a tile) on,
+    // padded.
+    void fill(const KernelBlocks<T>& kernel, const Vector<Index>& places, Index from,
+              Scratch<T>& scratch, const Vector<float*>& rows) {
+        const Index n = places.size();
+        features_->extract(places.data(), n, row_);
+        if (!features_->sparse()) row_.choose_form();
+        values_.resize(n * kLanes);
+        for (Index t = from / kLanes; t < tiles_for(features_->size()); ++t) {
+            kernel.values(row_, 0, n, features_->tile(t), scratch, values_.data(), kLanes,
                           features_->tile_after(t));
+            for (Index r = 0; r < n; ++r)
+                std::copy_n(&values_[r * kLanes], kLanes, rows[r] + t * kLanes);
+        }
     }
 
   private:
@@ -72,6 +80,7 @@ class OwnFeatures {
 
     std::unique_ptr<Members<T>> features_;
     Rows<T> row_;
+    Array<float> values_;
 };
 
 }  // namespace marginwise

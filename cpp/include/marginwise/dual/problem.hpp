@@ -172,6 +172,7 @@ struct Problem {
 // theirs, the most violating that are not at their bound.
 template <class Lacks>
 Vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
+    if (n == 1) return {k};
     Vector<std::pair<double, Index>> others;
     const double b = P.bias();
     for (Index l = 0; l < P.size; ++l) {

@@ -9,10 +9,9 @@ template <class T>
 void Dual<T>::restore(const Matrix& X, const Example* examples, const Saved& saved) {
     const Index n = rows_of(X);
     Rows<T> row;
-    Vector<float> unused(n + 1);
     for (std::int64_t s = 0; s < n; ++s) {
         row.read(X, &s, 1, {});
-        append(row, 0, examples[s], unused.data());
+        append(row, 0, examples[s]);
     }
     for (Index c = 0; c < problems(); ++c) {
         Vector<Index> ranked(n);

@@ -6,20 +6,23 @@
 namespace marginwise {
 
 template <class T>
-void Dual<T>::multiply(const Subproblem& sub, const Vector<Index>& places,
-                       const Vector<float*>& rows, Index first) {
+void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*>& rows,
+                       Index first) {
     const Index n = places.size();
     if (n == 0) return;
+    Subproblem& sub = subproblems[c];
+    Workspace& work = work_[c];
     Vector<Index> at;
     for (const Index k : places) at.push_back(sub.member[k]);
-    members.extract(at.data(), n, extracted_);
-    collected_.resize(n * kLanes);
+    members.extract(at.data(), n, work.extracted);
+    if (!members.sparse()) work.extracted.choose_form();
+    work.collected.resize(n * kLanes);
     for (Index t = first; t < tiles_for(size()); ++t) {
-        kernel.values(extracted_, 0, n, members.tile(t), scratch_, collected_.data(), kLanes,
-                      members.tile_after(t));
-        for (Index r = 0; r < n; ++r) place_tile(sub, t, &collected_[r * kLanes], rows[r]);
+        kernel.values(work.extracted, 0, n, members.tile(t), work.scratch, work.collected.data(),
+                      kLanes, members.tile_after(t));
+        for (Index r = 0; r < n; ++r) place_tile(sub, t, &work.collected[r * kLanes], rows[r]);
     }
-    stats.kernel_evaluations += n * (size() - first * kLanes);
+    sub.stats.kernel_evaluations += n * (size() - first * kLanes);
 }
 
 // Writes the values of the members of tile t to their places in a row. Where there is one problem,
@@ -27,7 +30,7 @@ void Dual<T>::multiply(const Subproblem& sub, const Vector<Index>& places,
 template <class T>
 void Dual<T>::place_tile(const Subproblem& sub, Index t, const float* values, float* row) const {
     const Index begin = t * kLanes, used = std::min(kLanes, size() - begin);
-    if (problems() == 1 && sub.P.closed == 0) {
+    if (aligned() && sub.P.closed == 0) {
         std::copy_n(values, used, row + begin);
         return;
     }

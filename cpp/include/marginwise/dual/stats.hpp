@@ -25,9 +25,11 @@ struct Stats {
             use(*time);
     }
 
+    // Adds what is counted for each problem.
     void add(const Stats& other) {
         kernel_evaluations += other.kernel_evaluations;
         reprocess += other.reprocess;
+        removed += other.removed;
         cache_hits += other.cache_hits;
         cache_misses += other.cache_misses;
     }

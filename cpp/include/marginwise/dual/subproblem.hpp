@@ -3,14 +3,31 @@
 
 #include "marginwise/dual/problem.hpp"
 #include "marginwise/dual/row_cache.hpp"
+#include "marginwise/dual/stats.hpp"
 
 namespace marginwise {
 
+// Members of a problem that went to sleep together: at a side of their box, and out of reach of any
+// violating pair. They have no place, so that steps pass them over.
+struct Sleepers {
+    // INVARIANT  g[n] == y - sum_s counted[s] K(member[n], s), counted[s] == 0 beyond its end
+    Vector<std::int32_t> member;
+    Array<double> g;
+    Array<double> counted;  // the weight of each member when g was last brought up to date
+};
+
 struct Subproblem {
     // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
-    //            weight[s] == alpha of member s here, 0 where it has no open place; padded
+    //            weight[s] == alpha of member s here, 0 where the problem does not hold it; padded
     //            rows.take(k).values[l] == K(k, l) for open l < length
+    //            a member held here has a place, or is among the sleepers, or is owed: without
+    //            weight, but still counted in the gradient of sleepers
     Problem P;
+    Vector<Sleepers> asleep;
+    Vector<std::int32_t> owed;
+    Vector<std::int32_t> left;  // members whose places were closed, still to be released
+    Stats stats;
+    bool in_order = true;  // nobody has slept since places were last put in the order of members
     RowCache rows;
     Vector<std::int32_t> member;  // of each place; any where it is closed
     Vector<Index> place;          // of each member, kNone where it has none
@@ -69,6 +86,21 @@ struct Subproblem {
         }
         complete(held, P.size);
         return true;
+    }
+
+    // Members that it holds, apart from those owed.
+    Index held() const {
+        Index count = P.members();
+        for (const Sleepers& sleepers : asleep) count += sleepers.member.size();
+        return count;
+    }
+    bool holds(Index s) const { return place[s] != kNone || weight[s] != 0.0; }
+
+    // Whether the gradient of sleepers counts a weight of member s.
+    bool is_counted(Index s) const {
+        for (const Sleepers& sleepers : asleep)
+            if (s < sleepers.counted.size() && sleepers.counted[s] != 0.0) return true;
+        return false;
     }
 
     // Gives finite values to the closed places of a row that has those of the open ones.

@@ -22,6 +22,13 @@ Index learn(Model<T>& model, const Batch& batch, View<std::int64_t> order, doubl
 }
 
 template <class T>
+Index learn_ahead(Model<T>& model, const Batch& batch, View<std::int64_t> order,
+                  MutableView<float> distance, double seconds) {
+    require(distance.rows == 1 && distance.cols == rows_of(batch.X), "one distance per row");
+    return model.learn_ahead(batch, order.data, order.size, distance.data, seconds);
+}
+
+template <class T>
 Index learn_wanted(Model<T>& model, const Batch& batch, View<std::int64_t> order,
                    DenseView<std::uint8_t> wanted, double seconds) {
     require(wanted.rows == order.size && wanted.cols == model.D.problems(),

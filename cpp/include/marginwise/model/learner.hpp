@@ -5,6 +5,7 @@
 #pragma once
 
 #include "marginwise/model/model.hpp"
+#include "marginwise/model/window.hpp"
 
 namespace marginwise {
 
@@ -24,6 +25,8 @@ class Learner : public Model<T> {
     }
     Index learn_wanted(const Batch& batch, const std::int64_t* order, const std::uint8_t* wanted,
                        Index n, double seconds) override;
+    Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, float* distance,
+                      double seconds) override;
     void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
     Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
     void end_pass() override;
@@ -40,12 +43,22 @@ class Learner : public Model<T> {
     // members, or kNone; to be set where it becomes a member.
     virtual void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) = 0;
 
+    // Whether the algorithm learns windows of examples. If so: judge() adds the rows of a block
+    // that violate to the window, and writes how far the others are from violating, or the least of
+    // that where there are several problems; learn_window() learns the window.
+    virtual bool looks_ahead() const { return false; }
+    virtual void judge(const Batch&, Block<T>&, ThreadPool&, float*) {}
+    virtual void learn_window(const Batch&, ThreadPool&) {}
+
     // f_c of an example by its kernel values with the members, without the bias.
     virtual double expansion(Index c, const float* row) const { return raw_expansion(c, row); }
     double raw_expansion(Index c, const float* row) const {
         const Array<double>& weight = D.subproblems[c].weight;
         return table().dot(weight.data(), row, weight.size());
     }
+
+    // f_c of all rows of a block, without the bias, at [r * problems + c].
+    Array<double> expansions(const Block<T>& block, ThreadPool& workers) const;
 
     // The primal-dual gap of problem c over its members.
     virtual double gap(Index c) const { return gap_of(D.subproblems[c].P); }
@@ -59,12 +72,18 @@ class Learner : public Model<T> {
         }
         return D.open(c, s, g, block.row(r), box);
     }
-    bool holds(Index c, Index s) const { return s != kNone && D.subproblems[c].place[s] != kNone; }
+    bool holds(Index c, Index s) const { return s != kNone && D.subproblems[c].holds(s); }
+    Index ready(const Example& example, Block<T>& block, Index r);
 
     // Removes the members that no problem holds.
     Compaction compact();
 
+    const FeatureScaling& scaling() const { return settings_.scaling; }
+
+    Window window_;
+
   private:
+    static constexpr Index kBlock = 256;           // examples that are judged together
     static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
 
     // Rows order[0..n) of a batch, the first `read` of which are in blocks.
@@ -76,7 +95,6 @@ class Learner : public Model<T> {
         Index learned = 0;
     };
 
-    Index ready(const Example& example, Block<T>& block, Index r);
     void learn_example(const Example& example, Block<T>& block, Index r,
                        const std::uint8_t* wanted);
     void look_at(const Batch& batch, Block<T>& block, Index r);
@@ -84,7 +102,7 @@ class Learner : public Model<T> {
     void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
     void record();
     Index room(Index rows) const;
-    void read_block(Queue& queue, Block<T>& block);
+    void read_block(Queue& queue, Block<T>& block, Index most_rows);
     void compact_blocks(Block<T>& now, Index first, Block<T>* next);
     template <class Use>
     bool use_rows(Queue& queue, Block<T>& now, Block<T>* next, BlockProduct<T>& product,
@@ -110,6 +128,24 @@ Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
     const Index s = D.members.find(example.id);
     if (s != kNone) D.stand_for(s, block.rows, r, block.row(r));
     return s;
+}
+
+// Members are taken a segment at a time, so that the coefficients of all problems stay in the
+// cache.
+template <class T>
+Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers) const {
+    constexpr Index kSegment = 2048, kRows = 16;
+    const Index problems = D.problems(), n = padded(D.size());
+    Array<double> f(block.size() * problems, 0.0);
+    workers.run((block.size() + kRows - 1) / kRows, [&](Index task, Index) {
+        const Index first = task * kRows, end = std::min(first + kRows, block.size());
+        for (Index s = 0; s < n; s += kSegment)
+            for (Index r = first; r < end; ++r)
+                for (Index c = 0; c < problems; ++c)
+                    f[r * problems + c] += table().dot(D.subproblems[c].weight.data() + s,
+                                                       block.row(r) + s, std::min(kSegment, n - s));
+    });
+    return f;
 }
 
 // `wanted`, if not null, flags the problems that learn the example.
@@ -165,8 +201,9 @@ void Learner<T>::learn_best(Index c) {
 template <class T>
 void Learner<T>::record() {
     if (!settings_.record) return;
+    const std::int64_t evaluations = D.total_stats().kernel_evaluations;
     for (Index c = 0; c < D.problems(); ++c)
-        this->records.push_back({gap(c), D.problem(c).members(), D.stats.kernel_evaluations});
+        this->records.push_back({gap(c), D.problem(c).members(), evaluations});
 }
 
 template <class T>
@@ -217,9 +254,9 @@ Index Learner<T>::room(Index rows) const {
 
 // Reads the next rows into a block, up to the first beyond norm_limit, with which the queue ends.
 template <class T>
-void Learner<T>::read_block(Queue& queue, Block<T>& block) {
-    const Index rows = std::min(queue.n - queue.read, Block<T>::rows_for(D.size()));
-    const Index most = room(2 * Block<T>::rows_for(D.size()));  // the block under way, and this one
+void Learner<T>::read_block(Queue& queue, Block<T>& block, Index most_rows) {
+    const Index rows = std::min(queue.n - queue.read, most_rows);
+    const Index most = room(2 * most_rows);  // the block under way, and this one
     const std::int64_t* order = queue.order + queue.read;
     block.read(queue.batch, order, rows, settings_.scaling, most);
     const Index within = block.rows_within(settings_.norm_limit);
@@ -279,7 +316,7 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
     beyond_ = false;
     Block<T>* now = &blocks_[0];
     Block<T>* next = &blocks_[1];
-    read_block(queue, *now);
+    read_block(queue, *now, Block<T>::rows_for(D.size()));
     while (true) {
         {
             const Stopwatch phase(D.stats.product_seconds);
@@ -287,7 +324,7 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
         }
         const bool more = queue.read < queue.n && !deadline.passed();
         if (more) {
-            read_block(queue, *next);
+            read_block(queue, *next, Block<T>::rows_for(D.size()));
             product.start(*next);
         }
         const bool all = use_rows(queue, *now, more ? next : nullptr, product, late, use);
@@ -295,6 +332,41 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
         for (Subproblem& sub : D.subproblems) sub.tend_rows();
         std::swap(now, next);
     }
+}
+
+// A call that the clock ends may leave a window open, which the next one continues; after the last
+// row it is learned.
+template <class T>
+Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Index n,
+                              float* distance, double seconds) {
+    if (!looks_ahead() || settings_.record) return learn(batch, order, n, seconds);
+    require_width(batch.X);
+    const Stopwatch whole(D.stats.learn_seconds);
+    const Deadline deadline(seconds);
+    ThreadPool workers(threads());
+    BlockProduct<T> product(D, workers);
+    Queue queue{batch, order, n};
+    beyond_ = false;
+    Block<T>& block = blocks_[0];
+    do {
+        read_block(queue, block, kBlock);
+        {
+            const Stopwatch phase(D.stats.product_seconds);
+            product.finish(block);
+        }
+        judge(batch, block, workers, distance);
+        for (const std::int64_t row : block.source) this->count_example(batch.ids[row]);
+        queue.learned += block.size();
+        if (window_.full || queue.learned == queue.n) {
+            if (D.problems() > 1) D.divide_cache();
+            learn_window(batch, workers);
+            window_.clear();
+            if (D.wants_compaction()) compact();
+        }
+    } while (queue.learned < queue.n && !deadline.passed() && !this->interrupted());
+    beyond_ = beyond_ && queue.learned == queue.n;
+    if (beyond_) D.rest();
+    return queue.learned;
 }
 
 }  // namespace marginwise

@@ -1,6 +1,7 @@
 // A model in the core: the dual state, and what all algorithms offer around it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -68,7 +69,17 @@ class Model {
     // sequence of examples alone, not on how it is cut into calls.
     virtual Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) = 0;
 
-    // The same where, if `wanted` is not null, problem c learns row order[k] only if
+    // The same with a look ahead, where the algorithm can: windows of examples are learned
+    // together, worst first. Windows are counted from order[0], and a call ends with one, so that
+    // the model does not depend on the clock. Call rest() before anything but learn_ahead() and
+    // finish().
+    virtual Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, float*,
+                              double seconds) {
+        return learn(batch, order, n, seconds);
+    }
+    void rest() { D.rest(); }
+
+    // As learn() where, if `wanted` is not null, problem c learns row order[k] only if
     // wanted[k * problems + c].
     virtual Index learn_wanted(const Batch&, const std::int64_t*, const std::uint8_t*, Index,
                                double) {
@@ -194,6 +205,9 @@ class Model {
         return interrupted_ = stop_asked_();
     }
 
+    // The same for threads other than the caller's, which alone may ask.
+    bool interrupted_elsewhere() const { return interrupted_; }
+
     Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
     void require_width(const Matrix& X) const {
         if (cols_of(X) != D.members.features())
@@ -207,7 +221,7 @@ class Model {
     static constexpr std::chrono::milliseconds kPause{100};
 
     std::function<bool()> stop_asked_;
-    bool interrupted_ = false;
+    std::atomic<bool> interrupted_{false};
     Clock::time_point next_look_;
 
     // Calls use(row, r) for the rows of X one by one.

@@ -19,6 +19,14 @@ auto by_problem(const M& model, F value) {
 }
 
 // The coefficients that decide, of all members, a row for each problem.
+// 1 for each id of an example that some problem holds.
+template <class T>
+Array<std::uint8_t> holds(const Model<T>& model, View<std::int64_t> ids) {
+    Array<std::uint8_t> found(ids.size);
+    for (Index i = 0; i < ids.size; ++i) found[i] = model.D.members.find(ids.data[i]) != kNone;
+    return found;
+}
+
 template <class T>
 OwnedMatrix<double> weights(const Model<T>& model) {
     OwnedMatrix<double> out(model.D.problems(), model.D.size());

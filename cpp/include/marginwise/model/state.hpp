@@ -128,7 +128,7 @@ State<T> save_state(const Model<T>& model) {
         const Vector<double> values = model.extra_state(c);
         std::copy(values.begin(), values.end(), state.extra.row(c));
     }
-    state.counters = counters_of(D.stats);
+    state.counters = counters_of(D.total_stats());
     state.seconds = seconds_of(D.stats);
     state.exact = model.has_factors();
     model.save_factors(state);
@@ -157,6 +157,7 @@ void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     for (Index c = 0; c < problems; ++c) model.set_extra_state(c, state.extra.row(c));
     const std::int64_t* counter = state.counters.data();
     const double* time = state.seconds.data();
+    for (Subproblem& sub : D.subproblems) sub.stats = Stats();
     Stats::visit_counters(D.stats, [&](std::int64_t& value) { value = *counter++; });
     Stats::visit_seconds(D.stats, [&](double& value) { value = *time++; });
     model.restore_factors(state);

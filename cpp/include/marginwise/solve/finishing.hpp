@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "marginwise/solve/active_set.hpp"
+#include "marginwise/solve/pair_solver.hpp"
 
 namespace marginwise {
 
@@ -23,14 +23,10 @@ class Finishing {
         if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out();
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
+        do
+            if (!solve_awake(D, c, tau, deadline)) return;
+        while (!solver_.gave_up() && D.stir(c));
         const simd::Extremes& e = D.problem(c).extremes;
-        while (active_ || (!gave_up() && e.both() && e.delta() > tau)) {
-            if (!active_ && !solve_whole(D, c, tau, deadline)) return;
-            if (!active_ && !gave_up() && e.delta() > tau)
-                active_ = std::make_unique<ActiveSet<T>>(D, c);
-            if (active_ && !active_->solve(tau, deadline, limit_)) return;
-            apply_active();
-        }
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
         return_memory();
@@ -39,7 +35,6 @@ class Finishing {
 
     // Applies the progress so far to the dual; not while other problems are being solved.
     void end() {
-        apply_active();
         return_memory();
         if (alone_) D_.take_back(c_, std::move(*alone_));
         alone_.reset();
@@ -62,42 +57,31 @@ class Finishing {
 
     bool solved(double tau) const {
         const simd::Extremes& e = D_.problem(c_).extremes;
-        return !e.both() || e.delta() <= tau;
+        return D_.subproblems[c_].asleep.empty() && (!e.both() || e.delta() <= tau);
     }
 
-    // Moves pairs over all places while most of them may move, because an active set would then
-    // gain nothing, or until the deadline. Returns whether it was not the deadline.
-    bool solve_whole(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
+    // Moves pairs of places, and puts places to sleep, until none that is awake violates or until
+    // the deadline. Returns whether it was not the deadline.
+    bool solve_awake(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
         Problem& P = D.problem(c);
-        const auto ready = [&] {
-            return whole_.steps() % PairSolver::kShrink != 0 ||
-                   4 * ActiveSet<T>::movable(P).size() >= 3 * P.size;
+        const auto shrink = [&] {
+            if (solver_.steps() % PairSolver::kShrink == PairSolver::kShrink - 1) D.sleep(c, true);
+            return true;
         };
         const auto move = [&](Index i) {
-            ++D.stats.reprocess;
+            ++D.subproblems[c].stats.reprocess;
             return move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}));
         };
-        return whole_.solve(P, tau, deadline, limit_, ready, move);
-    }
-
-    bool gave_up() const { return whole_.gave_up() || active_gave_up_; }
-
-    void apply_active() {
-        if (active_) {
-            active_->apply();
-            active_gave_up_ = active_gave_up_ || active_->gave_up();
-        }
-        active_.reset();
+        return solver_.solve(P, tau, deadline, limit_, shrink, move);
     }
 
     Dual<T>& D_;
     Index c_;
     Index lent_, share_ = 0;  // bytes
     StepLimit limit_;
-    PairSolver whole_;  // over all places
-    bool done_ = false, active_gave_up_ = false;
+    PairSolver solver_;
+    bool done_ = false;
     std::unique_ptr<Dual<T>> alone_;  // the problem by itself, where there are several
-    std::unique_ptr<ActiveSet<T>> active_;
 };
 
 }  // namespace marginwise

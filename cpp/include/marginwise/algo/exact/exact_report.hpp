@@ -15,12 +15,6 @@ inline OwnedMatrix<double> leave_one_out(Exact& model) {
     return out;
 }
 
-inline Array<std::uint8_t> holds(const Exact& model, View<std::int64_t> ids) {
-    Array<std::uint8_t> out(ids.size);
-    for (Index i = 0; i < ids.size; ++i) out[i] = model.D.members.find(ids.data[i]) != kNone;
-    return out;
-}
-
 // Cause, example, problem, source and target set of each migration.
 inline OwnedMatrix<std::int64_t> path(const Exact& model) {
     OwnedMatrix<std::int64_t> out(model.path.size(), 5);

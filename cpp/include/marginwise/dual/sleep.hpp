@@ -1,0 +1,160 @@
+// Sleep: members at a side of their box that no violating pair can reach leave the arrays that
+// every step reads. Their gradient is brought up to date later, by one product for all the steps
+// that they slept through. This is LIBSVM's shrinking, while learning and while finishing.
+#pragma once
+
+#include "marginwise/dual/dual.hpp"
+
+namespace marginwise {
+
+template <class T>
+void Dual<T>::sleep(Index c, bool idle_too) {
+    Subproblem& sub = subproblems[c];
+    Problem& P = sub.P;
+    const simd::Extremes& e = P.extremes;
+    if (!e.both()) return;
+    Vector<Index> places;
+    for (Index k = 0; k < P.size; ++k) {
+        const bool rises = P.up[k] == 0, falls = P.down[k] == 0;
+        if (rises == falls || (P.alpha[k] == 0.0 && !idle_too)) continue;
+        if (rises ? P.g[k] < e.g_min : P.g[k] > e.g_max) places.push_back(k);
+    }
+    if (places.size() < kLanes || 8 * places.size() < P.size) return;
+    Sleepers sleepers;
+    sleepers.counted = sub.weight;
+    for (const Index k : places) {
+        const std::int32_t s = sub.member[k];
+        sleepers.member.push_back(s);
+        sleepers.g.push_back(P.g[k]);
+        sub.place[s] = kNone;
+        sub.rows.drop(k);
+        P.alpha[k] = 0.0;
+        P.close(k);
+    }
+    sub.asleep.push_back(std::move(sleepers));
+    sub.in_order = false;
+    compact_places(c);
+}
+
+// g -= sum of change K(s, .) over the members s whose weight has changed since g was up to date.
+template <class T>
+void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
+    constexpr Index kBlock = 128;
+    Subproblem& sub = subproblems[c];
+    Workspace& work = work_[c];
+    sleepers.counted.resize(sub.weight.size(), 0.0);
+    Vector<Index> changed;
+    for (Index s = 0; s < size(); ++s)
+        if (sub.weight[s] != sleepers.counted[s]) changed.push_back(s);
+    const Index n = sleepers.member.size();
+    const Members<T> those =
+        members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()));
+    sleepers.g.resize(padded(n), 0.0);
+    work.collected.resize(kBlock * kLanes);
+    for (Index first = 0; first < changed.size(); first += kBlock) {
+        const Index count = std::min(kBlock, changed.size() - first);
+        const Index* s = changed.data() + first;
+        members.extract(s, count, work.extracted);
+        if (!members.sparse()) work.extracted.choose_form();
+        for (Index t = 0; t < tiles_for(n); ++t) {
+            kernel.values(work.extracted, 0, count, those.tile(t), work.scratch,
+                          work.collected.data(), kLanes, those.tile_after(t));
+            for (Index m = 0; m < count; ++m)
+                table().add(&sleepers.g[t * kLanes], &work.collected[m * kLanes],
+                            sleepers.counted[s[m]] - sub.weight[s[m]], kLanes);
+        }
+    }
+    sleepers.g.resize(n);
+    sub.stats.kernel_evaluations += n * changed.size();
+}
+
+// Brings the gradient of all sleepers of problem c up to date.
+template <class T>
+void Dual<T>::catch_up(Index c) {
+    Subproblem& sub = subproblems[c];
+    if (sub.asleep.empty()) return;
+    Sleepers all;
+    for (Sleepers& sleepers : sub.asleep) {
+        catch_up(c, sleepers);
+        all.member.insert(all.member.end(), sleepers.member.begin(), sleepers.member.end());
+        all.g.insert(all.g.end(), sleepers.g.begin(), sleepers.g.end());
+    }
+    all.counted = sub.weight;
+    sub.asleep.clear();
+    sub.asleep.push_back(std::move(all));
+    sub.left.insert(sub.left.end(), sub.owed.begin(), sub.owed.end());
+    sub.owed.clear();
+}
+
+// Gives sleepers of problem c, whose gradient is up to date, places again: all of them, or those
+// that make a violating pair with a place that is awake. Returns whether there were any.
+template <class T>
+bool Dual<T>::wake(Index c, bool all) {
+    Subproblem& sub = subproblems[c];
+    if (sub.asleep.empty()) return false;
+    Problem& P = sub.P;
+    const simd::Extremes e = P.extremes;
+    Sleepers& sleepers = sub.asleep.front();
+    Index left = 0;
+    for (Index n = 0; n < sleepers.member.size(); ++n) {
+        const std::int32_t s = sleepers.member[n];
+        const double g = sleepers.g[n], alpha = sub.weight[s], y = sign(c, label[s]);
+        const bool rises = (y > 0) == (alpha == 0.0);
+        if (!all && (rises ? g <= e.g_min : g >= e.g_max)) {
+            sleepers.member[left] = s;
+            sleepers.g[left++] = g;
+            continue;
+        }
+        sub.place[s] = P.add(alpha, g, y * cost[s], diagonal[s]);
+        sub.member.push_back(s);
+        own_[c].open(members, s);
+    }
+    const bool any = left < sleepers.member.size();
+    sleepers.member.resize(left);
+    sleepers.g.resize(left);
+    if (left == 0) sub.asleep.clear();
+    if (any) P.find_extremes();
+    return any;
+}
+
+template <class T>
+bool Dual<T>::stir(Index c) {
+    catch_up(c);
+    return wake(c, false);
+}
+
+template <class T>
+void Dual<T>::rest() {
+    for (Index c = 0; c < problems(); ++c) {
+        catch_up(c);
+        wake(c, true);
+        release_closed(c);
+    }
+    if (problems() == 1 && !subproblems[0].in_order) {
+        compact();
+        put_in_order();
+    }
+}
+
+// Puts the places of a single problem in the order of members. None is closed, and no member dead.
+template <class T>
+void Dual<T>::put_in_order() {
+    Subproblem& sub = subproblems[0];
+    Problem ordered;
+    ordered.biased = sub.P.biased;
+    ordered.changes = sub.P.changes;
+    ordered.unsolved = sub.P.unsolved;
+    for (Index s = 0; s < size(); ++s) {
+        ordered.add(sub.P, sub.place[s]);
+        sub.place[s] = s;
+        sub.member[s] = static_cast<std::int32_t>(s);
+    }
+    ordered.find_extremes();
+    sub.P = std::move(ordered);
+    sub.rows.clear();
+    sub.tended = 0;
+    sub.in_order = true;
+    own_[0].drop();
+}
+
+}  // namespace marginwise

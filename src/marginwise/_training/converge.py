@@ -1,0 +1,73 @@
+"""Convergence: passes over the rows that may violate, until none of all rows does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from marginwise._arrays import Ints, Labels
+from marginwise._engine.scores import Scores
+from marginwise._training.loop import ArrayFeed, LookAhead, Step, Trainer
+from marginwise._warn import warn_unconverged
+
+NEARLY_NONE = 0.02  # share of violating rows at which all rows are looked at instead
+MOST_LOOKS = 100
+
+
+def learn_until_converged(
+    trainer: Trainer,
+    feed: ArrayFeed,
+    labels: Labels,
+    epoch: Iterable[Step],
+    find: Callable[[Ints], object],
+    as_subtasks: Callable[[Iterable[Step]], Iterable[Step]] | None = None,
+) -> None:
+    """Learn all rows, then those that violate, until none violates by more than the tolerance.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Learns the rows.
+    feed : ArrayFeed
+        The rows.
+    labels : ndarray of int32
+        Their classes.
+    epoch : iterable of Step
+        The first pass over all rows.
+    find : callable
+        Returns the features of members by their ids, or None where it does not know one of them.
+    as_subtasks : callable, default=None
+        Wraps the steps.
+    """
+    engine = trainer.engine
+    chooser = LookAhead(len(feed.ids))
+    scores = Scores(engine, feed.batch, find)
+    signs = engine.signs(labels)
+
+    def violating() -> Ints:
+        """Return the rows that violate by more than the tolerance, worst first."""
+        ids, _, alpha = engine.coefficients
+        gap = 1 - signs * scores.values() + engine.native.delta() / 2
+        gap[np.searchsorted(feed.ids, ids)] *= (alpha == 0).T  # those are solved already
+        worst = gap.max(axis=1)
+        rows = np.flatnonzero(worst > trainer.tol)
+        return rows[np.argsort(-worst[rows], kind="stable")]
+
+    def steps() -> Iterator[Step]:
+        """Give all rows, then those that violate."""
+        for step in epoch:
+            yield Step(step.rows, finish=True, look_again=NEARLY_NONE)
+        for _ in range(MOST_LOOKS):
+            rows = violating()
+            if len(rows) == 0:
+                return
+            yield Step(rows, finish=True)
+        warn_unconverged(
+            f"{len(rows)} rows still violate the optimality conditions by more than tol="
+            f"{trainer.tol:g} after {MOST_LOOKS} passes over those that do. Scale the features, "
+            "lower C or raise tol."
+        )
+
+    taken = steps() if as_subtasks is None else as_subtasks(steps())
+    trainer.train(feed, taken, chooser, total=len(feed.ids))
