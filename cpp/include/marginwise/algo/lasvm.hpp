@@ -132,7 +132,7 @@ class Lasvm : public Learner<T> {
     static constexpr float kHeld = 1e30f;       // distance of an example that all problems hold
 
     void begin_finish();
-    void solve_window(Index c, Index worker);
+    void solve_window(Index c, Index worker, ThreadPool& workers);
     void drop_idle_and_sleep(Index c);
     bool admits(Index c, double y, double g, double gap);
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
@@ -295,16 +295,23 @@ template <class T>
 void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
     Admission<T> admission(D, batch, this->scaling(), this->window_);
     admission.complete_rows(workers);
-    workers.run(D.problems(), [&](Index c, Index worker) {
-        if (!this->window_.violators[c].empty()) solve_window(c, worker);
-    });
+    if (D.problems() == 1) {
+        solve_window(0, 0, workers);
+    } else {
+        workers.run(D.problems(), [&](Index c, Index worker) {
+            ThreadPool caller(1);
+            solve_window(c, worker, caller);
+        });
+    }
     for (Index c = 0; c < D.problems(); ++c) D.release_closed(c);
 }
 
 // REPROCESS until delta <= kRough, among the places that are awake; then once more with those that
-// this woke. The number of steps is bounded, since the next window brings others.
+// this woke. The number of steps is bounded, since the next window brings others. `worker` is the
+// thread that this runs on, 0 for the caller's; `workers` are threads that are free.
 template <class T>
-void Lasvm<T>::solve_window(Index c, Index worker) {
+void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
+    if (this->window_.violators[c].empty()) return;
     Problem& P = D.problem(c);
     Subproblem& sub = D.subproblems[c];
     sub.keeps_bounded = true;
@@ -323,7 +330,7 @@ void Lasvm<T>::solve_window(Index c, Index worker) {
         }
         drop_idle_and_sleep(c);
         const Index awake = P.size;
-        if (woken || !D.stir(c)) return;
+        if (woken || !D.stir(c, workers)) return;
         D.fetch_from(c, awake);
         sub.tend_rows();
     }

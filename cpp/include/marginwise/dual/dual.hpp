@@ -12,6 +12,7 @@
 #include <numeric>
 #include <string>
 
+#include "marginwise/base/thread_pool.hpp"
 #include "marginwise/dual/members.hpp"
 #include "marginwise/dual/own_features.hpp"
 #include "marginwise/dual/stats.hpp"
@@ -191,7 +192,7 @@ class Dual {
     void sleep(Index c, bool idle_too);
     // Brings the gradient of the sleepers of problem c up to date, and wakes those that violate.
     // Returns whether there were any.
-    bool stir(Index c);
+    bool stir(Index c, ThreadPool& workers);
     // Wakes all sleepers of all problems.
     void rest();
 
@@ -397,8 +398,8 @@ class Dual {
         Workspace& operator=(Workspace&&) = default;
     };
 
-    void catch_up(Index c);
-    void catch_up(Index c, Sleepers& sleepers);
+    void catch_up(Index c, ThreadPool& workers);
+    void catch_up(Index c, Sleepers& sleepers, ThreadPool& workers);
     bool wake(Index c, bool all);
     void put_in_order();
 

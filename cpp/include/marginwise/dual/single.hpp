@@ -8,7 +8,8 @@ namespace marginwise {
 template <class T>
 Dual<T> Dual<T>::single(Index c) {
     Subproblem& sub = subproblems[c];
-    catch_up(c);
+    ThreadPool caller(1);
+    catch_up(c, caller);
     compact_places(c);
     Dual alone(Members<T>(members.features(), members.sparse()), kernel, 1, 0);
     Subproblem& its = alone.subproblems[0];

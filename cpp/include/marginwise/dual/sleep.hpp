@@ -38,10 +38,10 @@ void Dual<T>::sleep(Index c, bool idle_too) {
 
 // g -= sum of change K(s, .) over the members s whose weight has changed since g was up to date.
 template <class T>
-void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
+void Dual<T>::catch_up(Index c, Sleepers& sleepers, ThreadPool& workers) {
     constexpr Index kBlock = 128;
     Subproblem& sub = subproblems[c];
-    Workspace& work = work_[c];
+    Rows<T>& rows = work_[c].extracted;
     sleepers.counted.resize(sub.weight.size(), 0.0);
     Vector<Index> changed;
     for (Index s = 0; s < size(); ++s)
@@ -50,19 +50,21 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
     const Members<T> those =
         members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()));
     sleepers.g.resize(padded(n), 0.0);
-    work.collected.resize(kBlock * kLanes);
+    Vector<Scratch<T>> scratches(workers.threads());
+    Vector<Array<float>> buffers(workers.threads(), Array<float>(kBlock * kLanes));
     for (Index first = 0; first < changed.size(); first += kBlock) {
         const Index count = std::min(kBlock, changed.size() - first);
         const Index* s = changed.data() + first;
-        members.extract(s, count, work.extracted);
-        if (!members.sparse()) work.extracted.choose_form();
-        for (Index t = 0; t < tiles_for(n); ++t) {
-            kernel.values(work.extracted, 0, count, those.tile(t), work.scratch,
-                          work.collected.data(), kLanes, those.tile_after(t));
+        members.extract(s, count, rows);
+        if (!members.sparse()) rows.choose_form();
+        workers.run(tiles_for(n), [&](Index t, Index worker) {
+            float* values = buffers[worker].data();
+            kernel.values(rows, 0, count, those.tile(t), scratches[worker], values, kLanes,
+                          those.tile_after(t));
             for (Index m = 0; m < count; ++m)
-                table().add(&sleepers.g[t * kLanes], &work.collected[m * kLanes],
+                table().add(&sleepers.g[t * kLanes], values + m * kLanes,
                             sleepers.counted[s[m]] - sub.weight[s[m]], kLanes);
-        }
+        });
     }
     sleepers.g.resize(n);
     sub.stats.kernel_evaluations += n * changed.size();
@@ -70,12 +72,12 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
 
 // Brings the gradient of all sleepers of problem c up to date.
 template <class T>
-void Dual<T>::catch_up(Index c) {
+void Dual<T>::catch_up(Index c, ThreadPool& workers) {
     Subproblem& sub = subproblems[c];
     if (sub.asleep.empty()) return;
     Sleepers all;
     for (Sleepers& sleepers : sub.asleep) {
-        catch_up(c, sleepers);
+        catch_up(c, sleepers, workers);
         all.member.insert(all.member.end(), sleepers.member.begin(), sleepers.member.end());
         all.g.insert(all.g.end(), sleepers.g.begin(), sleepers.g.end());
     }
@@ -118,15 +120,16 @@ bool Dual<T>::wake(Index c, bool all) {
 }
 
 template <class T>
-bool Dual<T>::stir(Index c) {
-    catch_up(c);
+bool Dual<T>::stir(Index c, ThreadPool& workers) {
+    catch_up(c, workers);
     return wake(c, false);
 }
 
 template <class T>
 void Dual<T>::rest() {
+    ThreadPool alone(1);
     for (Index c = 0; c < problems(); ++c) {
-        catch_up(c);
+        catch_up(c, alone);
         wake(c, true);
         release_closed(c);
     }

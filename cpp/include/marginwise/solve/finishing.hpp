@@ -23,9 +23,10 @@ class Finishing {
         if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out();
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
+        ThreadPool caller(1);  // other problems may be solved by the other threads
         do
             if (!solve_awake(D, c, tau, deadline)) return;
-        while (!solver_.gave_up() && D.stir(c));
+        while (!solver_.gave_up() && D.stir(c, caller));
         const simd::Extremes& e = D.problem(c).extremes;
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
