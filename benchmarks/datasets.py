@@ -92,6 +92,33 @@ def _waveform(archive: Archive, seed: int) -> Split:
     return _drawn(archive["X"], (archive["y"] == archive["y"].min()).astype(int), 4000, 1000, seed)
 
 
+def _standardised(split: Split) -> Split:
+    mean, scale = split.X.mean(axis=0), split.X.std(axis=0)
+    scale[scale == 0] = 1
+    split.X, split.X_test = (split.X - mean) / scale, (split.X_test - mean) / scale
+    return split
+
+
+def _covtype2(archive: Archive, seed: int) -> Split:
+    """Class 2 against the rest, 40,000 rows, columns standardised."""
+    y = (archive["y"] == 2).astype(np.int64)
+    return _standardised(_drawn(archive["X"].astype(np.float64), y, 40_000, 20_000, seed))
+
+
+def _classes(archive: Archive, seed: int) -> Split:
+    """All classes of a set with a canonical split, columns standardised."""
+    X, X_test = (archive[f"X_{part}"].astype(np.float64) for part in ("train", "test"))
+    return _standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
+
+
+def _checkerboard(archive: Archive, seed: int) -> Split:
+    """Give 15 % of the training rows the other colour of a board of 4 x 4 squares."""
+    rng = np.random.default_rng(seed)
+    X, X_test = 4 * rng.random((50_000, 2)), 4 * rng.random((20_000, 2))
+    y, y_test = (np.floor(x).sum(axis=1).astype(np.int64) % 2 for x in (X, X_test))
+    return Split(X, np.where(rng.random(len(y)) < 0.15, 1 - y, y), X_test, y_test)
+
+
 def _digits(archive: Archive, seed: int) -> Split:
     """Odd against even digits of scikit-learn's bundled set, pixels from 0 to 1."""
     from sklearn.datasets import load_digits
@@ -118,6 +145,10 @@ SOURCES = {
     "waveform": Source("waveform_uci.npz", _waveform),
     "usps0": Source("usps.npz", _usps0),
     "digits": Source(None, _digits),
+    "covtype2": Source("covtype_subset.npz", _covtype2),
+    "letter": Source("letter.npz", _classes),
+    "satimage": Source("satimage.npz", _classes),
+    "checkerboard": Source(None, _checkerboard),
 }
 
 

@@ -68,7 +68,7 @@ def fit(
         "fit": fit_seconds,
         "predict": predict_seconds,
         "error": percent(labels != split.y_test),
-        "support_vectors": len(model.support_),
+        "support_vectors": len(getattr(model, "support_", ())),
         "growth_mb": growth / MEGABYTE,
         "dense_mb": 4 * split.X.shape[0] * split.X.shape[1] / MEGABYTE,
         "rows": [split.X.shape[0], split.X_test.shape[0]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -84,7 +84,7 @@ class Work:
 
 # -- figures -------------------------------------------------------------------------------------
 
-OURS, SVC = "OnlineSVC", "SVC"
+OURS, CONVERGED, SVC = "OnlineSVC", "OnlineSVC, converge", "SVC"
 INTELEX = ("intelex float32", "intelex CSR")
 
 
@@ -114,19 +114,34 @@ def times_intelex(target: float | None = None) -> Check:
     return Check("fit: times faster than intelex", measure, "≥", target, "{:.1f} ×")
 
 
+def converged() -> list[Check]:
+    """Judge epochs="converge": never slower than a peer, and with the error of SVC."""
+
+    def against(peers: Sequence[str]) -> Callable[[Results], float | None]:
+        def measure(results: Results) -> float | None:
+            times = [results.median(peer, "fit", "wall") for peer in peers]
+            best = min((seconds for seconds in times if seconds), default=None)
+            return _ratio(best, results.median(CONVERGED, "fit", "wall"))
+
+        return measure
+
+    def off(results: Results) -> float | None:
+        ours, svc = results.mean(CONVERGED, "error"), results.mean(SVC, "error")
+        difference = _difference(ours, svc)
+        return None if difference is None else abs(difference)
+
+    return [
+        Check("converge: times faster than SVC", against([SVC]), "≥", 1.0, "{:.1f} ×"),
+        Check("converge: times faster than intelex", against(INTELEX), "≥", 1.0, "{:.1f} ×"),
+        Check("converge: error off SVC's, points", off, "≤", 0.05, "{:.3f}"),
+    ]
+
+
 def error_above_svc(points: float) -> Check:
     def measure(results: Results) -> float | None:
         return _difference(results.mean(OURS, "error"), results.mean(SVC, "error"))
 
     return Check("error above SVC's, points", measure, "≤", points, "{:+.3f}")
-
-
-def error_off_svc(points: float) -> Check:
-    def measure(results: Results) -> float | None:
-        difference = _difference(results.mean(OURS, "error"), results.mean(SVC, "error"))
-        return None if difference is None else abs(difference)
-
-    return Check("error off SVC's, points", measure, "≤", points, "{:.3f}")
 
 
 def floor_ratio(target: float | None = None) -> Check:
@@ -230,7 +245,27 @@ def race(
         return Job(label, "fit", options, threads)
 
     peers = [job(label, "intelex", form, None) for label, form in intelex.items()]
-    return [job(OURS, "OnlineSVC", ours, None), *peers, job(SVC, "SVC", svc, 1)]
+    to_the_end = {**params, "epochs": "converge"}
+    options = {"data": data, "contestant": "OnlineSVC", "form": ours, "params": to_the_end}
+    own = [job(OURS, "OnlineSVC", ours, None), Job(CONVERGED, "fit", options)]
+    return [*own, *peers, job(SVC, "SVC", svc, 1)]
+
+
+def nystroem(data: str, params: Params, *components: int) -> list[Job]:
+    """Race by the approximation of the kernel that so many rows give."""
+    return [
+        Job(
+            f"Nystroem({n})",
+            "fit",
+            {
+                "data": data,
+                "contestant": "Nystroem",
+                "form": "dense32",
+                "params": {"gamma": params["gamma"], "n_components": n},
+            },
+        )
+        for n in components
+    ]
 
 
 def dense_race(data: str, params: Params, extras: list[str]) -> list[Job]:
@@ -252,7 +287,7 @@ def variant(label: str, threads: int = 1, **params: Any) -> Job:
 
 
 def small_work(name: str, title: str, params: Params) -> Work:
-    checks = [times_svc(1.0), times_intelex(), error_off_svc(0.3)]
+    checks = [times_svc(3.0), times_intelex(3.0), error_above_svc(0.05), *converged()]
     return Work(name, title, small_race(name, params), checks, [name], rounds=10)
 
 
@@ -269,6 +304,9 @@ WAVEFORM = {"C": 1, "gamma": 0.05}
 # 2/256 gives about the paper's error (0.45 % against 0.41 %).
 USPS = {"C": 1000, "gamma": 2 / 256}
 DIGITS = {"C": 10, "gamma": 0.1}
+COVTYPE = {"C": 3, "gamma": 0.1}
+CHECKERBOARD = {"C": 10, "gamma": 10}
+LETTER = {"C": 10, "gamma": 0.1}
 SPARSE_FORMS = {INTELEX[0]: "dense32", INTELEX[1]: "csr64"}
 
 WORKS = [
@@ -276,14 +314,17 @@ WORKS = [
         "mnist8",
         "MNIST 8 vs rest, 60,000 rows, C=1000, γ=0.02",
         dense_race("mnist8", MNIST8, ["floor"]),
-        [times_svc(50), times_intelex(6), error_above_svc(0.05), floor_ratio(1.6)],
+        [times_svc(90), times_intelex(9), error_above_svc(0.05), floor_ratio(), *converged()],
         ["mnist8"],
     ),
     Work(
         "a9a",
         "a9a, 32,561 rows, CSR, C=100, γ=0.005",
-        race("a9a", A9A, ours="csr64", svc="csr64", intelex=SPARSE_FORMS, extras=["floor"]),
-        [times_svc(15), times_intelex(3), error_above_svc(0.15), floor_ratio()],
+        [
+            *race("a9a", A9A, ours="csr64", svc="csr64", intelex=SPARSE_FORMS, extras=["floor"]),
+            *nystroem("a9a", A9A, 200, 2000),
+        ],
+        [times_svc(32), times_intelex(5), error_above_svc(0.08), floor_ratio(), *converged()],
         ["a9a"],
     ),
     Work(
@@ -291,25 +332,54 @@ WORKS = [
         "MNIST ten classes, 60,000 rows, C=10, γ=0.02",
         dense_race("mnist10", MNIST10, ["batches", "floor"]),
         [
-            times_svc(18),
-            times_intelex(5),
-            error_above_svc(0.1),
-            times_svc(30, "predict"),
+            times_svc(38),
+            times_intelex(8.5),
+            error_above_svc(0.05),
+            times_svc(90, "predict"),
             batch_gap(1e-6),
             floor_ratio(),
+            *converged(),
         ],
         ["mnist10"],
+    ),
+    Work(
+        "covtype2",
+        "covtype, class 2 vs rest, 40,000 rows, standardised, C=3, γ=0.1",
+        [
+            *dense_race("covtype2", COVTYPE, ["floor"]),
+            *nystroem("covtype2", COVTYPE, 200, 2000),
+        ],
+        [times_svc(28), times_intelex(5), error_above_svc(0.05), floor_ratio(), *converged()],
+        ["covtype2"],
+    ),
+    Work(
+        "checkerboard",
+        "checkerboard, 50,000 rows, 15 % of the labels flipped, C=10, γ=10",
+        [
+            *small_race("checkerboard", CHECKERBOARD),
+            *nystroem("checkerboard", CHECKERBOARD, 200, 1000),
+        ],
+        [times_svc(10), times_intelex(), error_above_svc(0.05), *converged()],
+        ["checkerboard"],
     ),
     Work(
         "reuters",
         "Reuters money-fx, 7,770 rows × 8,315 features, CSR, C=1, γ=1",
         race("reuters", REUTERS, ours="csr64", svc="csr64", intelex=SPARSE_FORMS, extras=[]),
-        [times_svc(5), times_intelex(), error_off_svc(0.2), no_dense_copy()],
+        [
+            times_svc(25),
+            times_intelex(3),
+            error_above_svc(0.05),
+            no_dense_copy(),
+            *converged(),
+        ],
         ["reuters"],
     ),
     small_work("banana", "banana, 4,000 of 5,300 rows, C=316, γ=0.5", BANANA),
     small_work("waveform", "waveform, class 0 vs rest, 4,000 of 5,000 rows, C=1, γ=0.05", WAVEFORM),
     small_work("usps0", "USPS 0 vs rest, pixels from -1 to 1, C=1000, γ=2/256", USPS),
+    small_work("letter", "letter, 26 classes, 16,000 rows, standardised, C=10, γ=0.1", LETTER),
+    small_work("satimage", "satimage, six classes, standardised, C=10, γ=0.1", LETTER),
     Work(
         "offset",
         "features + 1e4 (RBF) or × 1e-3, 1e3, 1e6 (RBF; poly of degree 3, C=1, coef0=1)",
@@ -337,7 +407,7 @@ WORKS = [
         "MNIST 8 vs rest, two threads against one",
         [variant(OURS), variant(OURS, threads=2)],
         [
-            speedup(OURS, f"{OURS}, 2 threads", "fit: times faster on two threads", "≥", 1.5),
+            speedup(OURS, f"{OURS}, 2 threads", "fit: times faster on two threads", "≥", 1.7),
             same_model(OURS, f"{OURS}, 2 threads"),
         ],
         ["mnist8"],
