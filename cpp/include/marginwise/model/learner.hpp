@@ -83,7 +83,6 @@ class Learner : public Model<T> {
     Window window_;
 
   private:
-    static constexpr Index kBlock = 256;           // examples that are judged together
     static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
 
     // Rows order[0..n) of a batch, the first `read` of which are in blocks.
@@ -349,7 +348,7 @@ Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Ind
     beyond_ = false;
     Block<T>& block = blocks_[0];
     do {
-        read_block(queue, block, kBlock);
+        read_block(queue, block, Block<T>::rows_for(D.size()));
         {
             const Stopwatch phase(D.stats.product_seconds);
             product.finish(block);
