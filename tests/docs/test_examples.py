@@ -51,7 +51,7 @@ def test_demo_on_few_rows(tmp_path: Path) -> None:
     done = run("examples/demo.py", "--rows", "600", "--picture", picture)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.match(r"(OnlineSVC|SVC)\b", line)]
-    assert [row[:19].strip() for row in rows] == ["OnlineSVC", "OnlineSVC, 2 epochs", "SVC"] * 2
+    assert [row[:19].strip() for row in rows] == ["OnlineSVC", "OnlineSVC, converge", "SVC"] * 2
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
