@@ -59,6 +59,8 @@ def learn_until_converged(
         for step in epoch:
             yield Step(step.rows, finish=True, look_again=NEARLY_NONE)
         for _ in range(MOST_LOOKS):
+            if engine.native.unsolved:  # of which a warning follows
+                return
             rows = violating()
             if len(rows) == 0:
                 return

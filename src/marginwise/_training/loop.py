@@ -397,6 +397,8 @@ class Trainer:
         for _ in range(MOST_LOOKS if len(rows) else 0):
             if few and step.finish:
                 self._finish(progress=None)
+                if native.unsolved:
+                    return
             again = rows if few else chooser.nearest(self.engine, feed.ids, rows)
             start, size = 0, FEW_ROWS if few else AUDITED
             while start < len(again):
