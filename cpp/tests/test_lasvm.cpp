@@ -264,7 +264,7 @@ TEST(windows_leave_a_whole_model) {
             bool slept = false;
             for (const Subproblem& sub : learner.D().subproblems)
                 slept = slept || !sub.asleep.empty();
-            CHECK_SAY(slept, "nobody sleeps: no test");
+            CHECK_SAY(slept, "no member sleeps: no test");
             learner.lasvm->rest();
             learner.D().check(1e-4);
             CHECK(learner.lasvm->finish(1e-4, 1e9));

@@ -31,7 +31,7 @@ void Dual<T>::check(double tolerance, bool extremes) {
 template <class T>
 void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by) {
     const Problem& P = subproblems[c].P;
-    require_invariant(subproblems[c].asleep.empty(), "nobody sleeps while the model is checked");
+    require_invariant(subproblems[c].asleep.empty(), "no member sleeps while the model is checked");
     double sum = 0;
     Index closed = 0, free = 0;
     for (Index k = 0; k < P.size; ++k) {

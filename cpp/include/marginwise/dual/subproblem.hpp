@@ -27,7 +27,7 @@ struct Subproblem {
     Vector<std::int32_t> owed;
     Vector<std::int32_t> left;  // members whose places were closed, still to be released
     Stats stats;
-    bool in_order = true;  // nobody has slept since places were last put in the order of members
+    bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;
     Vector<std::int32_t> member;  // of each place; any where it is closed
     Vector<Index> place;          // of each member, kNone where it has none
