@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Split
+from datasets import Split, standardised
 from numpy.typing import NDArray
 
 HERE = Path(__file__).resolve().parent
@@ -52,19 +52,12 @@ def _mnist_noise(archive: Any) -> Split:
 def _covtype(archive: Any) -> Split:
     order = np.random.default_rng(0).permutation(len(archive["y"]))
     X, y = archive["X"][order].astype(np.float32), archive["y"][order]
-    return _standardised(Split(X[TEST_ROWS:], y[TEST_ROWS:], X[:TEST_ROWS], y[:TEST_ROWS]))
+    return standardised(Split(X[TEST_ROWS:], y[TEST_ROWS:], X[:TEST_ROWS], y[:TEST_ROWS]))
 
 
 def _letter(archive: Any) -> Split:
     X, X_test = (archive[f"X_{part}"].astype(np.float32) for part in ("train", "test"))
-    return _standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
-
-
-def _standardised(split: Split) -> Split:
-    mean, scale = split.X.mean(axis=0), split.X.std(axis=0)
-    scale[scale == 0] = 1
-    split.X, split.X_test = (split.X - mean) / scale, (split.X_test - mean) / scale
-    return split
+    return standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
 
 
 @dataclass(frozen=True)

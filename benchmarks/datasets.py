@@ -92,7 +92,8 @@ def _waveform(archive: Archive, seed: int) -> Split:
     return _drawn(archive["X"], (archive["y"] == archive["y"].min()).astype(int), 4000, 1000, seed)
 
 
-def _standardised(split: Split) -> Split:
+def standardised(split: Split) -> Split:
+    """Bring each column to mean 0 and deviation 1, as the training rows have them."""
     mean, scale = split.X.mean(axis=0), split.X.std(axis=0)
     scale[scale == 0] = 1
     split.X, split.X_test = (split.X - mean) / scale, (split.X_test - mean) / scale
@@ -102,13 +103,13 @@ def _standardised(split: Split) -> Split:
 def _covtype2(archive: Archive, seed: int) -> Split:
     """Class 2 against the rest, 40,000 rows, columns standardised."""
     y = (archive["y"] == 2).astype(np.int64)
-    return _standardised(_drawn(archive["X"].astype(np.float64), y, 40_000, 20_000, seed))
+    return standardised(_drawn(archive["X"].astype(np.float64), y, 40_000, 20_000, seed))
 
 
 def _classes(archive: Archive, seed: int) -> Split:
     """All classes of a set with a canonical split, columns standardised."""
     X, X_test = (archive[f"X_{part}"].astype(np.float64) for part in ("train", "test"))
-    return _standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
+    return standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
 
 
 def _checkerboard(archive: Archive, seed: int) -> Split:
