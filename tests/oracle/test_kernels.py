@@ -198,6 +198,30 @@ def test_centred_and_plain_rows_agree(kernel: str, seed: int) -> None:
     np.testing.assert_allclose(dense.intercept_, csr.intercept_, atol=2e-3)
 
 
+def test_a_usual_value_is_skipped_like_a_zero(seed: int) -> None:
+    """Standardised indicators are measured from the value most of them have: so are zeros."""
+    rng = np.random.default_rng(seed)
+    flags = rng.random((300, 40)) < 0.1
+    X = np.concatenate([rng.normal(size=(300, 4)), flags * 2.5 - 0.75], axis=1)
+    y = (X[:, 0] + 0.3 * X[:, 4:8].sum(axis=1) > -0.9).astype(int)
+    plain = np.concatenate([X[:, :4], X[:, 4:] + 0.75], axis=1)
+    measured = learner("rbf", gamma=0.05, tol=1e-5).fit(X, y)
+    zeros = learner("rbf", gamma=0.05, tol=1e-5).fit(plain, y)
+    assert measured._engine.plan.center[4:] == [-0.75] * 40
+    assert not zeros.stats_["centred"]
+    np.testing.assert_allclose(
+        measured.decision_function(X), zeros.decision_function(plain), atol=1e-3
+    )
+
+
+def test_few_usual_values_leave_the_mean_as_centre(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 10)) + 1
+    X[:, 0] = np.where(rng.random(200) < 0.9, 3.0, 4.0)
+    model = learner("rbf").fit(X, (X[:, 1] > 1).astype(int))
+    np.testing.assert_allclose(model._engine.plan.center, X.mean(axis=0), atol=1e-12)
+
+
 # -- every instruction set ------------------------------------------------------------------------
 
 SCRIPT = """

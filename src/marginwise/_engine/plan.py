@@ -25,6 +25,7 @@ LARGEST = 1e37  # kernel value that single precision holds
 SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, while the features are not a small variation on a large offset.
 OFFSET_LIMIT = 1600.0
+SKIP_BELOW = 0.35  # density at which the core's product that skips zeros is the faster one
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
@@ -223,9 +224,10 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
     """Choose the point that features are measured from; empty for none.
 
     The RBF kernel does not change when all features move together, and centred features lose
-    fewer digits. Features that are mostly zero stay as they are, because zeros are skipped. The
-    linear kernel leads to the same model from any centre, because there is a bias; it takes one
-    only where the features are a small variation on a large offset.
+    fewer digits. Features that are mostly zero stay as they are, because zeros are skipped; those
+    that are mostly some other value, as standardised indicators are, are measured from that value,
+    so that it is skipped too. The linear kernel leads to the same model from any centre, because
+    there is a bias; it takes one only where the features are a small variation on a large offset.
     """
     if sp.issparse(X) or kernel not in ("rbf", "linear"):
         return []
@@ -234,8 +236,14 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
     sample = X[:1] if streaming else X[:: max(1, X.shape[0] // 1000)]
     if np.count_nonzero(sample) <= 0.5 * sample.size:
         return []
-    centre: list[float] = sample.mean(axis=0, dtype=np.float64).tolist()
-    return centre
+    centre = sample.mean(axis=0, dtype=np.float64)
+    if kernel == "rbf" and not streaming:
+        usual = np.median(sample, axis=0)  # the value that more than half have, if there is one
+        repeats = np.count_nonzero(sample == usual, axis=0) > 0.5 * len(sample)
+        skipped = np.where(repeats, usual, centre)
+        if np.count_nonzero(sample != skipped) <= SKIP_BELOW * sample.size:
+            centre = skipped
+    return centre.tolist()  # type: ignore[no-any-return]
 
 
 def is_offset(X: Any) -> bool:

@@ -116,16 +116,19 @@ struct Rows {
     void read_view(const DenseView<V>& view, const std::int64_t* order,
                    const FeatureScaling& scaling, Form form) {
         const double most = form == Form::lists ? 1.0 : form == Form::dense ? -1.0 : kSkipBelow;
-        if (scaling.center.empty() && list_nonzeros(view, order, scaling.scale, most)) return;
+        zeros.assign(scaling.center.begin(), scaling.center.end());
+        zeros.resize(d, 0.0);
+        if (list_nonzeros(view, order, scaling.scale, most)) return;
         dense.resize(n * d);
         for (Index r = 0; r < n; ++r) {
             const V* from = view.data + order[r] * d;
             T* to = dense.data() + r * d;
-            for (Index k = 0; k < d; ++k) {
-                const double zero = scaling.center.empty() ? 0.0 : scaling.center[k];
-                to[k] = static_cast<T>((static_cast<double>(from[k]) - zero) * scaling.scale);
-            }
+            for (Index k = 0; k < d; ++k) to[k] = measured(from[k], k, scaling.scale);
         }
+    }
+    template <class V>
+    T measured(V x, Index k, double scale) const {
+        return static_cast<T>((static_cast<double>(x) - zeros[k]) * scale);
     }
 
     // Lists the nonzeros of dense rows; gives up if they exceed the fraction `most` of all
@@ -143,12 +146,12 @@ struct Rows {
                 cut.push_back(p);
                 for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
                     index[p] = static_cast<std::uint32_t>(k);
-                    p += x[k] != V(0);
+                    p += static_cast<double>(x[k]) != zeros[k];
                 }
             }
             cut.push_back(p);
             for (Index q = value.size(); q < p; ++q)
-                value.push_back(static_cast<T>(static_cast<double>(x[index[q]]) * scale));
+                value.push_back(measured(x[index[q]], index[q], scale));
         }
         index.resize(p);
         lists = static_cast<Index>(p) <= limit;
@@ -190,6 +193,7 @@ struct Rows {
         }
     }
     Vector<std::uint32_t> ascending;
+    Vector<double> zeros;  // of each feature: the value that it is measured from
 };
 
 }  // namespace marginwise
