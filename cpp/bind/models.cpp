@@ -66,7 +66,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     using M = Model<T>;
     c.def(nb::new_(&new_learner<T>), "spec"_a, "settings"_a);
     c.def("learn", interruptible(&calls::learn<T>), "batch"_a, "order"_a, "seconds"_a);
-    c.def("learn_ahead", interruptible(&calls::learn_ahead<T>), "batch"_a, "order"_a,
+    c.def("learn_ahead", interruptible(&calls::learn_ahead<T>), "batch"_a, "order"_a, "roughly"_a,
           "distance"_array, "seconds"_a);
     c.def("rest", writing(&M::rest));
     c.def("learn_wanted", interruptible(&calls::learn_wanted<T>), "batch"_a, "order"_a,

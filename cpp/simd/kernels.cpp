@@ -21,8 +21,8 @@ ProductTable<T> products() {
 Table MARGINWISE_TABLE() {
     return {products<float>(), products<double>(), dot,       collect, add,     step,
             extremes,          second_order,       step_both, tally,   moments, best_gain,
-            dot_full,          add_full,           gaxpy,     rotate,  weigh,   bend,
-            MARGINWISE_ISA};
+            dot_full,          add_full,           gaxpy,     rotate,  weigh,   weigh_lists,
+            bend,              MARGINWISE_ISA};
 }
 
 }  // namespace marginwise::simd

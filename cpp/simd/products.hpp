@@ -110,5 +110,65 @@ void weigh(const float* k, Index rows, const float* w, Index width, float* sums)
     }
 }
 
+// Block of kWidth<float> squared: row r of `from` becomes column r of `to`. Each round deals the two
+// halves of the rows into pairs, like cards; as many rounds as there are bits in a row's number.
+inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
+    constexpr int W = static_cast<int>(kWidth<float>);
+    typedef std::int32_t Ints __attribute__((vector_size(kBytes)));
+    Ints low, high;
+    for (int v = 0; v < W; ++v) {
+        low[v] = v / 2 + v % 2 * W;
+        high[v] = low[v] + W / 2;
+    }
+    Vec<float> rows[W], dealt[W];
+    for (int r = 0; r < W; ++r) rows[r] = load(from + r * stride);
+    for (int round = 1; round < W; round *= 2) {
+        for (int r = 0; r < W / 2; ++r) {
+            dealt[2 * r] = __builtin_shuffle(rows[r], rows[r + W / 2], low);
+            dealt[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + W / 2], high);
+        }
+        for (int r = 0; r < W; ++r) rows[r] = dealt[r];
+    }
+    for (int r = 0; r < W; ++r) store(to + r * to_stride, rows[r]);
+}
+
+// Rows are summed side by side, or one by one where they are few; to the bit, it is the same.
+void weigh_lists(const float* k, Index stride, Index rows, const Weights& weights, double* sums) {
+    constexpr Index W = kWidth<float>, kFew = 4;
+    if (rows < kFew) {
+        for (Index lane = 0; lane < kLanes; ++lane)
+            for (std::uint32_t p = weights.begin[lane]; p < weights.begin[lane + 1]; ++p)
+                for (Index r = 0; r < rows; ++r) {
+                    double& sum = sums[weights.problem[p] * kLanes + r];
+                    sum = multiply_add(weights.value[p],
+                                       static_cast<double>(k[r * stride + lane]), sum);
+                }
+        return;
+    }
+    alignas(64) float sides[kLanes * kLanes], last[W * kLanes];
+    const Index whole = rows / W * W, end = (rows + W - 1) / W * W;
+    for (Index r = 0; r < end; r += W) {
+        const float* from = k + r * stride;
+        Index from_stride = stride;
+        if (r == whole) {
+            for (Index at = 0; at < W; ++at)
+                for (Index lane = 0; lane < kLanes; ++lane)
+                    last[at * kLanes + lane] = r + at < rows ? from[at * stride + lane] : 0.0f;
+            from = last;
+            from_stride = kLanes;
+        }
+        for (Index lane = 0; lane < kLanes; lane += W)
+            transpose_block(from + lane, from_stride, sides + lane * kLanes + r, kLanes);
+    }
+    for (Index lane = 0; lane < kLanes; ++lane)
+        for (std::uint32_t p = weights.begin[lane]; p < weights.begin[lane + 1]; ++p) {
+            double* sum = sums + weights.problem[p] * kLanes;
+            const float* side = sides + lane * kLanes;
+            const double weight = weights.value[p];
+            for (Index r = 0; r < end; r += kWide)
+                store(sum + r, load(sum + r) + weight * widen(side + r));
+        }
+}
+
 }  // namespace
 }  // namespace marginwise::simd

@@ -551,6 +551,43 @@ TEST(kernel_values_are_weighed_for_all_problems_at_once) {
             }
 }
 
+TEST(kernel_values_are_weighed_by_the_problems_that_have_a_member) {
+    constexpr Index kProblems = 5, kStride = kLanes + 16;
+    for (const Table& table : tables())
+        for (const Index rows : {1, 2, 3, 4, 5, 15, 16, 17, 63, 64}) {
+            toy::Random random(static_cast<std::uint64_t>(rows));
+            Array<float> k(rows * kStride);
+            for (float& x : k) x = static_cast<float>(random.uniform());
+            Vector<std::uint32_t> begin{0}, problem;
+            Vector<double> value;
+            for (Index lane = 0; lane < kLanes; ++lane) {
+                for (std::uint32_t c = 0; c < kProblems; ++c)
+                    if (random.uniform() < 0.4) {
+                        problem.push_back(c);
+                        value.push_back(random.around_zero());
+                    }
+                begin.push_back(static_cast<std::uint32_t>(value.size()));
+            }
+            const simd::Weights weights{begin.data(), problem.data(), value.data()};
+            Array<double> sums(kProblems * kLanes, 0.25);
+            table.weigh_lists(k.data(), kStride, rows, weights, sums.data());
+            for (Index r = 0; r < rows; ++r) {
+                Array<double> expected(kProblems, 0.25), alone(kProblems * kLanes, 0.25);
+                for (Index lane = 0; lane < kLanes; ++lane)
+                    for (std::uint32_t p = begin[lane]; p < begin[lane + 1]; ++p)
+                        expected[problem[p]] +=
+                            value[p] * static_cast<double>(k[r * kStride + lane]);
+                table.weigh_lists(k.data() + r * kStride, kStride, 1, weights, alone.data());
+                for (Index c = 0; c < kProblems; ++c) {
+                    CHECK_SAY(std::abs(sums[c * kLanes + r] - expected[c]) < 1e-13,
+                              toy::at("weigh_lists is off in row", r) + " on " + table.name);
+                    CHECK_SAY(sums[c * kLanes + r] == alone[c * kLanes],
+                              toy::at("other bits alone, row", r) + " on " + table.name);
+                }
+            }
+        }
+}
+
 // --- choice of the table -------------------------------------------------------------------------
 
 TEST(tables_are_chosen_by_name) {

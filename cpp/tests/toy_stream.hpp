@@ -73,10 +73,11 @@ struct Pupil {
     }
 
     // The same with a look ahead; `distance` is of all rows.
-    Index look_ahead(Index begin, Index end, Vector<float>& distance, double seconds = 1e9) {
+    Index look_ahead(Index begin, Index end, Vector<float>& distance, double seconds = 1e9,
+                     bool roughly = true) {
         const Vector<std::int64_t> order = ascending(end);
         return lasvm->learn_ahead(stream.batch(options.csr), order.data() + begin, end - begin,
-                                  distance.data(), seconds);
+                                  {roughly, distance.data()}, seconds);
     }
 
     Dual<T>& D() { return lasvm->D; }

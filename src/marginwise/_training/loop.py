@@ -31,9 +31,9 @@ SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progres
 # through again until so many were learned.
 LEAST_CHOSEN = 1000
 # Rows that are not stored are judged again after the last epoch, in parts of AUDITED rows and more,
-# while more than a share of WORTH_IT of a part violates. Up to FEW_ROWS rows are all judged again,
-# by a finished model, until none violates.
-AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.2, 4096, 20
+# while more than a share of WORTH_IT of a part violates clearly. Up to FEW_ROWS rows are all judged
+# again, by a finished model, until none violates at all.
+AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.1, 4096, 20
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
@@ -147,12 +147,15 @@ class LookAhead(EveryRow):
     def __init__(self, n_rows: int) -> None:
         # How far a row was from violating when it was last judged.
         self.distance = np.full((1, n_rows), np.inf, dtype=np.float32)
+        self.roughly = True  # the first time, rows that violate by little are passed over
 
     def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
-        return engine.native.learn_ahead(batch, rows, self.distance, SLICE_SECONDS)
+        native = engine.native
+        return native.learn_ahead(batch, rows, self.roughly, self.distance, SLICE_SECONDS)
 
     def rest(self, engine: Engine) -> None:
         engine.native.rest()
+        self.roughly = False
 
     def judged(self, rows: Ints) -> Ints:
         """Return the rows that were judged: none of them, by algorithms that do not look ahead."""
@@ -160,8 +163,9 @@ class LookAhead(EveryRow):
         return rows[was_judged]
 
     def nearest(self, engine: Engine, ids: Ints, rows: Ints) -> Ints:
-        """Return the rows that no problem holds now, those nearest to violating first."""
-        rows = rows[engine.native.holds(ids[rows]) == 0]
+        """Return the rows that not all problems hold, those nearest to violating first."""
+        if engine.plan.problems == 1:  # of several, the distance leaves out those that hold the row
+            rows = rows[engine.native.holds(ids[rows]) == 0]
         return rows[np.argsort(self.distance[0, rows], kind="stable")]
 
 
@@ -394,6 +398,7 @@ class Trainer:
         """Judge rows that are not stored again, the nearest first, while enough of them violate."""
         native, worth = self.engine.native, step.look_again or 0.0
         rows, few = chooser.judged(step.rows), len(step.rows) <= FEW_ROWS
+        chooser.roughly = not few and worth >= WORTH_IT  # else rows that violate by little count
         for _ in range(MOST_LOOKS if len(rows) else 0):
             if few and step.finish:
                 self._finish(progress=None)
@@ -408,7 +413,7 @@ class Trainer:
                 admitted = native.counters()[PROCESSED] - before
                 if admitted <= (0 if few else worth * len(part)):
                     break
-                start, size = start + size, 2 * size
+                start, size = start + size, size + size // 2
             if start == 0:
                 return
 

@@ -15,11 +15,12 @@
 //          neither of two examples that violate only together would be admitted, and learning would
 //          stall.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
-// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and
-// inserts
+// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and inserts
 //          those that violate together. REPROCESS then takes the worst of them and of the members
-//          first, by second order, until none of them violates by more than kRough. A window of one
-//          example is the paper's PROCESS, which learn() follows.
+//          first, by second order, until none of them violates by more than kRough. A rough look
+//          admits only examples that violate the margin by more than half of that: others would
+//          wait among the members without being moved. A window of one example is the paper's
+//          PROCESS, which learn() follows.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
 #pragma once
@@ -121,7 +122,7 @@ class Lasvm : public Learner<T> {
     bool looks_ahead() const override {
         return settings_.reprocess == 1 && !settings_.reprocess_each && settings_.delta_max < 0;
     }
-    void judge(const Batch& batch, Block<T>& block, ThreadPool& workers, float* distance) override;
+    void judge(const Batch& batch, Block<T>& block, const Look& look, ThreadPool& workers) override;
     void learn_window(const Batch& batch, ThreadPool& workers) override;
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
@@ -134,7 +135,7 @@ class Lasvm : public Learner<T> {
     void begin_finish();
     void solve_window(Index c, Index worker, ThreadPool& workers);
     void drop_idle_and_sleep(Index c);
-    bool admits(Index c, double y, double g, double gap);
+    bool admits(Index c, double y, double g, double gap, bool roughly = false);
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
     bool awaits_partner(Index c, double y, double g);
     bool reprocess(Index c);
@@ -167,13 +168,15 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
     return true;
 }
 
-// Whether an example with label y and gradient g, `gap` above that of its partner, is inserted.
+// Whether an example with label y and gradient g, `gap` above that of its partner, is inserted;
+// roughly, if it violates the margin more than members may that are solved roughly.
 template <class T>
-bool Lasvm<T>::admits(Index c, double y, double g, double gap) {
+bool Lasvm<T>::admits(Index c, double y, double g, double gap, bool roughly) {
     const simd::Extremes& e = D.problem(c).extremes;
     const bool waits = (y > 0 ? e.j : e.i) == kNone;
-    if (!waits) return gap > settings_.tau || awaits_partner(c, y, g);
-    return waiting_[c]++ < kMostWaiting;
+    if (waits) return waiting_[c]++ < kMostWaiting;
+    if (roughly && !leeway_[c].find(D.problem(c))) return gap > (e.delta() + kRough) / 2;
+    return gap > settings_.tau || awaits_partner(c, y, g);
 }
 
 // Whether an example with label y and gradient g, which makes no violating pair with the members,
@@ -261,7 +264,7 @@ void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index 
 // PROCESS, steps 1 to 4, for all examples of a block: those that violate join the window. It is
 // full when the violators of some problem are a quarter of its members.
 template <class T>
-void Lasvm<T>::judge(const Batch& batch, Block<T>& block, ThreadPool& workers, float* distance) {
+void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, ThreadPool& workers) {
     Window& window = this->window_;
     const Index first = window.add(block.source, D.problems()), rows = block.size();
     Vector<Index> at(rows);
@@ -276,13 +279,14 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, ThreadPool& workers, f
             const double gap = y > 0 ? g - e.g_min : e.g_max - g;
             const bool held = this->holds(c, at[r]);
             beyond[c * rows + r] = held ? kHeld : static_cast<float>(-gap);
-            if (!held && admits(c, y, g, gap))
-                note_violator(D, window, c, {first + r, g}, block.row(r));
+            if (held || !admits(c, y, g, gap, look.roughly)) continue;
+            note_violator(D, window, c, {first + r, g}, block.row(r));
+            if (D.problems() > 1) beyond[c * rows + r] = kHeld;  // the others decide
         }
     });
     for (Index c = 0; c < D.problems(); ++c) {
         for (Index r = 0; r < rows; ++r) {
-            float& far = distance[block.source[r]];
+            float& far = look.distance[block.source[r]];
             far = std::min(c == 0 ? kHeld : far, beyond[c * rows + r]);
         }
         const Index enough = std::max(kLeastWindow, D.subproblems[c].held() / 4);
@@ -314,7 +318,6 @@ void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
     if (this->window_.violators[c].empty()) return;
     Problem& P = D.problem(c);
     Subproblem& sub = D.subproblems[c];
-    sub.keeps_bounded = true;
     sub.tend_rows();
     const double tau = std::max(kRough, settings_.tau);
     Index left = kMostSteps * this->window_.violators[c].size();

@@ -54,7 +54,7 @@ class Dual {
     Vector<double> diagonal;     // K(s, s)
     Vector<Index> holders;       // how many problems hold it
     Index dead = 0;              // members that no problem holds
-    Index most_together = 64;    // rows computed when one is missing
+    Index most_together = 16;    // rows computed when one is missing
     bool full = false;           // kernel values are wanted in the precision of T
     Stats stats;                 // apart from those of the problems
 
@@ -268,13 +268,23 @@ class Dual {
         for (RowCache::Row* row : rows) sub.finish_row(*row);
     }
 
-    // The same for all places from `first` on, as far as half of the cache has room.
+    // Whether problem c may hold n rows before they are asked for, many of which never are: half of
+    // the cache is for others, and rows that cost little to compute are not worth much memory.
+    bool keeps_ahead(Index c, Index n) const {
+        constexpr Index kLeast = 16 << 20, kMost = 128 << 20, kRows = 1 << 16;
+        const Subproblem& sub = subproblems[c];
+        const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
+        const Index row_costs = members.bytes() / std::max<Index>(size(), 1);
+        if (bytes > std::clamp(kRows * row_costs, kLeast, kMost)) return false;
+        return sub.rows.width() == 0 || 2 * n <= sub.rows.room();
+    }
+
+    // The same for the places from `first` on, as far as rows are kept ahead.
     void fetch_from(Index c, Index first) {
         constexpr Index kBlock = 128;
-        const Subproblem& sub = subproblems[c];
-        const Index end = std::min(sub.P.size, first + sub.rows.room() / 2);
-        for (; first < end; first += kBlock) {
-            Vector<Index> places(std::min(kBlock, end - first));
+        for (Index kept = 0; first < subproblems[c].P.size; first += kBlock) {
+            Vector<Index> places(std::min(kBlock, subproblems[c].P.size - first));
+            if (!keeps_ahead(c, kept += places.size())) return;
             std::iota(places.begin(), places.end(), first);
             fetch(c, places);
         }

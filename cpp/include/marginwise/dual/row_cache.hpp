@@ -74,6 +74,7 @@ class BasicRowCache {
         unlink(slot);
         slot_of_[k] = kNone;
         rows_[slot].owner = kNone;
+        rows_[slot].length = 0;
         free_.push_back(slot);
         --held_;
     }

@@ -22,10 +22,10 @@ Index learn(Model<T>& model, const Batch& batch, View<std::int64_t> order, doubl
 }
 
 template <class T>
-Index learn_ahead(Model<T>& model, const Batch& batch, View<std::int64_t> order,
+Index learn_ahead(Model<T>& model, const Batch& batch, View<std::int64_t> order, bool roughly,
                   MutableView<float> distance, double seconds) {
     require(distance.rows == 1 && distance.cols == rows_of(batch.X), "one distance per row");
-    return model.learn_ahead(batch, order.data, order.size, distance.data, seconds);
+    return model.learn_ahead(batch, order.data, order.size, {roughly, distance.data}, seconds);
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include "marginwise/model/model.hpp"
 #include "marginwise/model/window.hpp"
+#include "marginwise/predict/class_weights.hpp"
 
 namespace marginwise {
 
@@ -25,7 +26,7 @@ class Learner : public Model<T> {
     }
     Index learn_wanted(const Batch& batch, const std::int64_t* order, const std::uint8_t* wanted,
                        Index n, double seconds) override;
-    Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, float* distance,
+    Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, const Look& look,
                       double seconds) override;
     void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
     Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
@@ -47,7 +48,7 @@ class Learner : public Model<T> {
     // that violate to the window, and writes how far the others are from violating, or the least of
     // that where there are several problems; learn_window() learns the window.
     virtual bool looks_ahead() const { return false; }
-    virtual void judge(const Batch&, Block<T>&, ThreadPool&, float*) {}
+    virtual void judge(const Batch&, Block<T>&, const Look&, ThreadPool&) {}
     virtual void learn_window(const Batch&, ThreadPool&) {}
 
     // f_c of an example by its kernel values with the members, without the bias.
@@ -129,20 +130,24 @@ Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
     return s;
 }
 
-// Members are taken a segment at a time, so that the coefficients of all problems stay in the
-// cache.
 template <class T>
 Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers) const {
-    constexpr Index kSegment = 2048, kRows = 16;
-    const Index problems = D.problems(), n = padded(D.size());
-    Array<double> f(block.size() * problems, 0.0);
-    workers.run((block.size() + kRows - 1) / kRows, [&](Index task, Index) {
-        const Index first = task * kRows, end = std::min(first + kRows, block.size());
-        for (Index s = 0; s < n; s += kSegment)
-            for (Index r = first; r < end; ++r)
-                for (Index c = 0; c < problems; ++c)
-                    f[r * problems + c] += table().dot(D.subproblems[c].weight.data() + s,
-                                                       block.row(r) + s, std::min(kSegment, n - s));
+    const Index rows = block.size(), problems = D.problems();
+    Array<double> f(rows * problems, 0.0);
+    if (problems == 1) {
+        workers.run(rows, [&](Index r, Index) { f[r] = raw_expansion(0, block.row(r)); });
+        return f;
+    }
+    Vector<const double*> weight;
+    for (const Subproblem& sub : D.subproblems) weight.push_back(sub.weight.data());
+    const ClassWeights by_class(weight, D.size());
+    workers.run((rows + kLanes - 1) / kLanes, [&](Index task, Index) {
+        const Index first = task * kLanes, count = std::min(kLanes, rows - first);
+        ClassWeights::Sums sums(by_class);
+        for (Index t = 0; t < tiles_for(D.size()); ++t)
+            sums.add(t, block.row(first) + t * kLanes, block.stride, count);
+        for (Index r = 0; r < count; ++r)
+            for (Index c = 0; c < problems; ++c) f[(first + r) * problems + c] = sums(r, c);
     });
     return f;
 }
@@ -337,7 +342,7 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
 // row it is learned.
 template <class T>
 Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Index n,
-                              float* distance, double seconds) {
+                              const Look& look, double seconds) {
     if (!looks_ahead() || settings_.record) return learn(batch, order, n, seconds);
     require_width(batch.X);
     const Stopwatch whole(D.stats.learn_seconds);
@@ -353,7 +358,7 @@ Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Ind
             const Stopwatch phase(D.stats.product_seconds);
             product.finish(block);
         }
-        judge(batch, block, workers, distance);
+        judge(batch, block, look, workers);
         for (const std::int64_t row : block.source) this->count_example(batch.ids[row]);
         queue.learned += block.size();
         if (window_.full || queue.learned == queue.n) {

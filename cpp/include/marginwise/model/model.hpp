@@ -15,6 +15,12 @@
 
 namespace marginwise {
 
+// A look ahead: which rows it admits, and where it writes how far the others are from violating.
+struct Look {
+    bool roughly;  // not those that violate the margin by little
+    float* distance;
+};
+
 struct ModelSettings {
     FeatureScaling scaling{};
     double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
@@ -73,7 +79,7 @@ class Model {
     // together, worst first. Windows are counted from order[0], and a call ends with one, so that
     // the model does not depend on the clock. Call rest() before anything but learn_ahead() and
     // finish().
-    virtual Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, float*,
+    virtual Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, const Look&,
                               double seconds) {
         return learn(batch, order, n, seconds);
     }
@@ -310,7 +316,7 @@ template <class T>
 void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
                              const Members<T>& rows, double* out) const {
     require_width(centres);
-    expand_over<float>(D.kernel, centres, {coefficients, D.problems()}, settings_.scaling,
+    expand_over(D.kernel, centres, {coefficients, D.problems()}, settings_.scaling,
                        threads(), rows, out);
 }
 

@@ -30,8 +30,7 @@ struct Window {
 };
 
 // Notes that example n of a window violates in problem c, with gradient g. Its kernel values with
-// the places, which `row` has by member, are kept if half of the cache has room for those of the
-// window: what is left is for the places that were there before.
+// the places, which `row` has by member, are kept as far as rows are kept ahead.
 template <class T>
 void note_violator(Dual<T>& D, Window& window, Index c, Window::Violator violator,
                    const float* row) {
@@ -39,7 +38,7 @@ void note_violator(Dual<T>& D, Window& window, Index c, Window::Violator violato
     Vector<Window::Violator>& noted = window.violators[c];
     const Index k = sub.P.size + noted.size();
     noted.push_back(violator);
-    if (sub.rows.width() > 0 && 2 * noted.size() > sub.rows.room()) return;
+    if (!D.keeps_ahead(c, noted.size())) return;
     RowCache::Row& held = sub.rows.take(k, std::max<Index>(sub.P.size, 1));
     table().collect(held.values, row, sub.member.data(), sub.P.size);
     held.length = sub.P.size;

@@ -5,6 +5,7 @@
 
 #include "marginwise/base/thread_pool.hpp"
 #include "marginwise/dual/dual.hpp"
+#include "marginwise/predict/class_weights.hpp"
 
 namespace marginwise {
 
@@ -42,6 +43,8 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     // Rows against sparse tiles are packed, as many as there are lanes.
     const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
     const Index n = sample.n, problems = weight.size();
+    const bool by_member = problems > 1 && sizeof(V) == sizeof(float);
+    const ClassWeights by_class(weight, by_member ? members.size() : 0);
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
@@ -60,17 +63,26 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         block.read(sample.X, order.data(), rows, scaling);
         const bool packs = members.sparse() && rows >= 4;  // fewer are quicker scattered
         if (packs) kernel.pack_rows(block, rows, scratch);
+        Vector<ClassWeights::Sums> sums(by_member ? (rows + kLanes - 1) / kLanes : 0,
+                                        ClassWeights::Sums(by_class));
         for (Index t = 0; t < tiles_for(members.size()); ++t) {
             if (packs)
                 kernel.values_packed(rows, members.tile(t), scratch, k.data());
             else
                 kernel.values(block, 0, rows, members.tile(t), scratch, k.data(), kLanes,
                               members.tile_after(t));
-            for (Index r = 0; r < rows; ++r)
+            if constexpr (sizeof(V) == sizeof(float))
+                for (Index part = 0; part < sums.size(); ++part)
+                    sums[part].add(t, k.data() + part * kLanes * kLanes, kLanes,
+                                   std::min(kLanes, rows - part * kLanes));
+            for (Index r = 0; r < rows && !by_member; ++r)
                 for (Index c = 0; c < problems; ++c)
                     out[(first + r) * problems + c] +=
                         dot(weight[c] + t * kLanes, k.data() + r * kLanes, kLanes);
         }
+        for (Index r = 0; r < rows && by_member; ++r)
+            for (Index c = 0; c < problems; ++c)
+                out[(first + r) * problems + c] += sums[r / kLanes](r % kLanes, c);
         if (packs) kernel.clear_packed_rows(block, scratch);
     });
 }
@@ -84,7 +96,7 @@ struct Coefficients {
 // out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for rows packed by
 // Model::pack(). Here the rows are the tiles, so that a few centres cost little more than reading
 // the rows.
-template <class V, class T>
+template <class T>
 void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
                  const FeatureScaling& scaling, Index threads, const Members<T>& rows,
                  double* out) {
@@ -101,19 +113,21 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
             for (Scratch<T>& scratch : scratches) kernel.pack_rows(block, n, scratch);
         workers.run(tiles_for(rows.size()), [&](Index t, Index worker) {
             Scratch<T>& scratch = scratches[worker];
-            Array<V> k(kLanes * kLanes);
+            Array<float> k(kLanes * kLanes);
             if (rows.sparse())
                 kernel.values_packed(n, rows.tile(t), scratch, k.data());
             else
                 kernel.values(block, 0, n, rows.tile(t), scratch, k.data(), kLanes,
                               rows.tile_after(t));
-            for (Index c = 0; c < problems; ++c)
-                for (Index r = 0; r < n; ++r) {
-                    const double a = weight.values[c * m + first + r];
-                    for (Index lane = 0; lane < rows.tile(t).used; ++lane)
-                        out[(t * kLanes + lane) * problems + c] +=
-                            a * static_cast<double>(k[r * kLanes + lane]);
-                }
+            Array<double> sums(kLanes);
+            for (Index c = 0; c < problems; ++c) {
+                sums.assign(kLanes, 0.0);
+                for (Index r = 0; r < n; ++r)
+                    if (const double a = weight.values[c * m + first + r]; a != 0.0)
+                        table().add(sums.data(), &k[r * kLanes], a, kLanes);
+                for (Index lane = 0; lane < rows.tile(t).used; ++lane)
+                    out[(t * kLanes + lane) * problems + c] += sums[lane];
+            }
         });
     }
 }

@@ -73,6 +73,14 @@ struct Lists {
     Index width;  // features in a chunk
 };
 
+// Coefficients of the lanes of a tile in several problems, without zeros: lane l has those of
+// problem[p], of size value[p], for p in [begin[l], begin[l + 1]).
+struct Weights {
+    const std::uint32_t* begin;
+    const std::uint32_t* problem;
+    const double* value;
+};
+
 template <class T>
 struct ProductTable {
     // dots[r * kLanes + lane] = x_r . tile_lane for `rows` dense rows of length d. The tile is
@@ -131,6 +139,11 @@ struct Table {
     // sums[r * width + c] += sum_lane k[r * kLanes + lane] w[lane * width + c], lane by lane; width
     // is a multiple of 16.
     void (*weigh)(const float* k, Index rows, const float* w, Index width, float* sums);
+    // sums[c * kLanes + r] += sum_lane weight(c, lane) k[r * stride + lane], lane by lane, for up to
+    // kLanes rows; a row's sums do not depend on the others. Sums up to the next multiple of 16 rows
+    // are written, too.
+    void (*weigh_lists)(const float* k, Index stride, Index rows, const Weights& weights,
+                        double* sums);
     // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
     // range, element by element and for any n.
     void (*bend)(const float* image, const float* t_x, const float* t_y, const float* f_x,
