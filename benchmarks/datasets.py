@@ -112,6 +112,21 @@ def _classes(archive: Archive, seed: int) -> Split:
     return standardised(Split(X, archive["y_train"], X_test, archive["y_test"]))
 
 
+def _kdd(archive: Archive, seed: int) -> Split:
+    """Attacks against normal connections: logarithms of counts, standardised, and indicators."""
+    counts = np.log1p(np.abs(archive["X_num_train"]))
+    codes = archive["X_cat_train"]
+    levels = [len(archive[f"{name}_levels"]) for name in ("protocol", "service", "flag")]
+    indicators = [np.eye(n, dtype=np.float32)[codes[:, k]] for k, n in enumerate(levels)]
+    attack = (archive["y_train"] != list(archive["classes"]).index("normal.")).astype(np.int64)
+    features = standardised(_drawn(counts, attack, 200_000, 20_000, seed))
+    others = _drawn(np.hstack(indicators), attack, 200_000, 20_000, seed)
+    features.X, features.X_test = (
+        np.hstack(parts) for parts in ((features.X, others.X), (features.X_test, others.X_test))
+    )
+    return features
+
+
 def _checkerboard(archive: Archive, seed: int) -> Split:
     """Give 15 % of the training rows the other colour of a board of 4 x 4 squares."""
     rng = np.random.default_rng(seed)
@@ -150,6 +165,7 @@ SOURCES = {
     "letter": Source("letter.npz", _classes),
     "satimage": Source("satimage.npz", _classes),
     "checkerboard": Source(None, _checkerboard),
+    "kdd": Source("kddcup99_10pct.npz", _kdd),
 }
 
 

@@ -306,6 +306,7 @@ USPS = {"C": 1000, "gamma": 2 / 256}
 DIGITS = {"C": 10, "gamma": 0.1}
 COVTYPE = {"C": 3, "gamma": 0.1}
 CHECKERBOARD = {"C": 10, "gamma": 10}
+KDD = {"C": 10, "gamma": 1 / 119}
 LETTER = {"C": 10, "gamma": 0.1}
 SPARSE_FORMS = {INTELEX[0]: "dense32", INTELEX[1]: "csr64"}
 
@@ -361,6 +362,13 @@ WORKS = [
         ],
         [times_svc(10), times_intelex(), error_above_svc(0.05), *converged()],
         ["checkerboard"],
+    ),
+    Work(
+        "kdd",
+        "KDD Cup 99, attack vs normal, 200,000 rows, log counts standardised, C=10, γ=1/119",
+        [job for job in dense_race("kdd", KDD, ["floor"]) if job.contestant != "SVC"],
+        [times_intelex(13), floor_ratio()],
+        ["kdd"],
     ),
     Work(
         "reuters",

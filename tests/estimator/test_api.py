@@ -511,6 +511,22 @@ def test_a_callable_is_given_blocks(data: tuple[np.ndarray, np.ndarray]) -> None
     assert_same_model(model, sparse, "CSR rows for a callable")
 
 
+def test_a_callable_is_called_for_many_values_at_a_time() -> None:
+    """A call costs as much as thousands of values; a row at a time, there would be 5,000 of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    y = np.digitize(X[:, 0] * X[:, 1] + rng.normal(scale=0.3, size=1200), [-0.4, 0.4])
+    sizes: list[int] = []
+
+    def laplacian(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        sizes.append(len(A) * len(B))
+        return np.exp(-0.3 * np.abs(A[:, None] - B).sum(axis=2))
+
+    OnlineSVC(C=10, kernel=laplacian, random_state=0).fit(X, y)
+    assert len(sizes) < 1000
+    assert np.mean(sizes) > 5000
+
+
 # -- with the rest of scikit-learn ----------------------------------------------------------------
 
 

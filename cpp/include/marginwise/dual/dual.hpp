@@ -106,13 +106,14 @@ class Dual {
     // Appends a new member that no problem holds yet; row[s] gets its kernel value with itself.
     template <class V>
     Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
-        const Index s = append(rows, r, example);
+        const Index s = append(rows, r, example, diagonal_of(rows, r));
         row[s] = static_cast<V>(diagonal[s]);
         return s;
     }
-    Index append(const Rows<T>& rows, Index r, const Example& example) {
+    // The same, with K(x, x) of the row.
+    Index append(const Rows<T>& rows, Index r, const Example& example, double k_xx) {
         const Index s = members.append(rows, r, example.id);
-        diagonal.push_back(diagonal_of(rows, r));
+        diagonal.push_back(k_xx);
         label.push_back(example.label);
         cost.push_back(example.cost);
         holders.push_back(0);
@@ -127,6 +128,9 @@ class Dual {
     // K(x, x) for row r.
     double diagonal_of(const Rows<T>& rows, Index r) const {
         return full ? kernel.template diagonal<T>(rows, r) : kernel.diagonal(rows, r);
+    }
+    Vector<double> diagonals_of(const Rows<T>& rows) const {
+        return full ? kernel.template diagonals<T>(rows) : kernel.diagonals(rows);
     }
 
     // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
@@ -241,13 +245,14 @@ class Dual {
     bool has_row(Index c, Index k) { return subproblems[c].has_row(k); }
 
     // How many rows may be fetched at a time: several while there is room for them and reading the
-    // members is what takes the time; else one.
+    // members, or calling a function, is what takes the time; else one.
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
         const RowCache& rows = subproblems[c].rows;
         if (subproblems[c].crowded()) return 1;
         const Index spare = rows.room() - rows.held() - 1;
-        return members.bytes() < kNearBytes ? 1 : std::clamp<Index>(spare, 1, most_together);
+        const bool alone = members.bytes() < kNearBytes && !kernel.is_callable();
+        return alone ? 1 : std::clamp<Index>(spare, 1, most_together);
     }
 
     // Computes the rows of some places, all in one product: the tiles of members, which come from
@@ -401,7 +406,6 @@ class Dual {
     struct Workspace {
         Scratch<T> scratch;
         Rows<T> extracted;
-        Array<float> collected;
         Workspace() = default;
         Workspace(const Workspace&) {}  // nothing that a copy needs
         Workspace(Workspace&&) = default;

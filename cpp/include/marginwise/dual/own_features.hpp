@@ -58,13 +58,11 @@ class OwnFeatures {
         const Index n = places.size();
         features_->extract(places.data(), n, row_);
         if (!features_->sparse()) row_.choose_form();
-        values_.resize(n * kLanes);
-        for (Index t = from / kLanes; t < tiles_for(features_->size()); ++t) {
-            kernel.values(row_, 0, n, features_->tile(t), scratch, values_.data(), kLanes,
-                          features_->tile_after(t));
-            for (Index r = 0; r < n; ++r)
-                std::copy_n(&values_[r * kLanes], kLanes, rows[r] + t * kLanes);
-        }
+        kernel.values_over(row_, *features_, from / kLanes, tiles_for(features_->size()), scratch,
+                           [&](Index t, const float* k, Index stride) {
+                               for (Index r = 0; r < n; ++r)
+                                   std::copy_n(k + r * stride, kLanes, rows[r] + t * kLanes);
+                           });
     }
 
   private:
@@ -80,7 +78,6 @@ class OwnFeatures {
 
     std::unique_ptr<Members<T>> features_;
     Rows<T> row_;
-    Array<float> values_;
 };
 
 }  // namespace marginwise

@@ -11,7 +11,7 @@ void Dual<T>::restore(const Matrix& X, const Example* examples, const Saved& sav
     Rows<T> row;
     for (std::int64_t s = 0; s < n; ++s) {
         row.read(X, &s, 1, {});
-        append(row, 0, examples[s]);
+        append(row, 0, examples[s], diagonal_of(row, 0));
     }
     for (Index c = 0; c < problems(); ++c) {
         Vector<Index> ranked(n);

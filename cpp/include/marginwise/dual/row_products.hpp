@@ -16,12 +16,11 @@ void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*
     for (const Index k : places) at.push_back(sub.member[k]);
     members.extract(at.data(), n, work.extracted);
     if (!members.sparse()) work.extracted.choose_form();
-    work.collected.resize(n * kLanes);
-    for (Index t = first; t < tiles_for(size()); ++t) {
-        kernel.values(work.extracted, 0, n, members.tile(t), work.scratch, work.collected.data(),
-                      kLanes, members.tile_after(t));
-        for (Index r = 0; r < n; ++r) place_tile(sub, t, &work.collected[r * kLanes], rows[r]);
-    }
+    kernel.values_over(work.extracted, members, first, tiles_for(size()), work.scratch,
+                       [&](Index t, const float* k, Index stride) {
+                           for (Index r = 0; r < n; ++r)
+                               place_tile(sub, t, k + r * stride, rows[r]);
+                       });
     sub.stats.kernel_evaluations += n * (size() - first * kLanes);
 }
 

@@ -20,7 +20,7 @@ Dual<T> Dual<T>::single(Index c) {
     for (const std::int32_t s : held) {
         members.extract(Index(s), row);
         const std::int32_t positive = sign(c, label[s]) > 0 ? 1 : 0;
-        const Index k = alone.append(row, 0, {members.ids[s], positive, cost[s]});
+        const Index k = alone.append(row, 0, {members.ids[s], positive, cost[s]}, diagonal[s]);
         if (k < sub.P.size) {
             its.member.push_back(static_cast<std::int32_t>(k));
             its.place[k] = k;

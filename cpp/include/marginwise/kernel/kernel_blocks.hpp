@@ -35,6 +35,7 @@ struct Scratch {
     Array<float> transposed;  // values of a tile's lanes with the packed rows
     Array<double> transposed_full;
     Array<T> scattered;  // one example over all features
+    Array<float> values;
 
     Array<float>& transposed_as(const float*) { return transposed; }
     Array<double>& transposed_as(const double*) { return transposed_full; }
@@ -57,7 +58,7 @@ class KernelBlocks {
     template <class V>
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                 Scratch<T>& scratch, V* out, Index stride, const Tile<T>* ahead = nullptr) const {
-        if (is_callable()) return call(block, first, rows, tile, out, stride);
+        if (is_callable()) return call(block, first, rows, {&tile}, out, stride);
         scratch.dots.resize(rows * kLanes);
         if (tile.sparse())
             dots_sparse(block, first, rows, tile, scratch);
@@ -70,6 +71,31 @@ class KernelBlocks {
                                      tile.dense.data(), scratch.dots.data());
         transform(scratch.dots.data(), block.norms.data() + first, rows, tile.norms.data(), out,
                   stride);
+    }
+
+    // The values of all rows of a block with tiles [first, end) of members: use(t, k, stride) gets
+    // those of tile t at k[r * stride + lane]. A kernel that is a function is called for several
+    // tiles at a time, because a call costs as much as thousands of values.
+    template <class Tiles, class F>
+    void values_over(const Rows<T>& block, const Tiles& members, Index first, Index end,
+                     Scratch<T>& scratch, F use) const {
+        constexpr Index kValues = 1 << 18;
+        const Index rows = std::max<Index>(block.n, 1);
+        const Index together = is_callable() ? std::max<Index>(kValues / (rows * kLanes), 1) : 1;
+        for (Index t = first; t < end; t += together) {
+            const Index count = std::min(together, end - t), stride = count * kLanes;
+            scratch.values.resize(block.n * stride);
+            float* k = scratch.values.data();
+            if (is_callable()) {
+                Vector<const Tile<T>*> tiles;
+                for (Index n = 0; n < count; ++n) tiles.push_back(&members.tile(t + n));
+                call(block, 0, block.n, tiles, k, stride);
+            } else {
+                values(block, 0, block.n, members.tile(t), scratch, k, stride,
+                       members.tile_after(t));
+            }
+            for (Index n = 0; n < count; ++n) use(t + n, k + n * kLanes, stride);
+        }
     }
 
     // For a few rows against many sparse tiles: pack_rows() packs the rows once, as values() packs
@@ -129,6 +155,28 @@ class KernelBlocks {
         Array<V> out(kLanes);
         transform(dots.data(), block.norms.data() + r, 1, dots.data(), out.data(), kLanes);
         return static_cast<double>(out[0]);
+    }
+
+    // The same for all rows. A function is called for some of them with each other, which costs
+    // less than as many calls.
+    template <class V = float>
+    Vector<double> diagonals(const Rows<T>& block) const {
+        constexpr Index kTogether = 32;
+        Vector<double> found(block.n), x, k;
+        for (Index r = 0; r < block.n && !is_callable(); ++r) found[r] = diagonal<V>(block, r);
+        for (Index first = 0; first < block.n && is_callable(); first += kTogether) {
+            const Index n = std::min(kTogether, block.n - first);
+            x.clear();
+            for (Index r = 0; r < n; ++r) {
+                const Vector<double> row = dense_row(block, first + r);
+                x.insert(x.end(), row.begin(), row.end());
+            }
+            k.resize(n * n);
+            callable_(x.data(), n, x.data(), n, block.d, k.data());
+            for (Index r = 0; r < n; ++r)
+                found[first + r] = static_cast<double>(static_cast<V>(k[r * n + r]));
+        }
+        return found;
     }
 
   private:
@@ -200,22 +248,30 @@ class KernelBlocks {
         return x;
     }
 
+    // Tile n has its values at out[r * stride + n * kLanes + lane].
     template <class V>
-    void call(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile, V* out,
-              Index stride) const {
-        const Index d = block.d, lanes = tile.used;
+    void call(const Rows<T>& block, Index first, Index rows, const Vector<const Tile<T>*>& tiles,
+              V* out, Index stride) const {
+        const Index d = block.d;
+        Index lanes = 0;
+        for (const Tile<T>* tile : tiles) lanes += tile->used;
         Vector<double> a, b(lanes * d), k(rows * lanes);
         for (Index r = 0; r < rows; ++r) {
             const Vector<double> x = dense_row(block, first + r);
             a.insert(a.end(), x.begin(), x.end());
         }
-        for (Index feature = 0; feature < d; ++feature)
-            for (Index lane = 0; lane < lanes; ++lane)
-                b[lane * d + feature] = static_cast<double>(tile.dense[feature * kLanes + lane]);
+        double* to = b.data();
+        for (const Tile<T>* tile : tiles)
+            for (Index lane = 0; lane < tile->used; ++lane)
+                for (Index feature = 0; feature < d; ++feature)
+                    *to++ = static_cast<double>(tile->dense[feature * kLanes + lane]);
         callable_(a.data(), rows, b.data(), lanes, d, k.data());
+        const double* value = k.data();
         for (Index r = 0; r < rows; ++r)
-            for (Index lane = 0; lane < kLanes; ++lane)
-                out[r * stride + lane] = lane < lanes ? static_cast<V>(k[r * lanes + lane]) : V(0);
+            for (Index n = 0; n < tiles.size(); ++n)
+                for (Index lane = 0; lane < kLanes; ++lane)
+                    out[r * stride + n * kLanes + lane] =
+                        lane < tiles[n]->used ? static_cast<V>(*value++) : V(0);
     }
 
     Kernel kernel_;

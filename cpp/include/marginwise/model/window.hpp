@@ -56,8 +56,10 @@ class Admission {
         for (Index n = 0; n < number_.size(); ++n) {
             if (number_[n] == kNone) continue;
             number_[n] = member_.size();
-            member_.push_back(member_of(batch, scaling, window.source[n]));
+            member_.push_back(D.members.find(batch.ids[window.source[n]]));
+            if (member_.back() == kNone) fresh_.push_back(window.source[n]);
         }
+        append_fresh(batch, scaling);
         for (Index c = 0; c < D.problems(); ++c) open_places(c);
     }
 
@@ -92,12 +94,17 @@ class Admission {
     }
 
   private:
-    Index member_of(const Batch& batch, const FeatureScaling& scaling, std::int64_t row) {
-        const Example example = batch.example(row);
-        const Index found = D_.members.find(example.id);
-        if (found != kNone) return found;
-        row_.read(batch.X, &row, 1, scaling);
-        return D_.append(row_, 0, example);
+    // Makes the violators members that are none yet.
+    void append_fresh(const Batch& batch, const FeatureScaling& scaling) {
+        Rows<T> rows;
+        rows.read(batch.X, fresh_.data(), fresh_.size(), scaling);
+        const Vector<double> diagonal = D_.diagonals_of(rows);
+        Index r = 0;
+        for (Index& member : member_) {
+            if (member != kNone) continue;
+            member = D_.append(rows, r, batch.example(fresh_[r]), diagonal[r]);
+            ++r;
+        }
     }
 
     void open_places(Index c) {
@@ -125,7 +132,7 @@ class Admission {
     Vector<Index> number_;       // of each example among the violators of any problem, or kNone
     Vector<Index> member_;       // position of each violator
     Vector<Index> first_place_;  // of the violators, by problem
-    Rows<T> row_;
+    Vector<std::int64_t> fresh_;  // rows of the batch that are no members yet
 };
 
 }  // namespace marginwise
