@@ -31,8 +31,8 @@ SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progres
 # through again until so many were learned.
 LEAST_CHOSEN = 1000
 # Rows that are not stored are judged again after the last epoch, in parts of AUDITED rows and more,
-# while more than a share of WORTH_IT of a part violates clearly. Up to FEW_ROWS rows are all judged
-# again, by a finished model, until none violates at all.
+# while more than a share of WORTH_IT of a part violates clearly and is stored. Up to FEW_ROWS rows
+# are all judged again, by a finished model, until none is stored.
 AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.1, 4096, 20
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
@@ -102,7 +102,7 @@ class Step:
     """Rows of a feed to go through in order, and whether to finish the model after them.
 
     With `look_again`, rows that are not stored are then judged again, while more than that share
-    of them violates.
+    of them is stored.
     """
 
     rows: Ints
@@ -395,7 +395,7 @@ class Trainer:
                 chooser.rest(self.engine)
 
     def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
-        """Judge rows that are not stored again, the nearest first, while enough of them violate."""
+        """Judge rows that are not stored again, the nearest first, while enough of them get in."""
         native, worth = self.engine.native, step.look_again or 0.0
         rows, few = chooser.judged(step.rows), len(step.rows) <= FEW_ROWS
         chooser.roughly = not few and worth >= WORTH_IT  # else rows that violate by little count
@@ -407,11 +407,12 @@ class Trainer:
             again = rows if few else chooser.nearest(self.engine, feed.ids, rows)
             start, size = 0, FEW_ROWS if few else AUDITED
             while start < len(again):
-                part, before = again[start : start + size], native.counters()[PROCESSED]
+                part = again[start : start + size]
+                before = native.holds(feed.ids[part])
                 for batch, at in feed.cuts(part):
                     self._learn(batch, at, chooser, progress=None)
-                admitted = native.counters()[PROCESSED] - before
-                if admitted <= (0 if few else worth * len(part)):
+                stored = np.count_nonzero(native.holds(feed.ids[part]) > before)
+                if stored <= (0 if few else worth * len(part)):
                     break
                 start, size = start + size, size + size // 2
             if start == 0:
