@@ -153,13 +153,16 @@ def table(results: dict[Key, list[dict[str, Any]]], largest: int) -> str:
     return "\n".join(lines)
 
 
+def data_folder() -> Path:
+    return Path(os.environ.get("MARGINWISE_DATA", HERE.parent.parent / "shared" / "data"))
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    default = os.environ.get("MARGINWISE_DATA", HERE.parent.parent / "shared" / "data")
-    add("--data", type=Path, default=default, help="folder of the data (or $MARGINWISE_DATA)")
+    add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     add("--rows", type=int, default=30000, help="training rows (default: 30000)")
     add("--cache", nargs="+", type=int, default=[10, 2000], help="values of cache_size, megabytes")

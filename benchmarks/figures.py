@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from works import OURS, SVC, WORKS, Results, call_time, times_intelex, times_svc
+from works import INTELEX, OURS, SVC, WORKS, Results, call_time, times_intelex, times_svc
 
 HERE = Path(__file__).resolve().parent
 START, END = "<!-- figures: speed -->", "<!-- end -->"
@@ -75,7 +75,8 @@ def figures(report: dict[str, Any]) -> str:
         for work in WORKS
         if work.name in report["works"]
     }
-    races = [name for name in results if OURS in results[name] and SVC in results[name]]
+    peers = (SVC, *INTELEX)
+    races = [n for n in results if OURS in results[n] and any(p in results[n] for p in peers)]
     rows = [race(report["works"][name]["title"], results[name]) for name in races]
     lines = [row(HEADER), row(["---", *["---:"] * (len(HEADER) - 1)]), *map(row, rows), ""]
     more = [f"- {line}" for line in notes(report, results)]

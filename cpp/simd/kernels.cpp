@@ -19,10 +19,26 @@ ProductTable<T> products() {
 }  // namespace
 
 Table MARGINWISE_TABLE() {
-    return {products<float>(), products<double>(), dot,       collect, add,     step,
-            extremes,          second_order,       step_both, tally,   moments, best_gain,
-            dot_full,          add_full,           gaxpy,     rotate,  weigh,   weigh_lists,
-            bend,              MARGINWISE_ISA};
+    return {products<float>(),
+            products<double>(),
+            dot,
+            collect,
+            add,
+            step,
+            extremes,
+            second_order,
+            step_both,
+            tally,
+            moments,
+            best_gain,
+            dot_full,
+            add_full,
+            gaxpy,
+            rotate,
+            weigh,
+            weigh_lists,
+            bend,
+            MARGINWISE_ISA};
 }
 
 }  // namespace marginwise::simd

@@ -110,8 +110,9 @@ void weigh(const float* k, Index rows, const float* w, Index width, float* sums)
     }
 }
 
-// Block of kWidth<float> squared: row r of `from` becomes column r of `to`. Each round deals the two
-// halves of the rows into pairs, like cards; as many rounds as there are bits in a row's number.
+// Block of kWidth<float> squared: row r of `from` becomes column r of `to`. Each round deals the
+// two halves of the rows into pairs, like cards; as many rounds as there are bits in a row's
+// number.
 inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
     constexpr int W = static_cast<int>(kWidth<float>);
     typedef std::int32_t Ints __attribute__((vector_size(kBytes)));
@@ -140,8 +141,8 @@ void weigh_lists(const float* k, Index stride, Index rows, const Weights& weight
             for (std::uint32_t p = weights.begin[lane]; p < weights.begin[lane + 1]; ++p)
                 for (Index r = 0; r < rows; ++r) {
                     double& sum = sums[weights.problem[p] * kLanes + r];
-                    sum = multiply_add(weights.value[p],
-                                       static_cast<double>(k[r * stride + lane]), sum);
+                    sum = multiply_add(weights.value[p], static_cast<double>(k[r * stride + lane]),
+                                       sum);
                 }
         return;
     }

@@ -512,7 +512,7 @@ def test_a_callable_is_given_blocks(data: tuple[np.ndarray, np.ndarray]) -> None
 
 
 def test_a_callable_is_called_for_many_values_at_a_time() -> None:
-    """A call costs as much as thousands of values; a row at a time, there would be 5,000 of them."""
+    """A call costs as much as thousands of values; row by row, there would be 5,000 of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 4))
     y = np.digitize(X[:, 0] * X[:, 1] + rng.normal(scale=0.3, size=1200), [-0.4, 0.4])

@@ -15,7 +15,8 @@
 //          neither of two examples that violate only together would be admitted, and learning would
 //          stall.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
-// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and inserts
+// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and
+// inserts
 //          those that violate together. REPROCESS then takes the worst of them and of the members
 //          first, by second order, until none of them violates by more than kRough. A rough look
 //          admits only examples that violate the margin by more than half of that: others would
@@ -23,9 +24,12 @@
 //          PROCESS, which learn() follows.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
+// DEPARTS: after finishing, exact duplicates share their weight so that as few as possible have
+// one.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
+#include "marginwise/solve/duplicates.hpp"
 #include "marginwise/solve/finishing.hpp"
 
 namespace marginwise {
@@ -364,6 +368,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     end_finish();
     D.rest();
     for (Index c = 0; c < D.problems(); ++c) {
+        pool_duplicates(D, c);
         evict(c);
         D.release_closed(c);
         if (D.problems() > 1) D.compact_places(c);

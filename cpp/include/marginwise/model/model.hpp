@@ -316,8 +316,8 @@ template <class T>
 void Model<T>::add_expansion(const Matrix& centres, const double* coefficients,
                              const Members<T>& rows, double* out) const {
     require_width(centres);
-    expand_over(D.kernel, centres, {coefficients, D.problems()}, settings_.scaling,
-                       threads(), rows, out);
+    expand_over(D.kernel, centres, {coefficients, D.problems()}, settings_.scaling, threads(), rows,
+                out);
 }
 
 template <class T>

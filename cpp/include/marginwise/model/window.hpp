@@ -129,9 +129,9 @@ class Admission {
 
     Dual<T>& D_;
     const Window& window_;
-    Vector<Index> number_;       // of each example among the violators of any problem, or kNone
-    Vector<Index> member_;       // position of each violator
-    Vector<Index> first_place_;  // of the violators, by problem
+    Vector<Index> number_;        // of each example among the violators of any problem, or kNone
+    Vector<Index> member_;        // position of each violator
+    Vector<Index> first_place_;   // of the violators, by problem
     Vector<std::int64_t> fresh_;  // rows of the batch that are no members yet
 };
 

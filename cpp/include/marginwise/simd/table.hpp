@@ -139,9 +139,9 @@ struct Table {
     // sums[r * width + c] += sum_lane k[r * kLanes + lane] w[lane * width + c], lane by lane; width
     // is a multiple of 16.
     void (*weigh)(const float* k, Index rows, const float* w, Index width, float* sums);
-    // sums[c * kLanes + r] += sum_lane weight(c, lane) k[r * stride + lane], lane by lane, for up to
-    // kLanes rows; a row's sums do not depend on the others. Sums up to the next multiple of 16 rows
-    // are written, too.
+    // sums[c * kLanes + r] += sum_lane weight(c, lane) k[r * stride + lane], lane by lane, for up
+    // to kLanes rows; a row's sums do not depend on the others. Sums up to the next multiple of 16
+    // rows are written, too.
     void (*weigh_lists)(const float* k, Index stride, Index rows, const Weights& weights,
                         double* sums);
     // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
