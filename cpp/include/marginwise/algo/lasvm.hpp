@@ -15,17 +15,15 @@
 //          neither of two examples that violate only together would be admitted, and learning would
 //          stall.
 // DEPARTS: REPROCESS never evicts the two members that are the extremes.
-// DEPARTS: learn_ahead() judges examples by the model as it is at the start of a window, and
-// inserts
-//          those that violate together. REPROCESS then takes the worst of them and of the members
+// DEPARTS: learn_ahead() judges examples by the model at the start of a window, and inserts those
+//          that violate together. REPROCESS then takes the worst of them and of the members
 //          first, by second order, until none of them violates by more than kRough. A rough look
 //          admits only examples that violate the margin by more than half of that: others would
 //          wait among the members without being moved. A window of one example is the paper's
 //          PROCESS, which learn() follows.
 // DEPARTS: loops end after a number of steps, see step_limit.hpp.
 // DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
-// DEPARTS: after finishing, exact duplicates share their weight so that as few as possible have
-// one.
+// DEPARTS: after finishing, as few as possible of several exact duplicates have a weight.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
