@@ -50,6 +50,9 @@ def draw(curves: Curves, path: Path) -> None:
         )
     rows = sorted({fit["rows"] for curve in curves.values() for fit in curve})
     axes.set_xticks(rows, [f"{n:,}" for n in rows])
+    seconds = [fit["seconds"] for curve in curves.values() for fit in curve]
+    ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100, 200) if min(seconds) / 2 < t < max(seconds)]
+    axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
     axes.set(xlabel="training rows", ylabel="time of fit, seconds")
     axes.grid(alpha=0.3)
