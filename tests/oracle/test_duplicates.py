@@ -65,3 +65,15 @@ def test_learning_goes_on_after_duplicates_were_merged(seed: int) -> None:
     model.partial_fit(X[400:], y[400:]).finish()
     whole = OnlineSVC(C=10.0, gamma=0.3, random_state=0).fit(X, y)
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.95
+
+
+def test_copies_at_their_bound_stay_there(seed: int) -> None:
+    """Weights are added up and dealt out again: 0.2 three times must not become 0.19999999999."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(60, 2)), 7, axis=0)
+    y = np.where(rng.random(len(X)) < 0.3, rng.integers(0, 2, len(X)), X[:, 0] > 0).astype(int)
+    model = OnlineSVC(C=0.2, gamma=0.5, tol=1e-4, random_state=0).fit(X, y)
+    weight = np.abs(model.dual_coef_[0])
+    assert (weight == 0.2).sum() > 20
+    assert not ((weight < 0.2) & (weight > 0.2 - 1e-9)).any()
+    assert model._engine.delta <= 1e-4

@@ -69,26 +69,30 @@ Vector<Vector<Index>> duplicates(const Dual<T>& D, Index c) {
     return groups;
 }
 
-// Moves the weight of duplicates in problem c to the first of them that have room for it. Those
-// that are left without are closed if one of the others can move both ways: it then says of the
-// bias what they did.
+// Moves the weight of duplicates in problem c, where several of them are not at their bound, to the
+// first that have room for it. Those that are left without are closed if one of the others can move
+// both ways: it then says of the bias what they did.
 template <class T>
 void pool_duplicates(Dual<T>& D, Index c) {
     if (D.kernel.is_callable()) return;  // features may be mere numbers of objects
     constexpr double kRounding = 1e-12;  // of the side of a box
     Problem& P = D.problem(c);
+    const auto is_free = [&](Index k) { return P.up[k] == 0 && P.down[k] == 0; };
     const Vector<Vector<Index>> groups = duplicates(D, c);
     for (const Vector<Index>& group : groups) {
+        if (std::count_if(group.begin(), group.end(), is_free) < 2) continue;
         double left = 0;
         bool any_free = false;
         for (const Index k : group) left += P.alpha[k];
         for (const Index k : group) {
-            if (std::abs(left) <= kRounding * std::abs(P.side[k])) left = 0.0;
+            const double rounding = kRounding * std::abs(P.side[k]);
+            if (std::abs(left) <= rounding) left = 0.0;
             P.alpha[k] = std::clamp(left, P.lo[k], P.hi[k]);
+            if (std::abs(P.side[k] - P.alpha[k]) <= rounding) P.alpha[k] = P.side[k];
             left -= P.alpha[k];
             P.refresh(k);
             D.weigh(c, k);
-            any_free = any_free || (P.up[k] == 0 && P.down[k] == 0);
+            any_free = any_free || is_free(k);
         }
         for (const Index k : group)
             if (any_free && P.alpha[k] == 0.0) D.close_place(c, k);
