@@ -136,12 +136,12 @@ def source(report: dict[str, Any]) -> str:
     ]
     commit += f" (earlier: {', '.join(earlier)})" if earlier else ""
     return (
-        "Seconds are of `fit` on one thread: the median wall time of some rounds in which the "
-        "contestants took turns, each in a process of its own. Errors are means over the rounds. "
+        "Times are single-threaded wall times of `fit`: the median over rounds in which the "
+        "contestants take turns, each in its own process. Errors are averaged over the rounds. "
         f"Measured {report['started'][:10]} on {machine['cores']} cores of {machine['cpu']}, with "
         f"{peers}; marginwise {versions['marginwise']}, commit {commit}. "
-        "[All figures](benchmarks/results/speed.json), with the loads and the targets, are stored; "
-        "`make bench` measures anew."
+        "[All figures](benchmarks/results/speed.json) are kept in the repository, together with "
+        "targets and machine load; `make bench` reproduces them."
     )
 
 

@@ -71,6 +71,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // a model may live as long as the interpreter
     m.attr("MOST_THREADS") = ThreadPool::kMostThreads;
     m.attr("FEW_ROWS") = Learner<float>::kFewRows;
+    m.attr("SKIP_BELOW") = Rows<float>::kSkipBelow;
     m.attr("ENOUGH_INSIDE") = Choice::kEnoughInside;
     m.attr("MOST_SAMPLED") = Choice::kMostSampled;
     m.def(

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float
+from marginwise._core import SKIP_BELOW
 from marginwise._engine.memory import AUTO
 from marginwise._warn import warn
 
@@ -25,7 +26,6 @@ LARGEST = 1e37  # kernel value that single precision holds
 SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, while the features are not a small variation on a large offset.
 OFFSET_LIMIT = 1600.0
-SKIP_BELOW = 0.35  # density at which the core's product that skips zeros is the faster one
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
 MOST_ROOT = 80  # exponents of units, so that they do not overflow

@@ -30,9 +30,9 @@ SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progres
 # Fewer rows than this, per problem, are not worth stopping selection at: a small set is gone
 # through again until so many were learned.
 LEAST_CHOSEN = 1000
-# Rows that are not stored are judged again after the last epoch, in parts of AUDITED rows and more,
-# while more than a share of WORTH_IT of a part violates clearly and is stored. Up to FEW_ROWS rows
-# are all judged again, by a finished model, until none is stored.
+# After the last epoch, rows that are not members are judged again, AUDITED and more at a time,
+# while more than a share of WORTH_IT of them become members. Up to FEW_ROWS rows are all judged
+# again, by a finished model, until none does.
 AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.1, 4096, 20
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
@@ -101,8 +101,8 @@ class SourceFeed:
 class Step:
     """Rows of a feed to go through in order, and whether to finish the model after them.
 
-    With `look_again`, rows that are not stored are then judged again, while more than that share
-    of them is stored.
+    With `look_again`, rows that are not members are then judged again, those nearest to violating
+    first, while more than that share of them become members.
     """
 
     rows: Ints
@@ -395,7 +395,7 @@ class Trainer:
                 chooser.rest(self.engine)
 
     def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
-        """Judge rows that are not stored again, the nearest first, while enough of them get in."""
+        """Judge rows again that are not members, while enough of them become members."""
         native, worth = self.engine.native, step.look_again or 0.0
         rows, few = chooser.judged(step.rows), len(step.rows) <= FEW_ROWS
         chooser.roughly = not few and worth >= WORTH_IT  # else rows that violate by little count

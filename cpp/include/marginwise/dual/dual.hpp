@@ -276,15 +276,16 @@ class Dual {
     // Whether problem c may hold n rows before they are asked for, many of which never are: half of
     // the cache is for others, and rows that cost little to compute are not worth much memory.
     bool keeps_ahead(Index c, Index n) const {
-        constexpr Index kLeast = 16 << 20, kMost = 128 << 20, kRows = 1 << 16;
+        constexpr Index kLeast = 16 << 20, kMost = 128 << 20;  // bytes
+        constexpr Index kWorth = 1 << 16;  // ... for each byte of a member's features
         const Subproblem& sub = subproblems[c];
         const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
-        const Index row_costs = members.bytes() / std::max<Index>(size(), 1);
-        if (bytes > std::clamp(kRows * row_costs, kLeast, kMost)) return false;
+        const Index features = members.bytes() / std::max<Index>(size(), 1);
+        if (bytes > std::clamp(kWorth * features, kLeast, kMost)) return false;
         return sub.rows.width() == 0 || 2 * n <= sub.rows.room();
     }
 
-    // The same for the places from `first` on, as far as rows are kept ahead.
+    // Computes the rows of the places from `first` on, as far as rows are kept ahead.
     void fetch_from(Index c, Index first) {
         constexpr Index kBlock = 128;
         for (Index kept = 0; first < subproblems[c].P.size; first += kBlock) {

@@ -95,17 +95,19 @@ struct Problem {
     void refresh(Index k) {
         const bool is_open = open[k] != 0;
         ++changes;
-        free -= up[k] == 0 && down[k] == 0;
+        free -= free_at(k);
         rise[k] = hi[k] - alpha[k];
         fall[k] = alpha[k] - lo[k];
         up[k] = is_open && alpha[k] < hi[k] ? 0.0 : -simd::Extremes::kInfinite;
         down[k] = is_open && alpha[k] > lo[k] ? 0.0 : simd::Extremes::kInfinite;
-        free += up[k] == 0 && down[k] == 0;
+        free += free_at(k);
         if (is_open && alpha[k] == 0.0 && !listed[k]) {
             idle.push_back(k);
             listed[k] = 1;
         }
     }
+
+    bool free_at(Index k) const { return up[k] == 0 && down[k] == 0; }
 
     // Whether alpha is at a bound other than 0.
     bool bounded(Index k) const { return (up[k] != 0) != (down[k] != 0) && alpha[k] != 0.0; }

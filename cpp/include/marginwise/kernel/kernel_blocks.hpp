@@ -146,7 +146,7 @@ class KernelBlocks {
     template <class V = float>
     double diagonal(const Rows<T>& block, Index r) const {
         if (is_callable()) {
-            Vector<double> x = dense_row(block, r);
+            Vector<double> x = dense_rows(block, r, 1);
             double value = 0;
             callable_(x.data(), 1, x.data(), 1, block.d, &value);
             return static_cast<double>(static_cast<V>(value));
@@ -162,19 +162,17 @@ class KernelBlocks {
     template <class V = float>
     Vector<double> diagonals(const Rows<T>& block) const {
         constexpr Index kTogether = 32;
-        Vector<double> found(block.n), x, k;
-        for (Index r = 0; r < block.n && !is_callable(); ++r) found[r] = diagonal<V>(block, r);
-        for (Index first = 0; first < block.n && is_callable(); first += kTogether) {
+        Vector<double> found;
+        if (!is_callable()) {
+            for (Index r = 0; r < block.n; ++r) found.push_back(diagonal<V>(block, r));
+            return found;
+        }
+        for (Index first = 0; first < block.n; first += kTogether) {
             const Index n = std::min(kTogether, block.n - first);
-            x.clear();
-            for (Index r = 0; r < n; ++r) {
-                const Vector<double> row = dense_row(block, first + r);
-                x.insert(x.end(), row.begin(), row.end());
-            }
-            k.resize(n * n);
+            Vector<double> x = dense_rows(block, first, n), k(n * n);
             callable_(x.data(), n, x.data(), n, block.d, k.data());
             for (Index r = 0; r < n; ++r)
-                found[first + r] = static_cast<double>(static_cast<V>(k[r * n + r]));
+                found.push_back(static_cast<double>(static_cast<V>(k[r * n + r])));
         }
         return found;
     }
@@ -237,14 +235,17 @@ class KernelBlocks {
         }
     }
 
-    static Vector<double> dense_row(const Rows<T>& block, Index r) {
-        Vector<double> x(block.d, 0.0);
-        if (block.lists)
-            for (Index p = block.begin_of(r); p < block.end_of(r); ++p)
-                x[block.index[p]] = static_cast<double>(block.value[p]);
-        else
-            for (Index k = 0; k < block.d; ++k)
-                x[k] = static_cast<double>(block.dense[r * block.d + k]);
+    // Rows [first, first + n) of a block, side by side.
+    static Vector<double> dense_rows(const Rows<T>& block, Index first, Index n) {
+        const Index d = block.d;
+        Vector<double> x(n * d, 0.0);
+        for (Index r = 0; r < n; ++r)
+            if (block.lists)
+                for (Index p = block.begin_of(first + r); p < block.end_of(first + r); ++p)
+                    x[r * d + block.index[p]] = static_cast<double>(block.value[p]);
+            else
+                for (Index k = 0; k < d; ++k)
+                    x[r * d + k] = static_cast<double>(block.dense[(first + r) * d + k]);
         return x;
     }
 
@@ -255,11 +256,7 @@ class KernelBlocks {
         const Index d = block.d;
         Index lanes = 0;
         for (const Tile<T>* tile : tiles) lanes += tile->used;
-        Vector<double> a, b(lanes * d), k(rows * lanes);
-        for (Index r = 0; r < rows; ++r) {
-            const Vector<double> x = dense_row(block, first + r);
-            a.insert(a.end(), x.begin(), x.end());
-        }
+        Vector<double> a = dense_rows(block, first, rows), b(lanes * d), k(rows * lanes);
         double* to = b.data();
         for (const Tile<T>* tile : tiles)
             for (Index lane = 0; lane < tile->used; ++lane)

@@ -140,14 +140,13 @@ Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers)
     }
     Vector<const double*> weight;
     for (const Subproblem& sub : D.subproblems) weight.push_back(sub.weight.data());
-    const ClassWeights by_class(weight, D.size());
+    const ClassWeights class_weights(weight, D.size());
     workers.run((rows + kLanes - 1) / kLanes, [&](Index task, Index) {
         const Index first = task * kLanes, count = std::min(kLanes, rows - first);
-        ClassWeights::Sums sums(by_class);
+        ClassWeights::Sums sums(class_weights);
         for (Index t = 0; t < tiles_for(D.size()); ++t)
             sums.add(t, block.row(first) + t * kLanes, block.stride, count);
-        for (Index r = 0; r < count; ++r)
-            for (Index c = 0; c < problems; ++c) f[(first + r) * problems + c] = sums(r, c);
+        sums.add_to(&f[first * problems], count);
     });
     return f;
 }

@@ -23,7 +23,7 @@ class ClassWeights {
     }
 
     // Sums of up to kLanes rows: add() the kernel values of each tile, at k[r * stride + lane], in
-    // the order of tiles, then take the sum of row r in problem c.
+    // the order of tiles, then add_to() out[r * problems + c] for all problems c.
     class Sums {
       public:
         explicit Sums(const ClassWeights& weights)
@@ -34,7 +34,10 @@ class ClassWeights {
                                         weights_.problem_.data(), weights_.value_.data()};
             table().weigh_lists(k, stride, rows, of_tile, sums_.data());
         }
-        double operator()(Index r, Index c) const { return sums_[c * kLanes + r]; }
+        void add_to(double* out, Index rows) const {
+            for (Index r = 0; r < rows; ++r)
+                for (Index c = 0; c < weights_.problems_; ++c) *out++ += sums_[c * kLanes + r];
+        }
 
       private:
         const ClassWeights& weights_;

@@ -44,7 +44,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
     const Index n = sample.n, problems = weight.size();
     const bool by_member = problems > 1 && sizeof(V) == sizeof(float);
-    const ClassWeights by_class(weight, by_member ? members.size() : 0);
+    const ClassWeights class_weights(weight, by_member ? members.size() : 0);
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
@@ -64,7 +64,8 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         const bool packs = members.sparse() && rows >= 4;  // fewer are quicker scattered
         if (packs) kernel.pack_rows(block, rows, scratch);
         Vector<ClassWeights::Sums> sums(by_member ? (rows + kLanes - 1) / kLanes : 0,
-                                        ClassWeights::Sums(by_class));
+                                        ClassWeights::Sums(class_weights));
+        double* of_rows = out + first * problems;
         for (Index t = 0; t < tiles_for(members.size()); ++t) {
             if (packs)
                 kernel.values_packed(rows, members.tile(t), scratch, k.data());
@@ -75,14 +76,15 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
                 for (Index part = 0; part < sums.size(); ++part)
                     sums[part].add(t, k.data() + part * kLanes * kLanes, kLanes,
                                    std::min(kLanes, rows - part * kLanes));
-            for (Index r = 0; r < rows && !by_member; ++r)
+            if (by_member) continue;
+            for (Index r = 0; r < rows; ++r)
                 for (Index c = 0; c < problems; ++c)
-                    out[(first + r) * problems + c] +=
+                    of_rows[r * problems + c] +=
                         dot(weight[c] + t * kLanes, k.data() + r * kLanes, kLanes);
         }
-        for (Index r = 0; r < rows && by_member; ++r)
-            for (Index c = 0; c < problems; ++c)
-                out[(first + r) * problems + c] += sums[r / kLanes](r % kLanes, c);
+        for (Index part = 0; part < sums.size(); ++part)
+            sums[part].add_to(of_rows + part * kLanes * problems,
+                              std::min(kLanes, rows - part * kLanes));
         if (packs) kernel.clear_packed_rows(block, scratch);
     });
 }

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstring>
-#include <unordered_map>
 
-#include "marginwise/dual/dual.hpp"
+#include "marginwise/solve/direction.hpp"
 
 namespace marginwise {
 
@@ -40,62 +39,79 @@ class FeatureKeys {
     Rows<T> row_, other_;
 };
 
-// Places of problem c with weight, in groups of duplicates of two and more.
+// Calls use(first, last) for each run of two and more equal elements of a sorted range.
+template <class Iterator, class Equal, class F>
+void each_run(Iterator begin, Iterator end, Equal equal, F use) {
+    while (begin != end) {
+        const Iterator last =
+            std::find_if(begin, end, [&](const auto& other) { return !equal(*begin, other); });
+        if (last - begin > 1) use(begin, last);
+        begin = last;
+    }
+}
+
+// Places of problem c that may move both ways, in groups of duplicates of two and more. Features
+// are compared only where |x|^2 and label agree.
 template <class T>
-Vector<Vector<Index>> duplicates(const Dual<T>& D, Index c) {
+Vector<Vector<Index>> free_duplicates(const Dual<T>& D, Index c) {
     const Subproblem& sub = D.subproblems[c];
     const Problem& P = sub.P;
     FeatureKeys<T> keys(D.members);
+    Vector<std::pair<double, Index>> by_norm;  // with the sign of the label
+    for (Index k = 0; k < P.size; ++k)
+        if (P.free_at(k) && P.box[k] == Box::usual)
+            by_norm.emplace_back(P.y(k) * (1.0 + double(D.members.norm(sub.member[k]))), k);
+    std::sort(by_norm.begin(), by_norm.end());
+    const auto same_first = [](const auto& a, const auto& b) { return a.first == b.first; };
     Vector<Vector<Index>> groups;
-    std::unordered_map<std::uint64_t, Vector<Index>> alike;  // groups by hash
-    for (Index k = 0; k < P.size; ++k) {
-        if (P.alpha[k] == 0.0 || P.box[k] != Box::usual) continue;
-        const auto holds_k = [&](Index group) {
-            const Index first = groups[group][0];
-            return P.y(first) == P.y(k) && keys.same(sub.member[first], sub.member[k]);
-        };
-        Vector<Index>& candidates = alike[keys.hash(sub.member[k])];
-        const auto found = std::find_if(candidates.begin(), candidates.end(), holds_k);
-        if (found != candidates.end()) {
-            groups[*found].push_back(k);
-            continue;
-        }
-        candidates.push_back(groups.size());
-        groups.push_back({k});
-    }
-    groups.erase(std::remove_if(groups.begin(), groups.end(),
-                                [](const Vector<Index>& group) { return group.size() == 1; }),
-                 groups.end());
+    each_run(by_norm.begin(), by_norm.end(), same_first, [&](auto begin, auto end) {
+        Vector<std::pair<std::uint64_t, Index>> by_hash;
+        for (auto at = begin; at != end; ++at)
+            by_hash.emplace_back(keys.hash(sub.member[at->second]), at->second);
+        std::sort(by_hash.begin(), by_hash.end());
+        each_run(by_hash.begin(), by_hash.end(), same_first, [&](auto first, auto last) {
+            Vector<Index> group;
+            for (auto at = first; at != last; ++at)
+                if (keys.same(sub.member[first->second], sub.member[at->second]))
+                    group.push_back(at->second);
+            if (group.size() > 1) groups.push_back(std::move(group));
+        });
+    });
     return groups;
 }
 
-// Moves the weight of duplicates in problem c, where several of them are not at their bound, to the
-// first that have room for it. Those that are left without are closed if one of the others can move
-// both ways: it then says of the bias what they did.
+// Moves weight from the last to the first of a group of duplicates, until one of them at most is
+// neither at its bound nor without weight.
+template <class T>
+void pool_group(Dual<T>& D, Index c, const Vector<Index>& group) {
+    Problem& P = D.problem(c);
+    for (Index first = 0, last = group.size() - 1; first < last;) {
+        const Index to = group[first], from = group[last];
+        const double room = std::abs(P.side[to] - P.alpha[to]);
+        const double step = P.y(to) * std::min(room, std::abs(P.alpha[from]));
+        shift(P, to, step);
+        shift(P, from, -step);
+        D.weigh(c, to);
+        D.weigh(c, from);
+        if (P.free_at(to) && P.free_at(from)) return;  // the rest is rounding
+        first += !P.free_at(to);
+        last -= !P.free_at(from);
+    }
+}
+
+// As few duplicates in problem c as possible keep a weight. Those that are left without are closed
+// if another of them can move both ways: it then says of the bias what they did.
 template <class T>
 void pool_duplicates(Dual<T>& D, Index c) {
     if (D.kernel.is_callable()) return;  // features may be mere numbers of objects
-    constexpr double kRounding = 1e-12;  // of the side of a box
     Problem& P = D.problem(c);
-    const auto is_free = [&](Index k) { return P.up[k] == 0 && P.down[k] == 0; };
-    const Vector<Vector<Index>> groups = duplicates(D, c);
+    const Vector<Vector<Index>> groups = free_duplicates(D, c);
     for (const Vector<Index>& group : groups) {
-        if (std::count_if(group.begin(), group.end(), is_free) < 2) continue;
-        double left = 0;
-        bool any_free = false;
-        for (const Index k : group) left += P.alpha[k];
-        for (const Index k : group) {
-            const double rounding = kRounding * std::abs(P.side[k]);
-            if (std::abs(left) <= rounding) left = 0.0;
-            P.alpha[k] = std::clamp(left, P.lo[k], P.hi[k]);
-            if (std::abs(P.side[k] - P.alpha[k]) <= rounding) P.alpha[k] = P.side[k];
-            left -= P.alpha[k];
-            P.refresh(k);
-            D.weigh(c, k);
-            any_free = any_free || is_free(k);
-        }
+        pool_group(D, c, group);
+        const auto is_free = [&](Index k) { return P.free_at(k); };
+        if (std::none_of(group.begin(), group.end(), is_free)) continue;
         for (const Index k : group)
-            if (any_free && P.alpha[k] == 0.0) D.close_place(c, k);
+            if (P.alpha[k] == 0.0) D.close_place(c, k);
     }
     if (!groups.empty()) P.find_extremes();
 }
