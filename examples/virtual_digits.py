@@ -30,7 +30,7 @@ from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
 PICTURE = Path(__file__).resolve().parent / "output" / "virtual_digits.png"
 SHAPE = (8, 8)
-SAME: dict[str, Any] = {"C": 100.0, "gamma": 0.2}  # for all
+SAME: dict[str, Any] = {"C": 100.0, "gamma": 0.2, "multiclass": "ovr"}  # for all
 BENT: dict[str, Any] = {"strength": 1.0, "shift": 1}  # small images bear small changes
 MORE = 5  # times as many variants, for selection to choose among
 

@@ -78,6 +78,7 @@ def learn(name: str, source: VirtualSet, images: setup.Images, seed: int) -> dic
     model = OnlineSVC(
         C=setup.C,
         gamma=GAMMA,
+        multiclass="ovr",
         finish_at_end=False,
         cache_size=CACHE,
         n_jobs=1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from marginwise import OnlineSVC
 from marginwise.active import ActiveLearner
-from tests.support import assert_same_model, differences, rings
+from tests.support import assert_same_model, binary_values, differences, rings
 
 
 def pool(n: int = 60, seed: int = 0, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -34,6 +35,20 @@ def begun(X: Any, y: np.ndarray, labels: int = 10, **options: Any) -> ActiveLear
         row = learner.ask()
         learner.teach(row, y[row])
     return learner
+
+
+def values_of(model: Any, X: Any) -> np.ndarray:
+    """Values that strategies go by: decision values; for pairs of classes, the least of each."""
+    engine = getattr(model, "_engine", None)
+    if engine is None or not engine.plan.pairs:
+        return model.decision_function(X)
+    f, classes = binary_values(model, X), len(model.classes_)
+    pairs = list(itertools.combinations(range(classes), 2))
+    ahead = [
+        [f[:, c] if pair[1] == label else -f[:, c] for c, pair in enumerate(pairs) if label in pair]
+        for label in range(classes)
+    ]
+    return np.column_stack([np.min(columns, axis=0) for columns in ahead])
 
 
 def snapshot(learner: ActiveLearner) -> dict[str, Any]:

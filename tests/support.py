@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,21 @@ def essence(model: OnlineSVC) -> dict[str, Any]:
         "features": features.toarray() if sp.issparse(features) else features,
         "bias": model._engine.native.bias(),
     }
+
+
+def binary_values(model: Any, X: Any) -> np.ndarray:
+    """f(x) of each binary problem, a column each, where `decision_function` may count votes."""
+    return model._score(X)
+
+
+def signs_of(labels: np.ndarray, classes: int, multiclass: str = "ovr") -> np.ndarray:
+    """Classes, by number, as +1 and -1, a column for each problem; 0 where they have no part."""
+    if classes == 2:
+        return np.where(labels == 1, 1.0, -1.0)[:, None]
+    if multiclass == "ovr":
+        return np.column_stack([np.where(labels == c, 1.0, -1.0) for c in range(classes)])
+    pairs = itertools.combinations(range(classes), 2)
+    return np.column_stack([1.0 * (labels == b) - 1.0 * (labels == a) for a, b in pairs])
 
 
 def assert_same_model(one: OnlineSVC, other: OnlineSVC, why: str) -> None:

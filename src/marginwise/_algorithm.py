@@ -32,6 +32,10 @@ class Algorithm:
         The boxes that coefficients may have.
     biased : bool, default=False
         Whether the decision function has a bias.
+    pairs : bool, default=False
+        Whether it may separate more than two classes in pairs.
+    budgeted : bool, default=False
+        Whether it may keep to a budget of members, by projection.
     exact : bool, default=False
         Whether the model is the exact solution: computed in double precision throughout, with a
         factor of its free set in its state.
@@ -49,6 +53,8 @@ class Algorithm:
     numbers: int = 0
     boxes: frozenset[int] = frozenset({USUAL})
     biased: bool = False
+    pairs: bool = False
+    budgeted: bool = False
     exact: bool = False
     arrays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     sizes: Callable[[Mapping[str, Any]], dict[str, int]] | None = None

@@ -24,7 +24,6 @@ from marginwise._objects import are_objects, lend
 from marginwise._sparse import check_sparse
 
 Rule = tuple[Callable[[Any], bool], str]  # a test, and what it expects
-Conflict = tuple[Callable[[Any], bool], str]  # a test of an estimator, and what is wrong
 
 MOST = 2**62  # of counts: sums of a few stay within 64 bits
 MOST_DEGREE = 1000  # the core multiplies as often
@@ -33,16 +32,20 @@ MOST_STEPS = 10**6  # per row, which are taken before Ctrl-C or a time limit is 
 MOST_REPROCESS = 10**9  # ends by itself where nothing is left to do
 MOST_FEATURES = 2**28  # some arrays of the core have a value per feature
 MOST_ID = 2**63 - 1
+MOST_BUDGET = 2**14  # members whose kernel values with each other are kept, 1 GB
 FEW_VALUES = 4096  # are quicker looked at one by one than summed
 RENAMED = {"finish": "finish_at_end"}  # parameters of 0.1.0 and before
+# Parameters since then, with the values that models of before behave by.
+ADDED = {"multiclass": "ovr", "budget": None}
 _ABSENT = object()
 
 # -- hyperparameters ---------------------------------------------------------------------------
 
 
-def current(named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters or a state of an earlier version by the names of now."""
-    return {RENAMED.get(name, name): value for name, value in named.items()}
+def current(named: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    """Return parameters or a state of an earlier version of a class as they are named now."""
+    added = {name: ADDED[name] for name in kind._get_param_names() if name in ADDED}
+    return added | {RENAMED.get(name, name): value for name, value in named.items()}
 
 
 def plain(value: Any) -> Any:
@@ -196,9 +199,9 @@ def check_params(estimator: Any, rules: Mapping[str, Rule] | None = None) -> Non
             if is_integer(value) and abs(value) > MOST and "integer" in expected:
                 expected += " (and at most 2^62)"
             raise ValueError(f"{kind}: {name} must be {expected}, got {plain(value)!r}.")
-    for is_met, message in estimator._conflicts if rules is None else ():
-        if is_met(estimator):
-            raise ValueError(f"{type(estimator).__name__}: {message}")
+    conflict = estimator._conflict() if rules is None else None
+    if conflict is not None:
+        raise ValueError(f"{type(estimator).__name__}: {conflict}")
 
 
 def check_arguments(rules: Mapping[str, Rule], **given: Any) -> None:

@@ -8,7 +8,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from marginwise._algorithm import SHIFTED, USUAL, Algorithm
-from marginwise._checks import Rule, below, boolean, count, either, integer, none, one_of, positive
+from marginwise._checks import (
+    MOST_BUDGET,
+    Rule,
+    below,
+    boolean,
+    count,
+    either,
+    integer,
+    none,
+    one_of,
+    positive,
+)
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.finishing import FinishingMixin
 from marginwise._estimator.streams import SELECTION_RULES
@@ -27,6 +38,7 @@ ALGORITHM = Algorithm(
     counts=3,
     numbers=3,
     boxes=frozenset({USUAL, SHIFTED}),
+    budgeted=True,
 )
 
 
@@ -82,6 +94,11 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
     pool_size : int or None, default=50
         Number of rows that "gradient" and "active" sample for each choice. None searches all rows
         each time, until no row is left inside the margin.
+    budget : int or None, default=None
+        If given, the model never stores more than this many examples, at most 16,384: where it
+        would, those that matter least leave, and what they contributed is projected onto the
+        others, as in :class:`OnlineSVC`. Rows are then learned only if they violate the margin by
+        more than 0.35. None stores as many examples as are needed.
     center : bool, default=False
         Whether to subtract the mean from dense features, which compensates for the missing bias
         with kernels that are functions of the inner product. Not available for sparse features or
@@ -184,6 +201,7 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         "clean_every": either(none(), integer(1)),
         "max_idle": integer(0),
         "finish_at_end": boolean(),
+        "budget": either(none(), integer(2, MOST_BUDGET)),
     }
 
     def __init__(
@@ -203,6 +221,7 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         epochs: int = 1,
         selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
+        budget: int | None = None,
         center: bool = False,
         record: bool = False,
         cache_size: float | Literal["auto"] = "auto",
@@ -226,6 +245,7 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         self.epochs = epochs
         self.selection = selection
         self.pool_size = pool_size
+        self.budget = budget
         self.center = center
         self.record = record
         self.cache_size = cache_size
@@ -234,6 +254,14 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _conflict(self) -> str | None:
+        if self.clean_every is None and self.budget is not None:
+            return (
+                "clean_every=None keeps every row, which no budget can limit. Set clean_every to "
+                "an integer, or budget=None."
+            )
+        return None
 
     def _settings(self) -> dict[str, Any]:
         return {

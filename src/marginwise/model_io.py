@@ -127,7 +127,8 @@ def _describe(model: Any) -> dict[str, list[Part]]:
 def _restore(data: bytes) -> Any:
     """Return the model in the content of a file; raise, by whatever error, if there is none."""
     name, state = unpack(data, estimators())
-    kind, state = estimator_class(name), current(state)
+    kind = estimator_class(name)
+    state = current(state, kind)
     kind._check_state(state)
     model = kind.__new__(kind)
     model.__setstate__(state)

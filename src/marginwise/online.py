@@ -9,8 +9,8 @@ import numpy as np
 
 from marginwise._algorithm import Algorithm
 from marginwise._checks import (
+    MOST_BUDGET,
     MOST_REPROCESS,
-    Conflict,
     Rule,
     boolean,
     count,
@@ -24,7 +24,7 @@ from marginwise._checks import (
 )
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.finishing import FinishingMixin
-from marginwise._estimator.streams import SELECTION_RULES
+from marginwise._estimator.streams import LABEL_FREE, SELECTION_RULES
 from marginwise._warn import warn_unconverged
 
 SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels, for all features
@@ -39,6 +39,8 @@ ALGORITHM = Algorithm(
     },
     counts=1,
     biased=True,
+    pairs=True,
+    budgeted=True,
 )
 
 
@@ -47,8 +49,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
 
     This is LASVM [bordes2005]_. A single pass over the data gives a model about as accurate as the
     SVM solution in a fraction of the time; ``epochs="converge"`` gives that solution. With more
-    than two classes, one-vs-rest problems are trained together on one stream and share their kernel
-    values.
+    than two classes, several binary problems are trained together on one stream and share their
+    kernel values.
 
     `fit` looks ahead: it examines a window of rows at a time and learns the rows that violate the
     optimality conditions, worst first. `partial_fit` and `learn_from` learn one row after the
@@ -109,6 +111,20 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     delta_max : float, default=None
         If given, continue the steps after a row until no pair violates the optimality conditions by
         more than this.
+    budget : int or None, default=None
+        If given, the model never stores more than this many examples, at most 16,384: where it
+        would, those that matter least leave, and what they contributed is projected onto the
+        others [wang2012]_. Rows are then learned only if they violate the margin by more than 0.35,
+        and `fit` does not look ahead. Memory and time per row stay bounded, however long a stream
+        is. None stores as many examples as are needed.
+    multiclass : {"auto", "ovr", "ovo"}, default="auto"
+        Binary problems that more than two classes are divided into. All of them learn from one
+        stream and share their kernel values.
+
+        - "ovo" separates each class from each other class, as `SVC` does.
+        - "ovr" separates each class from all others.
+        - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
+          otherwise. It is also "ovr" where `selection` is not "random".
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -138,7 +154,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
         Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        otherwise one per class or, with ``multiclass="ovo"``, one per pair of classes, in the order
+        (0, 1), (0, 2), ...; the second class of a pair is the positive one.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
@@ -177,6 +194,9 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     .. [ertekin2011] S. Ertekin, L. Bottou and C. L. Giles, "Ignorance is Bliss: Non-Convex Online
        Support Vector Machines", IEEE Transactions on Pattern Analysis and Machine Intelligence
        33(2), 2011.
+    .. [wang2012] Z. Wang, K. Crammer and S. Vucetic, "Breaking the Curse of Kernelization: Budgeted
+       Stochastic Gradient Descent for Large-Scale SVM Training", Journal of Machine Learning
+       Research 13, 2012.
 
     Examples
     --------
@@ -201,15 +221,10 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         "finish_at_end": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
+        "budget": either(none(), integer(2, MOST_BUDGET)),
+        "multiclass": one_of("auto", "ovr", "ovo"),
     }
-    _conflicts: ClassVar[tuple[Conflict, ...]] = (
-        (
-            lambda model: model.epochs == "converge" and model.selection != "random",
-            "epochs='converge' learns every row that violates the optimality conditions, and "
-            "cannot be combined with a selection of rows. Set selection='random', or epochs to an "
-            "integer.",
-        ),
-    )
+
     _seeds_per_class = 5
 
     def __init__(
@@ -229,6 +244,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         finish_at_end: bool = True,
         finish_every: int | None = None,
         delta_max: float | None = None,
+        budget: int | None = None,
+        multiclass: Literal["auto", "ovr", "ovo"] = "auto",
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
@@ -250,6 +267,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         self.finish_at_end = finish_at_end
         self.finish_every = finish_every
         self.delta_max = delta_max
+        self.budget = budget
+        self.multiclass = multiclass
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.shuffle = shuffle
@@ -260,7 +279,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     def _warn_if_far(self) -> None:
         plan = self._engine.plan
         known = plan.kernel in SEMI_DEFINITE or (plan.kernel == "poly" and plan.coef0 >= 0)
-        if not known:
+        if not known or plan.budget:  # inherited coefficients have no bound
             return
         # No positive semi-definite kernel allows a dual objective above the sum of C.
         dual, most = self._engine.native.objective(), self._engine.native.penalty()
@@ -274,6 +293,26 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
             "is not positive semi-definite, and the model is not the solution. Centre or scale "
             "the features, or use ExactSVC."
         )
+
+    def _conflict(self) -> str | None:
+        if self.epochs == "converge" and self.selection != "random":
+            return (
+                "epochs='converge' learns every row that violates the optimality conditions, and "
+                "cannot be combined with a selection of rows. Set selection='random', or epochs to "
+                "an integer."
+            )
+        if self.epochs == "converge" and self.budget is not None:
+            return (
+                "epochs='converge' needs all support vectors of the solution, but a budget was "
+                "given. Set budget=None, or epochs to an integer."
+            )
+        if self.multiclass == "ovo" and self.selection in LABEL_FREE:
+            return (
+                "selection='active' and 'autoactive' choose rows without looking at labels, but "
+                "multiclass='ovo' needs the label of a row to know the pairs that it belongs to. "
+                "Set multiclass='ovr', or selection to 'random' or 'gradient'."
+            )
+        return None
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,6 @@ import numpy as np
 
 from marginwise._algorithm import ENDLESS, USUAL, Algorithm
 from marginwise._checks import (
-    Conflict,
     Rule,
     boolean,
     count,
@@ -172,19 +171,6 @@ class KernelPerceptron(BiasFreeClassifier):
         "update": one_of("perceptron", "pa"),
     }
 
-    _conflicts: ClassVar[tuple[Conflict, ...]] = (
-        (
-            lambda model: model.average and model.budget is not None,
-            "average=True stores every row that was ever a support vector, which no budget can "
-            "limit; set average=False or budget=None.",
-        ),
-        (
-            lambda model: model.update == "perceptron" and math.isinf(model.C),
-            "with update='perceptron', coefficients grow by C, which must be finite; lower C or "
-            "use update='pa'.",
-        ),
-    )
-
     def __init__(
         self,
         *,
@@ -223,6 +209,19 @@ class KernelPerceptron(BiasFreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _conflict(self) -> str | None:
+        if self.average and self.budget is not None:
+            return (
+                "average=True stores every row that was ever a support vector, which no budget can "
+                "limit; set average=False or budget=None."
+            )
+        if self.update == "perceptron" and math.isinf(self.C):
+            return (
+                "with update='perceptron', coefficients grow by C, which must be finite; lower C "
+                "or use update='pa'."
+            )
+        return None
 
     def _settings(self) -> dict[str, Any]:
         aggressive = self.update == "pa"

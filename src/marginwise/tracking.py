@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from marginwise._algorithm import Algorithm
 from marginwise._arrays import Float
-from marginwise._checks import MOST_STEPS, Conflict, Rule, boolean, count, integer, one_of
+from marginwise._checks import MOST_STEPS, Rule, boolean, count, integer, one_of
 from marginwise._engine.engine import Engine
 from marginwise._estimator.attributes import scalar_or_array
 from marginwise._estimator.bias_free import BiasFreeClassifier
@@ -181,14 +181,6 @@ class TrackingSVC(BiasFreeClassifier):
         "gradients": one_of("all", "support"),
     }
 
-    _conflicts: ClassVar[tuple[Conflict, ...]] = (
-        (
-            lambda model: model.gradients == "support" and not model.process,
-            "gradients='support' needs process=True, because an example that is not processed "
-            "never becomes a support vector. Set process=True or gradients='all'.",
-        ),
-    )
-
     def __init__(
         self,
         *,
@@ -293,6 +285,14 @@ class TrackingSVC(BiasFreeClassifier):
                 "much above the loss of the solution. Raise steps or epochs, lower C, or scale the "
                 "features."
             )
+
+    def _conflict(self) -> str | None:
+        if self.gradients == "support" and not self.process:
+            return (
+                "gradients='support' needs process=True, because an example that is not processed "
+                "never becomes a support vector. Set process=True or gradients='all'."
+            )
+        return None
 
     def _settings(self) -> dict[str, Any]:
         return {

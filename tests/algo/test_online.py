@@ -327,7 +327,7 @@ def test_fit_opens_with_five_of_each_class() -> None:
 
 
 def test_three_classes_are_three_problems_over_one_stream() -> None:
-    model = learner()
+    model = learner(multiclass="ovr")
     for k in range(3):
         model.partial_fit([E[k]], [k], classes=[0, 1, 2])
     # Class 0 against the rest: (e0, e1) lambda = 1; e2: g = -1 with i = e0: lambda = 1/2,
@@ -344,3 +344,42 @@ def test_three_classes_are_three_problems_over_one_stream() -> None:
     # b = (g_max + g_min) / 2 in each
     assert model.intercept_.tolist() == [-0.375, -0.375, -0.25]
     assert model.predict(E[:3]).tolist() == [0, 1, 2]
+
+
+def test_three_classes_are_three_pairs_over_one_stream() -> None:
+    model = learner(multiclass="ovo")
+    for k in range(3):
+        model.partial_fit([E[k]], [k], classes=[0, 1, 2])
+    # Each pair of examples: g = (-1, 1), curvature 2, lambda = 1; g = (0, 0), b = 0.
+    assert held(model, problem=0) == {0: -1.0, 1: 1.0}
+    assert held(model, problem=1) == {0: -1.0, 2: 1.0}
+    assert held(model, problem=2) == {1: -1.0, 2: 1.0}
+    assert model.intercept_.tolist() == [0.0, 0.0, 0.0]
+    assert model.dual_objective().tolist() == [1.0, 1.0, 1.0]
+    # f(e0) = (-1, -1, 0), and a 0 goes to the first of its pair: classes 0 to 2 have 2, 1 and 0
+    # votes, and sums s of 2, -1 and -1; s / (3 (|s| + 1)) is added.
+    assert model.decision_function(E[:1]) == pytest.approx(
+        np.array([[2 + 2 / 9, 1 - 1 / 6, -1 / 6]]), rel=1e-15
+    )
+    assert model.predict(E[:3]).tolist() == [0, 1, 2]
+    # e3 of class 0: in (0, 1), g = -1 with i = e0, lambda = 1/2: alpha = (-1/2, 1, -1/2),
+    # g = (-1/2, 0, -1/2); REPROCESS (e1, e0): lambda = 1/4. The same in (0, 2).
+    model.partial_fit([E[3]], [0])
+    assert held(model, problem=0) == {0: -0.75, 1: 1.25, 3: -0.5}
+    assert slopes(model, 0) == {0: 0.125, 1: 0.125, 3: -0.125}  # g = (-1/4, -1/4, -1/2)
+    assert held(model, problem=1) == {0: -0.75, 2: 1.25, 3: -0.5}
+    assert held(model, problem=2) == {1: -1.0, 2: 1.0}, "a pair of classes that e3 is not of"
+    assert model.intercept_.tolist() == [-0.375, -0.375, 0.0]
+
+
+def test_a_pair_without_one_of_its_classes_waits() -> None:
+    model = learner(multiclass="ovo")
+    for k, label in enumerate([0, 0, 1]):
+        model.partial_fit([E[k]], [label], classes=[0, 1, 2])
+    # (0, 1): e0 and e1 wait; e2 (+): j = e0, lambda = 1: g = (0, -1, 0); REPROCESS (e0, e1): 1/2.
+    assert held(model, problem=0) == {0: -0.5, 1: -0.5, 2: 1.0}
+    assert held(model, problem=1) == {0: 0.0, 1: 0.0}, "class 2 is still to come"
+    assert held(model, problem=2) == {2: 0.0}
+    # g = y for those that wait, and b is theirs: without an example of class 2 it wins no pair.
+    assert model.intercept_.tolist() == [-0.25, -1.0, -1.0]
+    assert model.predict(E[:3]).tolist() == [0, 0, 1]

@@ -29,6 +29,7 @@ from tests.active_support import (
     begun,
     pool,
     snapshot,
+    values_of,
 )
 from tests.support import assert_same_model, assert_untouched
 
@@ -249,12 +250,13 @@ def test_rows_that_were_never_asked_about_are_counted() -> None:
     assert learner.counts_ == {"taught": 3, "skipped": 0, "unasked": 2}
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_history_tells_the_score_at_the_time_of_asking(classes: int) -> None:
+@pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (3, "ovr"), (3, "ovo")])
+def test_history_tells_the_score_at_the_time_of_asking(classes: int, multiclass: str) -> None:
     X, y = pool(classes=classes)
-    learner = begun(X, y, 15, classes=np.arange(classes))
+    model = OnlineSVC(C=10, multiclass=multiclass)
+    learner = begun(X, y, 15, estimator=model, classes=np.arange(classes))
     row = learner.ask()
-    score = learner.estimator_.decision_function(X[[row]])[0]
+    score = values_of(learner.estimator_, X[[row]])[0]
     learner.teach(row, y[row])
     step = learner.history_[-1]
     assert (step["row"], step["label"], step["asked"]) == (row, y[row], True)

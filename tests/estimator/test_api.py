@@ -44,6 +44,8 @@ DEFAULTS = {
     "finish_at_end": True,
     "finish_every": None,
     "delta_max": None,
+    "budget": None,
+    "multiclass": "auto",
     "cache_size": "auto",
     "class_weight": None,
     "shuffle": True,

@@ -21,7 +21,7 @@ from marginwise import (
     TrackingSVC,
 )
 from marginwise._engine.plan import FEW
-from tests.support import blobs
+from tests.support import binary_values, blobs
 
 BIASED = [OnlineSVC, ExactSVC]
 BIAS_FREE = [GapSVC, TrackingSVC, ExactRampSVC, KernelPerceptron]
@@ -37,7 +37,8 @@ def assert_linear(model: Any, X: Any) -> None:
     problems = model.dual_coef_.shape[0]
     assert model.coef_.shape == (problems, X.shape[1])
     by_hand = X @ model.coef_.T + model.intercept_
-    values = model.decision_function(X).reshape(-1, problems)
+    values = binary_values(model, X)
+    assert values.shape == by_hand.shape
     assert np.allclose(by_hand, values, rtol=1e-4, atol=1e-4 * np.abs(values).max())
 
 
@@ -53,6 +54,18 @@ def test_coef_and_intercept_make_the_decision(
     X, y = blobs(120, seed, classes=classes)
     model = linear(kind).fit(X + offset, y)
     assert_linear(model, X + offset)
+
+
+@pytest.mark.parametrize(("multiclass", "problems"), [("ovr", 5), ("ovo", 10)])
+def test_coef_and_intercept_have_an_entry_per_problem(
+    multiclass: str, problems: int, seed: int
+) -> None:
+    X, y = blobs(120, seed, classes=5)
+    model = linear(OnlineSVC, multiclass=multiclass).fit(X, y)
+    assert_linear(model, X)
+    assert model.coef_.shape == (problems, X.shape[1])
+    assert model.intercept_.shape == model.dual_objective().shape == (problems,)
+    assert model.dual_coef_.shape == (problems, len(model.support_))
 
 
 @pytest.mark.parametrize("columns", [0, 200], ids=["dense members", "sparse members"])

@@ -841,7 +841,10 @@ def test_mutated_files(path: Path, stopped: bytes, seed: int) -> None:
         model = learner(**WEIGHTED)
         try:
             run(model, path, 0.05)
-        except ModelFileError:
+        except ValueError as error:
+            # A gamma by which the rows of the source overflow is found when they are read.
+            if not isinstance(error, ModelFileError) and "too large" not in str(error):
+                raise
             refusals += 1
             assert not hasattr(model, "classes_"), "a refused file changed the model"
         else:

@@ -19,7 +19,7 @@ from sklearn.model_selection import cross_val_score
 
 from marginwise import OnlineSVC
 from marginwise.active import ActiveLearner, MarginExhausted, closeness, pool_size_for
-from tests.active_support import Given, begun, pool
+from tests.active_support import Given, begun, pool, values_of
 
 # -- strategies by brute force --------------------------------------------------------------------
 
@@ -53,12 +53,12 @@ BRUTE = {
 
 @pytest.mark.parametrize("strategy", BRUTE)
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("own", [True, False])
-def test_searching_the_whole_pool(strategy: str, classes: int, own: bool, seed: int) -> None:
+@pytest.mark.parametrize("own", ["ovr", "ovo", None])
+def test_searching_the_whole_pool(strategy: str, classes: int, own: str | None, seed: int) -> None:
     X, y = pool(120, seed, classes)
     noted = np.random.default_rng(seed).permutation(y)
     learner = ActiveLearner(
-        OnlineSVC(C=10) if own else SGDClassifier(random_state=0),
+        OnlineSVC(C=10, multiclass=own) if own else SGDClassifier(random_state=0),
         X,
         strategy=strategy,
         pool_size=None,
@@ -67,7 +67,7 @@ def test_searching_the_whole_pool(strategy: str, classes: int, own: bool, seed: 
     ).teach(np.arange(classes), y[:classes])
     for _ in range(40):
         row = learner.ask()
-        values = BRUTE[strategy](learner.estimator_.decision_function(X), noted)
+        values = BRUTE[strategy](values_of(learner.estimator_, X), noted)
         values[[step["row"] for step in learner.history_]] = np.inf
         assert values[row] <= values.min() + 1e-9, f"row {values.argmin()} is better than {row}"
         learner.teach(row, y[row])

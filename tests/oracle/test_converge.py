@@ -9,7 +9,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC
-from tests.support import Rows, blobs, rings
+from tests.support import Rows, binary_values, blobs, rings
 
 
 def dual_of(svc: SVC, X: np.ndarray) -> float:
@@ -40,7 +40,8 @@ def test_the_dual_objective_is_that_of_svc(n: int, share: float, seed: int) -> N
 def test_several_classes_converge_to_one_vs_rest(seed: int) -> None:
     X, y = blobs(1500, seed, 4)
     peer = OneVsRestClassifier(SVC(C=3.0, gamma=0.3)).fit(X, y)
-    model = OnlineSVC(C=3.0, gamma=0.3, epochs="converge", random_state=seed).fit(X, y)
+    params = {"C": 3.0, "gamma": 0.3, "epochs": "converge", "random_state": seed}
+    model = OnlineSVC(multiclass="ovr", **params).fit(X, y)
     expected = np.column_stack([one.decision_function(X) for one in peer.estimators_])
     np.testing.assert_allclose(model.decision_function(X), expected, atol=0.05)
 
@@ -55,16 +56,20 @@ def test_one_pass_over_noisy_labels_is_not_behind_svc(seed: int) -> None:
     assert model.dual_objective() >= 0.99 * dual_of(svc, X)
 
 
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 @pytest.mark.parametrize("epochs", [1, "converge"])
-def test_the_model_does_not_depend_on_threads_cache_or_layout(epochs: object, seed: int) -> None:
+def test_the_model_does_not_depend_on_threads_cache_or_layout(
+    epochs: object, multiclass: str, seed: int
+) -> None:
     X, y = blobs(1200, seed, 3)
     X[np.abs(X) < 0.3] = 0.0
     params = {"C": 2.0, "gamma": 0.2, "epochs": epochs, "random_state": seed}
-    expected = OnlineSVC(**params).fit(X, y).decision_function(X)
+    params["multiclass"] = multiclass
+    expected = binary_values(OnlineSVC(**params).fit(X, y), X)
     for change in ({"n_jobs": 2}, {"cache_size": 1}):
-        found = OnlineSVC(**params, **change).fit(X, y).decision_function(X)
+        found = binary_values(OnlineSVC(**params, **change).fit(X, y), X)
         np.testing.assert_array_equal(found, expected, err_msg=str(change))
-    found = OnlineSVC(**params).fit(sp.csr_array(X), y).decision_function(X)
+    found = binary_values(OnlineSVC(**params).fit(sp.csr_array(X), y), X)
     np.testing.assert_allclose(found, expected, atol=5e-2)
 
 

@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 
 from marginwise import OnlineSVC, _core
 from marginwise._engine.plan import NATIVE, WITH_GAMMA
-from tests.support import assert_same_model, blobs, kernel_values, sparse_rows
+from tests.support import assert_same_model, binary_values, blobs, kernel_values, sparse_rows
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -334,13 +334,14 @@ def test_without_a_wish_the_best_instruction_set_is_taken(name: str | None) -> N
     assert done.stdout.strip() == _core.cpu_choices()[-1]
 
 
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 @pytest.mark.parametrize("size", [1e19, 1e25, 1e40, 1e150])
-def test_a_row_too_far_to_be_told_how_far_is_far_from_all(size: float) -> None:
+def test_a_row_too_far_to_be_told_how_far_is_far_from_all(size: float, multiclass: str) -> None:
     """Its squared distances overflow; RBF values are 0 nevertheless, and f is the bias."""
     X, y = make_blobs(60, centers=3, n_features=4, random_state=0)
-    model = OnlineSVC(C=10, gamma=0.1, random_state=0).fit(X, y)
+    model = OnlineSVC(C=10, gamma=0.1, multiclass=multiclass, random_state=0).fit(X, y)
     far = np.array([[size, 0.0, 0.0, 0.0], [-size, size, -size, size]])
-    np.testing.assert_array_equal(model.decision_function(far), np.tile(model.intercept_, (2, 1)))
+    np.testing.assert_array_equal(binary_values(model, far), np.tile(model.intercept_, (2, 1)))
 
 
 @pytest.mark.parametrize("kernel", NATIVE)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from marginwise import OnlineSVC
-from tests.support import blobs, core_state, is_open, kernel_values
+from tests.support import blobs, core_state, is_open, kernel_values, signs_of
 
 TIE = 1e-6  # gradients as near as this may be in either order
 ROUNDING = 1e-12  # what may be left to the side of a box
@@ -183,15 +183,15 @@ def error_of(L: Lasvm, model: OnlineSVC, c: int) -> float:
 def follow(model: OnlineSVC, X: np.ndarray, y: np.ndarray, K: np.ndarray, tolerance: float) -> None:
     """Feed both one example at a time and compare all problems after each."""
     classes = np.unique(y)
-    positives = classes[1:] if len(classes) == 2 else classes
-    oracles = [Lasvm(K, np.where(y == p, 1.0, -1.0), model.C, model.tol) for p in positives]
+    signs = signs_of(y, len(classes), model.multiclass)
+    oracles = [Lasvm(K, column, model.C, model.tol) for column in signs.T]
     rule: dict[str, Any] = {"reprocess": model.reprocess, "each": model.reprocess_when == "each"}
     if model.delta_max is not None:
         rule["delta_max"] = model.delta_max
     for k in range(len(y)):
         model.partial_fit(X[k : k + 1], y[k : k + 1], classes=classes)
         for c, oracle in enumerate(oracles):
-            allowed = list(oracle.learn(k, **rule))
+            allowed = list(oracle.learn(k, **rule)) if oracle.y[k] else [oracle]
             errors = [error_of(L, model, c) for L in allowed]
             best = int(np.argmin(errors))
             members = sorted(core_state(model)["ids"][is_open(core_state(model))[c]].tolist())
@@ -264,10 +264,12 @@ def test_every_example_with_each_option(options: dict[str, Any], seed: int) -> N
     follow(model, X, y, K, tolerance=1e-8)
 
 
-def test_every_example_of_three_classes(seed: int) -> None:
-    """Each class against the rest is LASVM on its own, whatever the others hold."""
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_every_example_of_three_classes(multiclass: str, seed: int) -> None:
+    """Each class against the rest, or another one, is LASVM on its own, whatever others hold."""
     X, y = data(seed, n=45, classes=3, d=2)
-    model = OnlineSVC(kernel=lambda A, B: kernel_values("rbf", A, B, gamma=0.5), C=2.0)
+    params: dict[str, Any] = {"C": 2.0, "multiclass": multiclass}
+    model = OnlineSVC(kernel=lambda A, B: kernel_values("rbf", A, B, gamma=0.5), **params)
     K = kernel_values("rbf", X, X, gamma=0.5).astype(np.float32).astype(np.float64)
     follow(model, X, y, K, tolerance=1e-9)
 

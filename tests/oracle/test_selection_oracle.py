@@ -21,7 +21,7 @@ from marginwise._engine.scores import Scores
 from marginwise._training.loop import Pools
 from tests.oracle.test_lasvm_oracle import Lasvm, data, error_of
 from tests.oracle.test_svc_oracle import dual_of
-from tests.support import blobs, kernel_values, rings
+from tests.support import binary_values, blobs, kernel_values, rings, signs_of
 
 
 class Selection:
@@ -53,6 +53,9 @@ class Selection:
         """Sample example k in each problem that has not learned it."""
         for c, L in enumerate(self.problems):
             if self.seen[c, k]:
+                continue
+            if L.y[k] == 0:  # a pair of other classes
+                self.seen[c, k] = True
                 continue
             if not (L.up() and L.down()):
                 self.learn(c, k)
@@ -120,8 +123,9 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
         monkeypatch.setattr(Pools, "end", watched_end)
         model.fit(X, y)
         assert np.array_equal(paper.seen, flags[-1]), "other rows were chosen"
-        assert model.stats_["chosen"] == paper.seen.sum()
-        values = model.decision_function(X).reshape(len(y), -1)
+        has_part = np.array([L.y != 0 for L in paper.problems])
+        assert model.stats_["chosen"] == (paper.seen & has_part).sum()
+        values = binary_values(model, X)
         for c in range(values.shape[1]):
             np.testing.assert_allclose(
                 values[:, c], paper.f(c, range(len(y))), atol=1e3 * paper.near
@@ -129,11 +133,6 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
         assert all(len(L.S) > 2 for L in paper.problems), "too easy to compare anything"
 
     return run
-
-
-def signs_of(y: np.ndarray) -> np.ndarray:
-    positives = [1] if y.max() == 1 else range(y.max() + 1)
-    return np.where(y[:, None] == np.asarray(positives), 1.0, -1.0)
 
 
 def rbf(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -148,7 +147,7 @@ RULES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("rule", [*RULES, {**RULES[0], "multiclass": "ovo"}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_row_in_double_precision(
     rule: dict[str, Any], classes: int, follow: Follow, seed: int
@@ -157,7 +156,8 @@ def test_every_row_in_double_precision(
     X, y = data(seed, n=60, classes=classes, d=2)
     model = OnlineSVC(kernel=rbf, C=2.0, shuffle=False, finish_at_end=False, **rule)
     K = rbf(X, X).astype(np.float32).astype(np.float64)
-    follow(model, X, y, Selection(model, K, signs_of(y), near=1e-9))
+    signs = signs_of(y, classes, rule.get("multiclass", "ovr"))
+    follow(model, X, y, Selection(model, K, signs, near=1e-9))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -166,7 +166,7 @@ def test_every_row_with_a_native_kernel(rule: dict[str, Any], follow: Follow, se
     X, y = data(seed, n=60, d=4)
     model = OnlineSVC(gamma=0.5, C=2.0, shuffle=False, finish_at_end=False, **rule)
     K = rbf(X, X).astype(np.float32).astype(np.float64)
-    follow(model, X, y, Selection(model, K, signs_of(y), near=1e-4))
+    follow(model, X, y, Selection(model, K, signs_of(y, 2), near=1e-4))
 
 
 @pytest.mark.parametrize("rule", ["gradient", "active"])
@@ -176,11 +176,11 @@ def test_full_search_row_by_row(rule: str, follow: Follow, seed: int) -> None:
         kernel=rbf, C=2.0, finish_at_end=False, selection=rule, pool_size=None, random_state=0
     )
     K = rbf(X, X).astype(np.float32).astype(np.float64)
-    paper = Selection(model, K, signs_of(y), near=1e-9)
+    paper = Selection(model, K, signs_of(y, 2), near=1e-9)
     follow(model, X, y, paper)
     left = np.flatnonzero(~paper.seen[0])
     score = (
-        np.abs(paper.f(0, left)) if rule == "active" else paper.f(0, left) * signs_of(y)[left, 0]
+        np.abs(paper.f(0, left)) if rule == "active" else paper.f(0, left) * signs_of(y, 2)[left, 0]
     )
     assert np.all(score >= 1 + paper.problems[0].delta / 2), "a row that would matter was left"
 
@@ -195,7 +195,7 @@ def searched(C: float, noise: float, seed: int) -> tuple[OnlineSVC, float, np.nd
     svc = SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, y)
     params = {"C": C, "gamma": 0.7, "tol": 1e-5, "shuffle": False}
     model = OnlineSVC(selection="gradient", pool_size=None, **params).fit(X, y)
-    margins = signs_of(y)[:, 0] * model.decision_function(X)
+    margins = signs_of(y, 2)[:, 0] * model.decision_function(X)
     return model, model.dual_objective() / dual_of(svc, K), np.delete(margins, model.ids_)
 
 
@@ -241,24 +241,24 @@ def pools(form: str, classes: int, seed: int) -> tuple[Any, np.ndarray]:
 
 
 @pytest.mark.parametrize("form", ["dense", "csr", "lists"])
-@pytest.mark.parametrize("classes", [2, 4])
-def test_scores_are_decision_values(form: str, classes: int, seed: int) -> None:
+@pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (4, "ovr"), (4, "ovo")])
+def test_scores_are_decision_values(form: str, classes: int, multiclass: str, seed: int) -> None:
     """If they drift, full search and the active learner rank rows by a model of the past."""
     X, y = pools(form, classes, seed)
-    model = OnlineSVC(C=10.0, gamma=0.3, delta_max=0.5)
+    model = OnlineSVC(C=10.0, gamma=0.3, delta_max=0.5, multiclass=multiclass)
     model.partial_fit(X[:20], y[:20], classes=range(classes))
     scores = Scores(model._engine, model._engine.batch(X), lambda ids: X[ids])
     sizes = []
     for start in range(20, 700, 11):
         model.partial_fit(X[start : start + 11], y[start : start + 11])
-        expected = model.decision_function(X).reshape(700, -1)
+        expected = binary_values(model, X)
         np.testing.assert_allclose(scores.values(), expected, rtol=0, atol=1e-9)
         sizes.append(len(model.ids_))
     assert model.stats_["removed"] > 64, "nobody left: the stream was too easy"
     assert scores.recomputed < len(sizes), "all was computed anew each time"
     np.testing.assert_array_equal(scores.values(), scores.values())
     model.finish()
-    expected = model.decision_function(X).reshape(700, -1)
+    expected = binary_values(model, X)
     np.testing.assert_allclose(scores.values(), expected, rtol=0, atol=1e-9)
 
 

@@ -25,9 +25,25 @@ from marginwise._training import runs as _run
 from marginwise._training import sift as _sift
 from marginwise._training.loop import Sifted
 from marginwise._training.sift import ENOUGH_INSIDE, LEEWAY, MOST_SAMPLED, Sieve, Tally
-from tests.support import Rows, assert_same_model, blobs, core_state, differences, kernel_values
+from tests.support import (
+    Rows,
+    assert_same_model,
+    binary_values,
+    blobs,
+    core_state,
+    differences,
+    kernel_values,
+    signs_of,
+)
 
 RULES = ["random", "gradient", "active", "autoactive"]
+# A rule, and the problems of more than two classes; the rules that ignore labels have no pairs.
+WAYS = [(rule, "ovr") for rule in RULES] + [("random", "ovo"), ("gradient", "ovo")]
+OVR, OVO = ({"multiclass": multiclass} for multiclass in ("ovr", "ovo"))
+SELECTING = [
+    pytest.param(OnlineSVC, rule, {"multiclass": multiclass}, id=f"OnlineSVC-{rule}-{multiclass}")
+    for rule, multiclass in WAYS
+] + [pytest.param(GapSVC, rule, {}, id=f"GapSVC-{rule}") for rule in RULES]
 UNTOUCHED = np.float32(77.0)
 
 
@@ -40,7 +56,14 @@ def asked_for(model: Any, X: Any, y: np.ndarray) -> tuple[Engine, Any, np.ndarra
     labels = model._encode(y)
     ids = np.arange(10**6, 10**6 + len(y))
     batch = model._labelled(X, labels, model._costs[labels], ids)
-    return model._engine, batch, model._engine.signs(labels)
+    multiclass = getattr(model, "multiclass", "ovr")
+    return model._engine, batch, signs_of(labels, len(model.classes_), multiclass)
+
+
+def score_of(rule: str, f: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """What selection minimises; infinite for rows that have no part in a problem."""
+    score = signs * f if rule in ("random", "gradient") else np.abs(f)
+    return np.where(signs == 0, np.inf, score)
 
 
 def steps_of(
@@ -74,14 +97,17 @@ KERNELS: dict[str, dict[str, Any]] = {
 class Case:
     """A model, rows that it has not seen, and what NumPy makes of them."""
 
-    def __init__(self, kernel: str, classes: int, sparse: bool, n_jobs: int = 1) -> None:
+    def __init__(
+        self, kernel: str, problems: tuple[int, str], sparse: bool, n_jobs: int = 1
+    ) -> None:
+        classes, multiclass = problems
         X, y = blobs(480, 1, classes, 5)
         if sparse:  # as many numbers, in other columns from row to row
             X = np.hstack([X, np.zeros((480, 120))])
             X[:, 5:] = np.where(np.random.default_rng(0).random((480, 120)) < 0.01, 1.0, 0.0)
         self.X = sp.csr_array(X[180:]) if sparse else X[180:]
         first = sp.csr_array(X[:180]) if sparse else X[:180]
-        params = {"kernel": kernel, "n_jobs": n_jobs, **KERNELS[kernel]}
+        params = {"multiclass": multiclass, "kernel": kernel, "n_jobs": n_jobs, **KERNELS[kernel]}
         self.model = learner(**params).fit(first, y[:180])
         assert self.model._engine.plan.sparse == sparse
         self.machine, self.batch, _ = asked_for(self.model, self.X, y[180:])
@@ -112,15 +138,20 @@ def sparse(request: pytest.FixtureRequest) -> bool:
     return request.param
 
 
-@pytest.fixture(params=[2, 3, 18], ids="{} classes".format)
-def classes(request: pytest.FixtureRequest) -> int:
+@pytest.fixture(
+    params=[(2, "ovr"), (3, "ovr"), (18, "ovr"), (3, "ovo"), (7, "ovo")],
+    ids=["2 classes", "3 classes", "18 classes", "3 pairs", "21 pairs"],
+)
+def problems(request: pytest.FixtureRequest) -> tuple[int, str]:
     """18 problems are more than one group of coefficients."""
     return request.param
 
 
 @pytest.fixture(params=KERNELS)
-def case(request: pytest.FixtureRequest, sparse: bool, classes: int, cases: Any) -> Case:
-    key = (request.param, classes, sparse)
+def case(
+    request: pytest.FixtureRequest, sparse: bool, problems: tuple[int, str], cases: Any
+) -> Case:
+    key = (request.param, problems, sparse)
     if key not in cases:
         cases[key] = Case(*key)
     return cases[key]
@@ -131,7 +162,7 @@ def test_rough_decisions_are_the_decisions(case: Case) -> None:
     assert rough.dtype == np.float32
     assert rough.shape == case.expected.shape
     assert (np.abs(rough - case.expected) <= case.off).all(), "not what NumPy has"
-    exact = case.model.decision_function(case.X).reshape(rough.shape)
+    exact = binary_values(case.model, case.X)
     assert (np.abs(rough - exact) <= case.off).all(), "not what decision_function has"
 
 
@@ -178,9 +209,11 @@ def test_cross_values_are_kernel_values(case: Case) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_rough_values_do_not_depend_on_threads(kernel: str, classes: int, sparse: bool) -> None:
+def test_rough_values_do_not_depend_on_threads(
+    kernel: str, problems: tuple[int, str], sparse: bool
+) -> None:
     """Bit for bit: they decide what is learned."""
-    one, many = (Case(kernel, classes, sparse, n_jobs) for n_jobs in (1, 3))
+    one, many = (Case(kernel, problems, sparse, n_jobs) for n_jobs in (1, 3))
     centres = one.X[:90]
     asked = (np.random.default_rng(0).random(one.expected.shape) < 0.5).astype(np.uint8)
     coefficients = np.random.default_rng(1).normal(size=(one.expected.shape[1], 90))
@@ -212,7 +245,7 @@ def test_rough_decisions_of_an_average() -> None:
 
 @pytest.mark.parametrize("rows", [[-1], [300], [0, 10**12]])
 def test_rows_outside_the_batch_are_refused(rows: list[int]) -> None:
-    case = Case("rbf", 2, False)
+    case = Case("rbf", (2, "ovr"), False)
     laid = case.machine.native.pack_rows(case.machine.batch(case.X[:3]))
     with pytest.raises(ValueError, match="outside the batch"):
         case.rough(np.array(rows))
@@ -225,7 +258,7 @@ def test_rows_outside_the_batch_are_refused(rows: list[int]) -> None:
 
 
 def test_flags_and_coefficients_of_another_size_are_refused() -> None:
-    case = Case("rbf", 3, False)
+    case = Case("rbf", (3, "ovo"), False)
     laid = case.machine.native.pack_rows(case.machine.batch(case.X[:3]))
     out = np.zeros((300, 3), dtype=np.float32)
     for shape in ((300, 2), (299, 3), (301, 3)):
@@ -256,7 +289,11 @@ def begun(kind: Any, classes: int, sparse: bool, **params: Any) -> tuple[Any, An
     return model, rows[300:], y[300:]
 
 
-KINDS = [OnlineSVC, GapSVC, TrackingSVC, ExactRampSVC, KernelPerceptron]
+ONLINE = [
+    pytest.param(OnlineSVC, OVR, id="OnlineSVC-ovr"),
+    pytest.param(OnlineSVC, OVO, id="OnlineSVC-ovo"),
+]
+OTHERS = [(kind, {}) for kind in (GapSVC, TrackingSVC, ExactRampSVC, KernelPerceptron)]
 
 
 def arrays(machine: Engine) -> dict[str, Any]:
@@ -273,13 +310,13 @@ def of_problem(machine: Engine, c: int) -> dict[int, tuple[float, float]]:
     return dict(zip(state["ids"][held].tolist(), pairs, strict=True))
 
 
-@pytest.mark.parametrize("kind", [OnlineSVC, GapSVC, TrackingSVC])
+@pytest.mark.parametrize(("kind", "params"), [*ONLINE, *OTHERS[:2]])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_all_want_is_learned_as_ever(
-    kind: Any, classes: int, sparse: bool, monkeypatch: pytest.MonkeyPatch
+    kind: Any, params: dict[str, Any], classes: int, sparse: bool
 ) -> None:
     """In one go and in many: flags that lag behind their rows would show."""
-    model, X, y = begun(kind, classes, sparse)
+    model, X, y = begun(kind, classes, sparse, **params)
     machine, batch, signs = asked_for(model, X, y)
     order = np.random.default_rng(0).permutation(700)
     plain = machine.clone()
@@ -294,15 +331,18 @@ def test_what_all_want_is_learned_as_ever(
         wanted.native.check(1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "params"), [*ONLINE, *OTHERS])
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_a_problem_learns_the_rows_that_it_wants(
-    kind: Any, share: float, sparse: bool, monkeypatch: pytest.MonkeyPatch
+    kind: Any, params: dict[str, Any], share: float, sparse: bool
 ) -> None:
-    """Bit for bit what a model of two classes becomes that is given these rows and no others."""
-    _, X, y = begun(kind, 3, sparse)
+    """Bit for bit what a model of two classes becomes that is given these rows and no others.
+
+    Of a pair, that is rows of its two classes: it passes over the others, wanted or not.
+    """
+    _, X, y = begun(kind, 3, sparse, **params)
     rows = np.flatnonzero(np.random.default_rng(0).random(700) < share)
-    several, two = (kind(C=3.0, gamma=0.3, random_state=0) for _ in range(2))
+    several, two = (kind(C=3.0, gamma=0.3, random_state=0, **params) for _ in range(2))
     several._start(X, [0, 1, 2])
     two._start(X, [False, True])
     machine, batch, signs = asked_for(several, X, y)
@@ -310,17 +350,19 @@ def test_a_problem_learns_the_rows_that_it_wants(
     wanted[rows, 1] = 1
     steps_of(machine, batch, np.arange(700), wanted, seconds=0.0)
     machine.native.check(1e-4)
-    plain, batch, _ = asked_for(two, X, y == 1)
-    steps_of(plain, batch, rows, seconds=0.0)
+    plain, batch, _ = asked_for(two, X, signs[:, 1] > 0)
+    steps_of(plain, batch, rows[signs[rows, 1] != 0], seconds=0.0)
     assert of_problem(machine, 1) == of_problem(plain, 0)
     assert len(of_problem(machine, 1)) > 20
     assert not of_problem(machine, 0)
     assert not of_problem(machine, 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_problems_that_want_nothing_stay_as_they_were(kind: Any, sparse: bool) -> None:
-    model, X, y = begun(kind, 3, sparse)
+@pytest.mark.parametrize(("kind", "params"), [*ONLINE, *OTHERS])
+def test_problems_that_want_nothing_stay_as_they_were(
+    kind: Any, params: dict[str, Any], sparse: bool
+) -> None:
+    model, X, y = begun(kind, 3, sparse, **params)
     machine, batch, signs = asked_for(model, X, y)
     wanted = np.zeros(signs.shape, dtype=np.uint8)
     wanted[:, 1] = 1
@@ -399,16 +441,16 @@ def test_at_random_all_rows_near_the_margin_are_picked(values: list[float]) -> N
     assert Sieve("random", 50, 0.0, 0)._picks(score, 1.0).tolist() == expected
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("kind", [OnlineSVC, GapSVC])
-def test_a_chunk_is_chosen_by_the_decision_function(kind: Any, rule: str, sparse: bool) -> None:
-    model, X, y = begun(kind, 3, sparse)
+@pytest.mark.parametrize(("kind", "rule", "params"), SELECTING)
+def test_a_chunk_is_chosen_by_the_decision_function(
+    kind: Any, rule: str, params: dict[str, Any], sparse: bool
+) -> None:
+    model, X, y = begun(kind, 3, sparse, **params)
     machine, batch, signs = asked_for(model, X, y)
     sieve = Sieve(rule, 10, 0.0, 0)
     wanted = sieve.choose(machine, batch, signs)
-    f = model.decision_function(X)
     margin = 1.0 + _sift.widths(machine) / 2
-    score = signs * f if rule in ("random", "gradient") else np.abs(f)
+    score = score_of(rule, binary_values(model, X), signs)
     close = np.abs(score[:, :, None] - [1.0, 1.0 + LEEWAY]).min() < 1e-6
     assert not close, "rounding would decide: other data, please"
     for c in range(3):
@@ -427,16 +469,18 @@ def test_a_chunk_is_chosen_by_the_decision_function(kind: Any, rule: str, sparse
     )
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_problem_that_cannot_judge_learns_all(rule: str) -> None:
-    """Class 2 has no example yet, so that its problem has no pair to judge by."""
+@pytest.mark.parametrize(("rule", "multiclass"), WAYS)
+def test_a_problem_that_cannot_judge_learns_all(rule: str, multiclass: str) -> None:
+    """Class 2 has no example yet, so that its problems have no pair to judge by."""
     X, y = blobs(200, 0, 3)
     seen = np.flatnonzero(y < 2)[:40]
-    model = learner().partial_fit(X[seen], y[seen], classes=[0, 1, 2])
+    model = learner(multiclass=multiclass).partial_fit(X[seen], y[seen], classes=[0, 1, 2])
     machine, batch, signs = asked_for(model, X, y)
     wanted = Sieve(rule, 10, 0.0, 0).choose(machine, batch, signs)
-    assert wanted[:, 2].all()
-    assert not wanted[:, :2].all(axis=0).any()
+    waits = np.array([False, False, True] if multiclass == "ovr" else [False, True, True])
+    assert wanted[:, waits][signs[:, waits] != 0].all()
+    assert not (wanted | (signs == 0))[:, ~waits].all(axis=0).any()
+    assert not wanted[:, ~waits][signs[:, ~waits] == 0].any()
 
 
 # -- whole runs -----------------------------------------------------------------------------------
@@ -462,17 +506,17 @@ def test_a_first_chunk_at_random_is_learned_whole(kind: Any) -> None:
         assert_same_model(models[0], other, "a first chunk was sifted")
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("rule", "multiclass"), WAYS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_asking_the_whole_model_learns_almost_the_same(
-    rule: str, classes: int, monkeypatch: pytest.MonkeyPatch, seed: int
+    rule: str, multiclass: str, classes: int, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """sift=0 leaves out only what is far, so that the error hardly changes."""
     set_sizes(monkeypatch, 200)
     X, y = blobs(3000, seed, classes, 4)
     errors = {}
     for sift in (None, 0):
-        model = learner(selection=rule).learn_from(
+        model = learner(selection=rule, multiclass=multiclass).learn_from(
             Rows(X[:2000], y[:2000]), sift=sift, callback=lambda *_: None
         )
         model._engine.native.check(1e-4)
@@ -480,11 +524,10 @@ def test_asking_the_whole_model_learns_almost_the_same(
     assert errors[0] < errors[None] + 0.02
 
 
-@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sift", [0, 0.05])
-@pytest.mark.parametrize("kind", [OnlineSVC, GapSVC])
+@pytest.mark.parametrize(("kind", "rule", "how"), SELECTING)
 def test_one_model_for_any_threads_and_cache(
-    kind: Any, rule: str, sift: float, monkeypatch: pytest.MonkeyPatch
+    kind: Any, rule: str, how: dict[str, Any], sift: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With several sketches: rough values that differ in a bit would choose other rows."""
     set_sizes(monkeypatch, 256, STALE=1.5)
@@ -492,7 +535,8 @@ def test_one_model_for_any_threads_and_cache(
     tallies: list[Tally] = []
 
     def run(**params: Any) -> Any:
-        model = kind(gamma=0.3, C=5.0, random_state=0, selection=rule, pool_size=5, **params)
+        params = {"gamma": 0.3, "C": 5.0, "random_state": 0, "pool_size": 5, **how, **params}
+        model = kind(selection=rule, **params)
         return model.learn_from(
             Rows(X, y), sift=sift, callback=lambda _, moment: tallies.append(moment.tally)
         )
@@ -507,8 +551,10 @@ def test_one_model_for_any_threads_and_cache(
 
 
 @pytest.mark.parametrize("sift", [0, 0.05])
-@pytest.mark.parametrize("rule", RULES)
-def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rule", "multiclass"), WAYS)
+def test_the_counts_add_up(
+    rule: str, multiclass: str, sift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_sizes(monkeypatch, 256, STALE=1.5, AUDITED=4)
     learned: list[int] = []
     choose = Sifted.choose
@@ -523,7 +569,7 @@ def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Sifted, "choose", counting)
     tallies: list[Tally] = []
     X, y = blobs(2000, 0, 3, 4)
-    learner(selection=rule).learn_from(
+    learner(selection=rule, multiclass=multiclass).learn_from(
         Rows(X, y), sift=sift, callback=lambda _, moment: tallies.append(moment.tally)
     )
     assert [tally.rows for tally in tallies] == [*range(256, 2000, 256), 2000]
@@ -548,51 +594,55 @@ def test_the_counts_add_up(rule: str, sift: float, monkeypatch: pytest.MonkeyPat
 
 
 @functools.cache
-def settled() -> tuple[OnlineSVC, np.ndarray, np.ndarray]:
+def settled(multiclass: str) -> tuple[OnlineSVC, np.ndarray, np.ndarray]:
     """A model of the first 4,000 rows, and all."""
     X, y = blobs(12_000, 3, 3, 4)
-    return learner(gamma=0.3, C=5.0, reprocess=2).fit(X[:4000], y[:4000]), X, y
+    model = learner(gamma=0.3, C=5.0, reprocess=2, multiclass=multiclass)
+    return model.fit(X[:4000], y[:4000]), X, y
 
 
 class Sketched:
     """A model, a sieve with a sketch of it, and a chunk that the sketch judges."""
 
-    def __init__(self, rule: str, loss: float) -> None:
-        self.model, X, y = settled()
+    def __init__(self, way: tuple[str, str], loss: float) -> None:
+        rule, multiclass = way
+        self.model, X, y = settled(multiclass)
         machine, batch, signs = asked_for(self.model, X[4000:8000], y[4000:8000])
         self.sieve = Sieve(rule, 5, loss, 0)
         self.sieve.choose(machine, batch, signs)
         assert self.sieve.tally.sketches == 1
         self.drawn = self.sieve.tally
         self.sieve.tally = Tally(rows=4000)
-        f = self.model.decision_function(X[8000:])
+        f = binary_values(self.model, X[8000:])
         self.machine, self.batch, self.signs = asked_for(self.model, X[8000:], y[8000:])
         self.margin = 1.0 + _sift.widths(machine) / 2
-        self.scores = self.signs * f if rule in ("random", "gradient") else np.abs(f)
+        self.scores = score_of(rule, f, self.signs)
         self.inside = self.scores < self.margin
 
     def judge(self) -> np.ndarray:
         return self.sieve._scores(self.machine, self.batch, self.signs)
 
 
-@pytest.fixture(params=["random", "active"])
-def rule(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=[("random", "ovr"), ("active", "ovr"), ("random", "ovo")], ids="-".join)
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
     return request.param
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.1])
 def test_a_sketch_finds_nearly_all_inside(
-    rule: str, loss: float, monkeypatch: pytest.MonkeyPatch
+    way: tuple[str, str], loss: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_sizes(monkeypatch, 4000, AUDITED=1)
-    sketched = Sketched(rule, loss)
+    # Fewer rows lie inside a pair's margin: hold out more to know a quantile of them.
+    set_sizes(monkeypatch, 4000, AUDITED=1, HELD_OUT=4 if way[1] == "ovo" else 8)
+    sketched = Sketched(way, loss)
     scores, tally = sketched.judge(), sketched.sieve.tally
     found = np.isfinite(scores)
     np.testing.assert_allclose(scores[found], sketched.scores[found], atol=1e-4)
     hidden = sketched.inside & ~found
     share = hidden.sum() / sketched.inside.sum()
     assert share < 2 * loss + 0.01, f"{share:.3f} of the rows inside are hidden"
-    assert found.mean() < 0.9, "and it must be of use"
+    assert not found[sketched.signs == 0].any()
+    assert found[sketched.signs != 0].mean() < 0.9, "and it must be of use"
     # All that it calls far was looked at besides, so that what is lost is known.
     assert tally.audited == (~found).sum()
     assert tally.wrong == hidden.sum()
@@ -601,15 +651,15 @@ def test_a_sketch_finds_nearly_all_inside(
 
 @pytest.mark.parametrize("audited", [1, 2, 8])
 def test_what_is_lost_is_estimated_well(
-    rule: str, audited: int, monkeypatch: pytest.MonkeyPatch
+    way: tuple[str, str], audited: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against the truth, by brute force; with all rows looked at it is the truth."""
     set_sizes(monkeypatch, 4000, AUDITED=audited)
-    sketched = Sketched(rule, 0.2)
+    sketched = Sketched(way, 0.2)
     wanted = sketched.sieve.choose(sketched.machine, sketched.batch, sketched.signs)
     tally = sketched.sieve.tally
     monkeypatch.setattr(_sift, "AUDITED", 10**9)
-    again = Sieve(rule, 5, 0.2, 0, Tally(rows=4000), sketched.sieve.sketch)
+    again = Sieve(way[0], 5, 0.2, 0, Tally(rows=4000), sketched.sieve.sketch)
     found = np.isfinite(again._scores(sketched.machine, sketched.batch, sketched.signs))
     hidden = int((sketched.inside & ~found).sum())
     truth = hidden / sketched.inside.sum()
@@ -624,14 +674,14 @@ def test_what_is_lost_is_estimated_well(
 
 
 def test_looking_does_not_change_what_is_learned(
-    rule: str, monkeypatch: pytest.MonkeyPatch
+    way: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_sizes(monkeypatch, 4000)
-    sketched = Sketched(rule, 0.2)
+    sketched = Sketched(way, 0.2)
     chosen = []
     for audited in (1, 3, 10**9):
         monkeypatch.setattr(_sift, "AUDITED", audited)
-        sieve = Sieve(rule, 5, 0.2, 0, Tally(rows=4000), sketched.sieve.sketch)
+        sieve = Sieve(way[0], 5, 0.2, 0, Tally(rows=4000), sketched.sieve.sketch)
         chosen.append(sieve.choose(sketched.machine, sketched.batch, sketched.signs))
         assert (sieve.tally.audited > 0) == (audited < 10**9)
     assert np.array_equal(chosen[0], chosen[1])
@@ -640,7 +690,7 @@ def test_looking_does_not_change_what_is_learned(
 
 def test_a_sketch_is_made_anew_when_the_model_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     set_sizes(monkeypatch, 4000)
-    sketched = Sketched("random", 0.1)
+    sketched = Sketched(("random", "ovr"), 0.1)
     machine, sieve = sketched.machine, sketched.sieve
     sieve.choose(machine, sketched.batch, sketched.signs)
     assert sieve.tally.sketches == 0, "made anew though nothing was learned"
@@ -656,7 +706,7 @@ def test_a_sketch_is_made_anew_when_the_model_has_moved(monkeypatch: pytest.Monk
 
 def test_a_model_is_sketched_once_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for models that are quicker asked themselves, not without an accepted loss."""
-    model, X, y = begun(OnlineSVC, 3, False)
+    model, X, y = begun(OnlineSVC, 3, False, **OVR)
     machine, batch, signs = asked_for(model, X, y)
     for worth, loss, chunk, made in (
         (machine.native.size, 0.1, 700, 1),

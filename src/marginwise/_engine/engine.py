@@ -22,6 +22,7 @@ from marginwise._engine.plan import (
     Plan,
     check_range,
     precomputed,
+    signs,
     upgraded,
 )
 
@@ -44,10 +45,12 @@ COUNTERS = (
     "cache_misses",
     "sampled",
     "chosen",
+    "projections",
+    "projected",
 )
 # What `record=True` keeps of every example.
 HISTORY = ("gap", "members", "kernel_evaluations")
-EARLY_COUNTERS = 7  # states of 0.1.0 and before end there
+EARLY_COUNTERS = (7, 9)  # how many states of earlier versions have
 # Counters of work that is repeated where a call was cut by the clock, so that two equal fits may
 # differ in them. They count the work of this process, as the seconds do, and are not stored.
 UNSTORED = tuple(COUNTERS.index(name) for name in ("cache_hits", "cache_misses"))
@@ -98,6 +101,7 @@ class Engine:
             "degree": plan.degree,
             "callable": self._scaled_function(),
             "problems": plan.problems,
+            "pairs": plan.pairs,
             "features": plan.features,
             "sparse": plan.sparse,
             "biased": self.algorithm.biased,
@@ -107,6 +111,7 @@ class Engine:
             "norm_limit": SINGLE_LIMIT if single_rbf else 1e300,
             "threads": self.threads,
             "record": plan.record,
+            "budget": plan.budget,
         }
 
     def _scaled_function(self) -> BlockFunction | None:
@@ -246,10 +251,8 @@ class Engine:
         return float(np.max(self.native.delta()))
 
     def signs(self, labels: Labels) -> Float:
-        """Return labels as +1 and -1, a column for each problem."""
-        problems = self.plan.problems
-        positive = np.ones(1) if problems == 1 else np.arange(problems)
-        return np.where(labels[:, None] == positive, 1.0, -1.0)
+        """Return labels as +1 and -1, a column for each problem; 0 where they have no part."""
+        return signs(labels, self.plan.problems, self.plan.pairs)
 
     @property
     def records(self) -> tuple[Float, Ints, Ints]:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from marginwise._arrays import Float
+from marginwise._arrays import Float, Ints
 from marginwise._core import SKIP_BELOW
 from marginwise._engine.memory import AUTO
 from marginwise._warn import warn
@@ -28,6 +28,7 @@ SINGLE_LIMIT = 1000.0
 OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
+MOST_PAIRED = 32  # classes that multiclass="auto" pairs: more make too many problems
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
 EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
 
@@ -55,6 +56,8 @@ class Plan:
     center: list[float] = field(default_factory=list)
     record: bool = False
     unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
+    pairs: bool = False  # whether problems are pairs of classes, not a class against the rest
+    budget: int = 0  # of members; 0: any number
 
     def __post_init__(self) -> None:
         # What x.y is divided by, so that the kernel is divided by its unit; a power of 4.
@@ -103,6 +106,7 @@ def make_plan(
             "features down, or give gamma."
         )
     classes = len(getattr(model, "classes_", ()))
+    pairs = classes > 2 and pairs_classes(model, classes)
     precomputed = model.kernel == "precomputed"
     kernel = "callable" if precomputed or callable(model.kernel) else str(model.kernel)
     plan = Plan(
@@ -110,7 +114,7 @@ def make_plan(
         gamma=gamma,
         coef0=float(model.coef0),
         degree=int(model.degree),
-        problems=classes if classes > 2 else 1,  # one-vs-rest
+        problems=problems_of(classes, pairs),
         features=int(X.shape[1]) + precomputed,
         sparse=keeps_lists(X) and kernel != "callable",
         double=model._algorithm.exact or needs_double(X, kernel),
@@ -119,9 +123,48 @@ def make_plan(
         settings=settings,
         center=model._centre(X, kernel, streaming=streaming),
         record=bool(getattr(model, "record", False)),
+        pairs=pairs,
+        budget=(model._algorithm.budgeted and model.budget) or 0,
     )
     unit = 1.0 if model._algorithm.exact else unit_for(plan, X, function)
     return plan if unit == 1 else replace(plan, unit=unit)
+
+
+# -- classes -----------------------------------------------------------------------------------
+
+
+def pairs_classes(model: Any, classes: int) -> bool:
+    """Return whether an estimator separates so many classes in pairs."""
+    multiclass = getattr(model, "multiclass", "ovr")
+    if multiclass != "auto":
+        return bool(multiclass == "ovo")
+    return classes <= MOST_PAIRED and model.selection == "random"
+
+
+def problems_of(classes: int, pairs: bool) -> int:
+    """Return how many binary problems there are."""
+    if classes <= 2:
+        return 1
+    return classes * (classes - 1) // 2 if pairs else classes
+
+
+def signs(labels: NDArray[Any], problems: int, pairs: bool, some: slice = slice(None)) -> Float:
+    """Return classes as +1 and -1, a column for each of some problems; 0 where they have no part.
+
+    Pairs are in the order (0, 1), (0, 2), ..., and their second class is the positive one.
+    """
+    column = labels[:, None]
+    if not pairs:
+        positive = np.ones(1) if problems == 1 else np.arange(problems)
+        return np.where(column == positive[some], 1.0, -1.0)
+    first, second = paired(problems)
+    return np.where(column == second[some], 1.0, np.where(column == first[some], -1.0, 0.0))
+
+
+def paired(problems: int) -> tuple[Ints, Ints]:
+    """Return the first and the second class of each pair."""
+    first, second = np.triu_indices((1 + math.isqrt(1 + 8 * problems)) // 2, 1)
+    return first, second
 
 
 # -- gamma -------------------------------------------------------------------------------------
@@ -345,9 +388,10 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of an engine, of an earlier format or not, as it is written now."""
     state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
-    if isinstance(plan, dict) and "unit" not in plan:
-        plan = {**plan, "unit": 1.0}
-        state = {**state, "plan": plan}
+    if isinstance(plan, dict):
+        plan = {"unit": 1.0, "pairs": False, "budget": 0, **plan}
+        zeros = np.zeros(np.shape(state.get("alpha", ())))
+        state = {"inherited": zeros, **state, "plan": plan}
     if isinstance(plan, dict) and plan.get("algorithm") == "exact":
         return _with_peaks(state)
     early = ("tol", "reprocess", "reprocess_each", "delta_max")

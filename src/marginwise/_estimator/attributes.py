@@ -74,8 +74,8 @@ class SolverAttributes:
 
         Returns
         -------
-        objective : float or ndarray of shape (n_classes,)
-            Value of the dual objective; one per class if there are more than two classes.
+        objective : float or ndarray of shape (n_problems,)
+            Value of the dual objective; one per binary problem if there are more than two classes.
         """
         return scalar_or_array(self._fitted().objective)
 
@@ -112,8 +112,8 @@ class ClassifierAttributes(SolverAttributes):
     def coef_(self: Any) -> Float:
         """Feature weights, one row per binary problem. Only available with the linear kernel.
 
-        ``X @ coef_.T + intercept_`` equals `decision_function`. The array is dense, even if the
-        rows were sparse, and read-only.
+        ``X @ coef_.T + intercept_`` are the decision values of the binary problems. The array is
+        dense, even if the rows were sparse, and read-only.
         """
         engine: Engine = self._fitted()
         if engine.plan.kernel != "linear":
@@ -157,8 +157,8 @@ class ClassifierAttributes(SolverAttributes):
 
         Returns
         -------
-        gap : float or ndarray of shape (n_classes,)
-            Duality gap; one value per class if there are more than two classes.
+        gap : float or ndarray of shape (n_problems,)
+            Duality gap; one value per binary problem if there are more than two classes.
         """
         model = self._now()
         check_is_fitted(model)
@@ -189,7 +189,8 @@ def _linear_offset(engine: Engine) -> Float:
 def _duality_gap(model: Any, engine: Engine, X: Any, labels: Labels) -> Float:
     """Return primal minus dual objective of each binary problem."""
     scores = engine.decision(model._augmented(X, None))
-    losses = model._penalties()[labels] @ np.maximum(0.0, 1.0 - engine.signs(labels) * scores)
+    signs = engine.signs(labels)
+    losses = model._penalties()[labels] @ np.maximum(0.0, np.abs(signs) - signs * scores)
     return np.asarray(squared_norms(engine) / 2 + losses - engine.objective)
 
 

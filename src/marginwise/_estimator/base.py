@@ -22,7 +22,6 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import (
     MOST_DEGREE,
     MOST_MEGABYTES,
-    Conflict,
     Rule,
     boolean,
     current,
@@ -146,7 +145,6 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         "n_jobs": either(none(), threads()),
         "verbose": either(boolean(), integer(0)),
     }
-    _conflicts: ClassVar[tuple[Conflict, ...]] = ()
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of the estimator.
@@ -207,6 +205,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         raise NotImplementedError
 
     _centre = staticmethod(centre_for)  # chooses the point that features are measured from
+
+    def _conflict(self) -> str | None:
+        """Return what is wrong if parameters, each of them valid, cannot be combined."""
+        return None
 
     def _check_batch(self, batch: Batch) -> None:
         """Raise if the algorithm cannot learn some of the rows."""
@@ -330,7 +332,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Raise ValueError unless those parts can be of a model of so many problems."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = current(state)
+        state = current(state, type(self))
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         super().__setstate__(state)

@@ -1,4 +1,4 @@
-"""What all classifiers share: labels, penalties, one-vs-rest, learning."""
+"""What all classifiers share: labels, penalties, several classes, learning."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float
 from marginwise._checks import check_features
 from marginwise._estimator.base import KernelModel
+from marginwise._estimator.pairs import leads, votes
 
 
 class Predictor(KernelModel):
@@ -32,13 +33,31 @@ class Predictor(KernelModel):
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Decision values. With two classes, positive values predict ``classes_[1]``; otherwise,
-            the class with the largest value is predicted.
+            the class with the largest value is predicted. With ``multiclass="ovo"``, values are the
+            number of pairs that a class wins, plus a fraction that decides ties.
         """
         model = self._now()
-        check_is_fitted(model)
-        X, _ = check_features(model, X, reset=False)
-        scores = model._score(X)
+        scores = model._binary_values(X)
+        if model._engine.plan.pairs:
+            return votes(scores)
         return scores[:, 0].copy() if scores.shape[1] == 1 else scores
+
+    def _distances(self, X: Any) -> Float:
+        """Return values like `decision_function` that measure distances from the boundary."""
+        model = self._now()
+        return model._shaped(model._binary_values(X))
+
+    def _shaped(self, scores: Float) -> Float:
+        """Return such values of rows, from their f(x) in each binary problem."""
+        if self._engine.plan.pairs:
+            return leads(scores)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _binary_values(self, X: Any) -> Float:
+        """Return f(x) of rows, a column for each binary problem."""
+        check_is_fitted(self)
+        X, _ = check_features(self, X, reset=False)
+        return self._score(X)
 
     def _score(self, X: Any) -> Float:
         """Return f(x) of rows that were checked before, a column for each binary problem."""

@@ -37,7 +37,7 @@ SELECTION_RULES: dict[str, Rule] = {
     "selection": one_of("random", "gradient", "active", "autoactive"),
     "pool_size": either(none(), integer(1)),
 }
-
+LABEL_FREE = ("active", "autoactive")  # rules of selection
 
 _RUN_RULES: dict[str, Rule] = {
     "sift": either(none(), non_negative(below=1)),
@@ -172,6 +172,12 @@ class StreamLearner(KernelModel):
             raise ValueError(
                 "pool_size=None searches all rows for each one that is learned, which needs "
                 "them in memory: use fit, or a pool_size."
+            )
+        if rule in LABEL_FREE and "_engine" in self.__dict__ and self._engine.plan.pairs:
+            raise ValueError(
+                f"selection={rule!r} chooses rows without looking at labels, but this model "
+                "separates classes in pairs, and needs the label of a row to know its pairs. Start "
+                "it with multiclass='ovr'."
             )
         if sift is not None and (callable(self.kernel) or self.kernel == "precomputed"):
             raise ValueError("sift needs one of marginwise's own kernels.")

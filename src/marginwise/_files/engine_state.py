@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from marginwise._algorithm import ALGORITHMS, ENDLESS, SHIFTED, SHUT, Algorithm
 from marginwise._checks import (
     MOST,
+    MOST_BUDGET,
     MOST_DEGREE,
     MOST_FEATURES,
     Rule,
@@ -32,7 +33,14 @@ from marginwise._checks import (
 )
 from marginwise._engine.engine import COUNTERS, EARLY_COUNTERS
 from marginwise._engine.memory import AUTO
-from marginwise._engine.plan import NATIVE, SINGLE_LIMIT, Plan, check_squares
+from marginwise._engine.plan import (
+    NATIVE,
+    SINGLE_LIMIT,
+    Plan,
+    check_squares,
+    problems_of,
+    signs,
+)
 
 State = Mapping[str, Any]
 
@@ -41,7 +49,7 @@ LARGEST_NORM = 1e300  # |x|^2
 # A binary problem takes so many bytes in memory, however few members it has. A model that would be
 # much larger in memory than in its file is refused, unless it is small.
 PROBLEM_BYTES = 9_000
-FREE_BYTES = 1 << 28
+FREE_BYTES = 381 << 20
 BLOW_UP = 16
 SLACK = 1.01  # for a limit that was held in the arithmetic of the core
 AT_ONCE = 2**18  # values of all problems that are looked at together
@@ -61,6 +69,8 @@ _PLAN: dict[str, Rule] = {
     "center": floats(),
     "record": boolean(),
     "unit": power_of_two(),
+    "pairs": boolean(),
+    "budget": count(0, MOST_BUDGET),
 }
 
 # Types of the arrays of a machine, and what their sides count.
@@ -73,6 +83,7 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "rank": ("int64", ("problems", "members")),
     "box": ("uint8", ("problems", "members")),
     "trail": ("float64", ("problems", "members")),
+    "inherited": ("float64", ("problems", "members")),
     "notes": ("float64", ("problems", "notes")),
     "counters": ("int64", ("counters",)),
 }
@@ -114,7 +125,7 @@ def check_machine(
     stored = sum(machine[name].nbytes for name in expected)
     _require(
         plan["problems"] * PROBLEM_BYTES <= FREE_BYTES + BLOW_UP * stored,
-        f"{plan['problems']} classes are too many for a model of {stored} bytes",
+        f"{plan['problems']} problems are too many for a model of {stored} bytes",
     )
     with np.errstate(all="ignore"):
         _check_counts(machine, algorithm)
@@ -139,7 +150,9 @@ def _check_plan(plan: State, classes: int) -> None:
     require_names(rules, plan["settings"], "settings of the algorithm")
     obey(rules, plan["settings"])
     width = plan["features"]
-    _require(plan["problems"] == (1 if classes == 2 else classes), "problems must fit classes_")
+    _require(not plan["pairs"] or (algorithm.pairs and classes > 2), "classes cannot be paired")
+    _require(not plan["budget"] or algorithm.budgeted, "its algorithm has no budget")
+    _require(plan["problems"] == problems_of(classes, plan["pairs"]), "problems must fit classes_")
     _require(len(plan["center"]) in (0, width), "center must have a value per feature")
     distance = plan["gamma"] * sum(x * x for x in plan["center"])
     _require(distance <= LARGEST_NORM / 10, "center is too far off")
@@ -156,14 +169,14 @@ def _sizes(machine: State, plan: State) -> dict[str, Any]:
     algorithm = ALGORITHMS[plan["algorithm"]]
     members = machine["ids"].shape[0]
     counters = machine["counters"]
-    early = isinstance(counters, np.ndarray) and counters.shape == (EARLY_COUNTERS,)
+    early = len(counters) if isinstance(counters, np.ndarray) and counters.ndim == 1 else 0
     return {
         "members": members,
         "members + 1": members + 1,
         "problems": plan["problems"],
         "features": plan["features"],
         "entries": machine["data"].shape[0] if plan["sparse"] else 0,
-        "counters": EARLY_COUNTERS if early else len(COUNTERS),
+        "counters": early if early in EARLY_COUNTERS else len(COUNTERS),
         "notes": algorithm.counts + algorithm.numbers,
         **(algorithm.sizes(machine) if algorithm.sizes is not None else {}),
         "real": "float64" if plan["double"] else "float32",
@@ -196,8 +209,8 @@ def _check_members(machine: State, classes: int) -> None:
 
 def _check_problems(machine: State, some: slice, plan: State) -> None:
     """Check the coefficients, gradients and ranks of some binary problems."""
-    names = ("alpha", "g", "rank", "box", "trail")
-    alpha, g, rank, box, trail = (machine[name][some] for name in names)
+    names = ("alpha", "g", "rank", "box", "trail", "inherited")
+    alpha, g, rank, box, trail, inherited = (machine[name][some] for name in names)
     held = rank >= 0
     _require((rank >= -1).all(), "rank must be -1 or more")
     ordered = np.sort(rank, axis=1)
@@ -205,14 +218,16 @@ def _check_problems(machine: State, some: slice, plan: State) -> None:
     _require(not repeated.any(), "ranks must be different")
     _require(np.isfinite(g).all(), "g must be finite")
     _require(np.isfinite(trail).all(), "trail must be finite")
+    _require(np.isfinite(inherited).all(), "inherited must be finite")
+    _require(plan["budget"] or not inherited.any(), "only a budget leaves something to inherit")
     known = ALGORITHMS[plan["algorithm"]].boxes
     _require(set(np.unique(box).tolist()) <= known, "box must be known")
     _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
-    numbers = np.arange(plan["problems"])[some, None]
-    positive_label = 1 if plan["problems"] == 1 else numbers
-    costs = np.where(box == SHUT, 0.0, machine["costs"])
-    sides = np.where((machine["labels"] == positive_label) != (box == SHIFTED), costs, -costs)
-    inside = (alpha >= np.minimum(sides, 0)) & (alpha <= np.maximum(sides, 0))
+    sides = signs(machine["labels"], plan["problems"], plan["pairs"], some).T
+    _require(plan["budget"] or sides[held].all(), "a problem holds members of its classes only")
+    sides = np.where(box == SHIFTED, -sides, np.where(box == SHUT, 0.0, sides)) * machine["costs"]
+    lo, hi = np.minimum(sides, 0) + inherited, np.maximum(sides, 0) + inherited
+    inside = (alpha >= lo) & (alpha <= hi)
     unbounded = (box == ENDLESS) & np.isfinite(alpha)
     _require((inside | unbounded).all(), "alpha must lie between 0 and the cost of its member")
 

@@ -15,7 +15,7 @@ from marginwise._files.archive import ENDING, check_ending, read_members, write_
 from marginwise._files.disk import read_file, replace_file
 from marginwise._files.values import Part, decode_state, encode_state
 
-FORMAT = 3  # a file of a later format is refused, one of an earlier format stays readable
+FORMAT = 4  # a file of a later format is refused, one of an earlier format stays readable
 DOCUMENT = "model.json"
 MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}

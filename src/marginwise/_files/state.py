@@ -26,7 +26,7 @@ from marginwise._checks import (
     threads,
     whole,
 )
-from marginwise._engine.plan import upgraded
+from marginwise._engine.plan import problems_of, upgraded
 from marginwise._files.engine_state import check_array, check_machine, knows_columns, require_names
 
 State = Mapping[str, Any]
@@ -66,7 +66,7 @@ def check_classifier(kind: Any, state: State) -> None:
         return
     _check_classes(state)
     classes = len(state["classes_"])
-    kind._check_own_state(state, classes if classes > 2 else 1)
+    kind._check_own_state(state, problems_of(classes, pairs=False))
     _check_machine(kind, state, classes)
 
 

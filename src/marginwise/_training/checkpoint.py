@@ -239,13 +239,14 @@ def _unpacked(data: bytes) -> dict[str, Any]:
     _, state = unpack(data, [KIND])
     if state.keys() != _PARTS:
         raise ValueError(f"its parts are not those expected: {min(set(state) ^ _PARTS)!r:.40}")
+    kind = estimator_class(state["estimator"])
     for part in ("model", "parameters"):
-        state[part] = current(state[part]) if isinstance(state[part], dict) else state[part]
+        state[part] = current(state[part], kind) if isinstance(state[part], dict) else state[part]
     course = state["course"]
     if not isinstance(course, dict) or course.keys() != _COURSE.keys():
         raise ValueError("it does not state where the run stood")
     obey(_COURSE, course)
-    estimator_class(state["estimator"])._check_state(state["model"])
+    kind._check_state(state["model"])
     parameters, model = state["parameters"], state["model"]
     if not isinstance(parameters, dict) or "_machine" not in model:
         raise ValueError("it does not hold a model that was learning, with its parameters")

@@ -48,7 +48,7 @@ def learn_until_converged(
     def violating() -> Ints:
         """Return the rows that violate by more than the tolerance, worst first."""
         ids, _, alpha = engine.coefficients
-        gap = 1 - signs * scores.values() + engine.native.delta() / 2
+        gap = np.where(signs != 0, 1 - signs * scores.values() + engine.native.delta() / 2, 0.0)
         gap[np.searchsorted(feed.ids, ids)] *= (alpha == 0).T  # those are solved already
         worst = gap.max(axis=1)
         rows = np.flatnonzero(worst > trainer.tol)

@@ -66,7 +66,7 @@ class FullSearch:
     rule : {"gradient", "active", "autoactive"}
         Which row is the best; the last two are the same here.
     signs : ndarray of shape (n, problems)
-        Labels as +1 and -1, a column for each binary problem.
+        Labels as +1 and -1, a column for each binary problem, 0 where they have no part in it.
     order : ndarray of int64
         The order in which rows are learned while a problem has no model.
     slack : float
@@ -105,6 +105,7 @@ class FullSearch:
 
     def _best(self, f: Float, c: int, delta: float) -> int | None:
         """Return the best row for problem c if it lies within the margin."""
-        score = self._signs[:, c] * f if self._by_label else np.abs(f)
+        signs = self._signs[:, c]
+        score = np.where(signs == 0, np.inf, signs * f if self._by_label else np.abs(f))
         row = int(np.where(self._unseen, score, np.inf).argmin())
         return row if self._unseen[row] and score[row] < 1 + delta / 2 - self._slack else None

@@ -115,7 +115,7 @@ class Sieve:
         batch
             The rows in its form.
         signs
-            Their labels as +1 and -1, a column for each problem.
+            Their labels as +1 and -1, a column for each problem, 0 where they have no part in it.
         """
         scores = self._scores(engine, batch, signs)
         margin = _margin(engine)
@@ -123,7 +123,7 @@ class Sieve:
         wanted = np.zeros(scores.shape, dtype=np.uint8)
         for c in range(scores.shape[1]):
             if waiting[c]:
-                wanted[:, c] = 1
+                wanted[:, c] = signs[:, c] != 0
             else:
                 wanted[self._picks(scores[:, c], margin[c]), c] = 1
         self.tally.rows += len(scores)
@@ -136,7 +136,10 @@ class Sieve:
 
     def _score(self, f: Single, signs: Float) -> Single:
         by_label = self.rule in ("random", "gradient")
-        return np.asarray(signs * f if by_label else np.abs(f), dtype=np.float32)
+        score = np.full(f.shape, np.inf, dtype=np.float32)
+        has_part = signs != 0
+        score[has_part] = signs[has_part] * f[has_part] if by_label else np.abs(f[has_part])
+        return score
 
     def _scores(self, engine: Engine, batch: Batch, signs: Float) -> Single:
         """Return the scores of all pairs, infinite for those that are far."""

@@ -125,7 +125,8 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
                 "code: pass it as estimator"
             )
         return given
-    found = estimator_class(state["estimator"])(**current(state["parameters"]))
+    kind = estimator_class(state["estimator"])
+    found = kind(**current(state["parameters"], kind))
     check_params(found, found._rules)
     return found
 

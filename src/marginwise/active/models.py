@@ -203,9 +203,10 @@ class OwnModel(Model):
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
         if self._feed is None:
-            return self._shaped(self.estimator._score(self.pool.take(rows)))
-        native = self.estimator._engine.native
-        found = native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
+            found: Float = self.estimator._score(self.pool.take(rows))
+        else:
+            native = self.estimator._engine.native
+            found = native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
         return self._shaped(found)
 
     def all_scores(self) -> Float:
@@ -216,6 +217,10 @@ class OwnModel(Model):
         if self._kept is None or self._kept.engine is not self.estimator._engine:
             self._kept = Scores(self.estimator._engine, self._feed.batch, self._find)
         return self._shaped(self._kept.values())
+
+    def _shaped(self, found: Float) -> Float:
+        shaped: Float = self.estimator._shaped(found)
+        return shaped
 
     def restore_kept(self, state: dict[str, Any]) -> None:
         """Restore cached scores, if they are those of the model."""
@@ -234,10 +239,6 @@ class OwnModel(Model):
         """Return the features of members that are rows of the pool."""
         strange = ids[0] < self._first or self.estimator._engine.function is not None
         return None if strange else self.pool.take(ids - self._first)
-
-    @staticmethod
-    def _shaped(scores: Float) -> Float:
-        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
     def delta(self) -> float:

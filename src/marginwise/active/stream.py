@@ -75,7 +75,8 @@ class MarginRule:
             Whether to request the label of each row.
         """
         try:
-            distance = closeness(np.asarray(self.estimator.decision_function(X)))
+            values = getattr(self.estimator, "_distances", self.estimator.decision_function)
+            distance = closeness(np.asarray(values(X)))
         except NotFittedError:
             distance = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
         wanted = self._decide(distance)

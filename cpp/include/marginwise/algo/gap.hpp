@@ -80,6 +80,11 @@ class Gap : public Learner<T> {
   protected:
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
     double gap(Index c) const override { return standing_[c].gap; }
+    void find_extremes(Index c) override {
+        const Problem& P = D.problem(c);
+        take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
+        find_moments(c);
+    }
 
   private:
     // The progress of a problem.
@@ -122,7 +127,8 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
     Index& met = now.met[y > 0];
     const Loss loss = met < kSeeds ? Loss::hinge : settings_.loss;
     met = std::min(met + 1, kSeeds);
-    const bool ignored = loss == Loss::filter && (z > 1 || z < settings_.ramp);
+    const bool worth_a_place = !this->budget_.limited() || z < 1 - this->budget_.kWorth;
+    const bool ignored = (loss == Loss::filter && (z > 1 || z < settings_.ramp)) || !worth_a_place;
     const bool outlier = loss == Loss::ramp && z < settings_.ramp;
     if (!ignored) {
         const double threshold = std::max(example.cost, target(c));
@@ -231,8 +237,7 @@ void Gap<T>::clean(Index c) {
     const auto distance = [&](Index k) { return P.hi[k] > 0 ? -P.g[k] : P.g[k]; };
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
     if (D.problems() > 1) D.compact_places(c);  // sums must not depend on closed places
-    take(c, table().tally(P.g.data(), P.rooms(), padded(P.size)));
-    find_moments(c);
+    find_extremes(c);
 }
 
 }  // namespace marginwise

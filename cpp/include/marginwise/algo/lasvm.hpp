@@ -122,7 +122,8 @@ class Lasvm : public Learner<T> {
   protected:
     // Settings that ask for certain steps after an example leave no choice of the next one.
     bool looks_ahead() const override {
-        return settings_.reprocess == 1 && !settings_.reprocess_each && settings_.delta_max < 0;
+        return settings_.reprocess == 1 && !settings_.reprocess_each && settings_.delta_max < 0 &&
+               !this->budget_.limited();
     }
     void judge(const Batch& batch, Block<T>& block, const Look& look, ThreadPool& workers) override;
     void learn_window(const Batch& batch, ThreadPool& workers) override;
@@ -171,12 +172,15 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
 }
 
 // Whether an example with label y and gradient g, `gap` above that of its partner, is inserted;
-// roughly, if it violates the margin more than members may that are solved roughly.
+// roughly, if it violates the margin more than members may that are solved roughly. Where members
+// are few because of a budget, it must be worth the place of another.
 template <class T>
 bool Lasvm<T>::admits(Index c, double y, double g, double gap, bool roughly) {
     const simd::Extremes& e = D.problem(c).extremes;
     const bool waits = (y > 0 ? e.j : e.i) == kNone;
     if (waits) return waiting_[c]++ < kMostWaiting;
+    if (this->budget_.limited() && !leeway_[c].find(D.problem(c)))
+        return gap > e.delta() / 2 + this->budget_.kWorth;
     if (roughly && !leeway_[c].find(D.problem(c))) return gap > (e.delta() + kRough) / 2;
     return gap > settings_.tau || awaits_partner(c, y, g);
 }
@@ -261,6 +265,9 @@ void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index 
     repeat(c, [&](Index n) { return n < settings_.reprocess; });
     if (settings_.delta_max >= 0)
         repeat(c, [&](Index) { return D.problem(c).extremes.delta() > settings_.delta_max; });
+    if (this->budget_.limited() && processed)
+        repeat(c,
+               [&](Index n) { return n < kMostSteps && D.problem(c).extremes.delta() > kRough; });
 }
 
 // PROCESS, steps 1 to 4, for all examples of a block: those that violate join the window. It is
@@ -279,9 +286,9 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, Thre
             const double y = D.sign(c, batch.label[block.source[r]]);
             const double g = y - f[r * D.problems() + c];
             const double gap = y > 0 ? g - e.g_min : e.g_max - g;
-            const bool held = this->holds(c, at[r]);
-            beyond[c * rows + r] = held ? kHeld : static_cast<float>(-gap);
-            if (held || !admits(c, y, g, gap, look.roughly)) continue;
+            const bool settled = y == 0 || this->holds(c, at[r]);
+            beyond[c * rows + r] = settled ? kHeld : static_cast<float>(-gap);
+            if (settled || !admits(c, y, g, gap, look.roughly)) continue;
             note_violator(D, window, c, {first + r, g}, block.row(r));
             if (D.problems() > 1) beyond[c * rows + r] = kHeld;  // the others decide
         }

@@ -32,7 +32,7 @@ template <class T>
 void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by) {
     const Problem& P = subproblems[c].P;
     require_invariant(subproblems[c].asleep.empty(), "no member sleeps while the model is checked");
-    double sum = 0;
+    double sum = 0, inherited = 0;
     Index closed = 0, free = 0;
     for (Index k = 0; k < P.size; ++k) {
         check_place(c, k, tolerance);
@@ -40,11 +40,13 @@ void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Ind
         if (!P.open[k]) continue;
         ++held_by[subproblems[c].member[k]];
         sum += P.alpha[k];
+        inherited = std::max(inherited, std::abs(P.inherited[k]));
         free += P.lo[k] < P.alpha[k] && P.alpha[k] < P.hi[k];
     }
     require_invariant(closed == P.closed, "closed counts the closed places");
     require_invariant(free == P.free, "free counts the places with lo < alpha < hi");
-    require_invariant(!P.biased || std::abs(sum) <= tolerance, "sum of alpha == 0");
+    require_invariant(!P.biased || inherited > 0 || std::abs(sum) <= tolerance,
+                      "sum of alpha == 0");
     require_invariant(own_[c].agrees(P.size), "own features are those of the places");
     if (!extremes) return;
     const simd::Extremes now =

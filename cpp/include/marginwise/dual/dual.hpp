@@ -1,7 +1,7 @@
 // The dual state: members, and for each binary problem the coefficients, gradient and box of those
 // it holds.
 //
-// All problems of one-vs-rest share the members and their features. Each problem restricts its
+// All problems of several classes share the members and their features. Each problem restricts its
 // arrays and kernel rows, which are read at every step, to the members that it holds. So a member
 // has a position s among the members and, in each problem that holds it, a place k. Where there is
 // only one problem, places are positions.
@@ -56,6 +56,7 @@ class Dual {
     Index dead = 0;              // members that no problem holds
     Index most_together = 16;    // rows computed when one is missing
     bool full = false;           // kernel values are wanted in the precision of T
+    bool sleeps = true;          // members may sleep: all boxes are usual ones
     Stats stats;                 // apart from those of the problems
 
     // What has been done so far, by all problems.
@@ -98,9 +99,27 @@ class Dual {
     Index problems() const { return subproblems.size(); }
     Problem& problem(Index c) { return subproblems[c].P; }
 
-    // +1 or -1: the label of an example of class `label` in problem c.
+    // +1 or -1: the label of an example of class `label` in problem c; 0 if it has no part in it.
     double sign(Index c, std::int32_t class_index) const {
-        return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
+        if (pairs_.empty())
+            return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
+        return class_index == pairs_[c].second ? 1 : class_index == pairs_[c].first ? -1 : 0;
+    }
+
+    // Makes the problems those of one class against another, in the order (0, 1), (0, 2), ... The
+    // second class of a pair is the positive one.
+    void pair_classes() {
+        pairs_.clear();
+        for (std::int32_t second, first = 0; pairs_.size() < problems(); ++first)
+            for (second = first + 1; second < classes_in_pairs(problems()); ++second)
+                pairs_.push_back({first, second});
+    }
+    static std::int32_t classes_in_pairs(Index problems) {
+        std::int32_t classes = 2;
+        while (Index{classes} * (classes - 1) / 2 < problems) ++classes;
+        require(Index{classes} * (classes - 1) / 2 == problems,
+                "problems must be pairs of classes");
+        return classes;
     }
 
     // Appends a new member that no problem holds yet; row[s] gets its kernel value with itself.
@@ -367,6 +386,7 @@ class Dual {
         const double *alpha, *g;
         const std::uint8_t* box;       // null: all usual
         const double* average_offset;  // null: all 0
+        const double* inherited;       // likewise
     };
 
     // Fills an empty dual with members. Statistics are the caller's to set.
@@ -464,6 +484,7 @@ class Dual {
 
     Vector<OwnFeatures<T>> own_;  // of each problem
     Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
+    Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // of classes, where they are paired
 };
 
 }  // namespace marginwise

@@ -20,7 +20,8 @@ enum class Box : std::uint8_t {
 };
 
 struct Problem {
-    // INVARIANT  open[k]:  lo[k] and hi[k] are those of box[k] with side[k],
+    // INVARIANT  open[k]:  lo[k] and hi[k] are those of box[k] with side[k], widened by
+    // inherited[k]
     //                      lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
     //                      down[k] == 0 iff alpha[k] > lo[k],
     //                      rise[k] == hi[k] - alpha[k], fall[k] == alpha[k] - lo[k],
@@ -32,6 +33,7 @@ struct Problem {
     // Arrays are padded to whole tiles with closed places.
     Array<double> alpha, g, lo, hi, up, down, rise, fall, diagonal, side;
     Array<double> average_offset;  // alpha minus its average; 0 unless the algorithm averages
+    Array<double> inherited;       // what alpha has from members that a budget let go
     Vector<Box> box;
     Vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
     Vector<Index> idle;
@@ -60,7 +62,7 @@ struct Problem {
         g[k] = g_;
         side[k] = side_;
         diagonal[k] = diagonal_;
-        average_offset[k] = 0.0;
+        average_offset[k] = inherited[k] = 0.0;
         open[k] = 1;
         set_box(size, box_);
         return size++;
@@ -70,7 +72,20 @@ struct Problem {
         const Index here =
             add(other.alpha[k], other.g[k], other.side[k], other.diagonal[k], other.box[k]);
         average_offset[here] = other.average_offset[k];
+        if (other.inherited[k] != 0.0) move_box(here, other.inherited[k]);
         return here;
+    }
+
+    // Adds to alpha what place k inherits, and moves its box with it.
+    void inherit(Index k, double more) {
+        alpha[k] += more;
+        move_box(k, inherited[k] + more);
+        alpha[k] = std::clamp(alpha[k], lo[k], hi[k]);  // up to rounding, it is there
+        refresh(k);
+    }
+    void move_box(Index k, double by) {
+        inherited[k] = by;
+        set_box(k, box[k]);
     }
 
     void set_box(Index k, Box box_) {
@@ -78,15 +93,15 @@ struct Problem {
         const double shift = box_ == Box::shifted ? side[k] : 0.0;
         const double bound = box_ == Box::endless ? simd::Extremes::kInfinite : 0.0;
         box[k] = box_;
-        lo[k] = std::min(0.0, end) - shift - bound;
-        hi[k] = std::max(0.0, end) - shift + bound;
+        lo[k] = std::min(0.0, end) - shift - bound + inherited[k];
+        hi[k] = std::max(0.0, end) - shift + bound + inherited[k];
         refresh(k);
     }
 
     // Closes place k, which has alpha = 0. If it is an extreme, find them again.
     void close(Index k) {
         open[k] = 0;
-        lo[k] = hi[k] = side[k] = average_offset[k] = 0.0;
+        lo[k] = hi[k] = side[k] = average_offset[k] = inherited[k] = 0.0;
         refresh(k);
         ++closed;
     }
@@ -160,7 +175,7 @@ struct Problem {
     void grow(Index more) {
         const Index n = padded(size + std::max(more, size / 4 + kLanes));
         for (Array<double>* array :
-             {&alpha, &g, &lo, &hi, &rise, &fall, &diagonal, &side, &average_offset})
+             {&alpha, &g, &lo, &hi, &rise, &fall, &diagonal, &side, &average_offset, &inherited})
             array->resize(n, 0.0);
         box.resize(n, Box::usual);
         up.resize(n, -simd::Extremes::kInfinite);

@@ -26,6 +26,7 @@ void Dual<T>::restore(const Matrix& X, const Example* examples, const Saved& sav
                 const Box box = saved.box ? Box{saved.box[at]} : Box::usual;
                 const Index k = open(c, s, saved.alpha[at], saved.g[at], box);
                 if (saved.average_offset) problem(c).average_offset[k] = saved.average_offset[at];
+                if (saved.inherited) problem(c).move_box(k, saved.inherited[at]);
             } else if (problems() == 1) {
                 close(c, open(c, s, 0.0, 0.0, Box::usual));  // keeps its place
             }

@@ -12,7 +12,7 @@ void Dual<T>::sleep(Index c, bool idle_too) {
     Subproblem& sub = subproblems[c];
     Problem& P = sub.P;
     const simd::Extremes& e = P.extremes;
-    if (!e.both()) return;
+    if (!e.both() || !sleeps) return;
     Vector<Index> places;
     for (Index k = 0; k < P.size; ++k) {
         const bool rises = P.up[k] == 0, falls = P.down[k] == 0;

@@ -8,15 +8,16 @@ namespace marginwise {
 // What has been done so far; part of the state.
 struct Stats {
     std::int64_t kernel_evaluations = 0, process = 0, reprocess = 0, inserted = 0, removed = 0,
-                 cache_hits = 0, cache_misses = 0, sampled = 0, chosen = 0;
+                 cache_hits = 0, cache_misses = 0, sampled = 0, chosen = 0, projections = 0,
+                 projected = 0;
     double product_seconds = 0, learn_seconds = 0, finish_seconds = 0;
 
     // All counters, and all times, in the order in which they are stored.
     template <class Self, class F>
     static void visit_counters(Self& self, F use) {
-        for (auto* counter :
-             {&self.kernel_evaluations, &self.process, &self.reprocess, &self.inserted,
-              &self.removed, &self.cache_hits, &self.cache_misses, &self.sampled, &self.chosen})
+        for (auto* counter : {&self.kernel_evaluations, &self.process, &self.reprocess,
+                              &self.inserted, &self.removed, &self.cache_hits, &self.cache_misses,
+                              &self.sampled, &self.chosen, &self.projections, &self.projected})
             use(*counter);
     }
     template <class Self, class F>

@@ -96,6 +96,16 @@ struct Subproblem {
     }
     bool holds(Index s) const { return place[s] != kNone || weight[s] != 0.0; }
 
+    // Calls use(s, w) for every member s of weight w != 0.
+    template <class Use>
+    void each_weight(Use use) const {
+        for (Index k = 0; k < P.size; ++k)
+            if (P.open[k] && P.alpha[k] != 0.0) use(Index{member[k]}, weight[member[k]]);
+        for (const Sleepers& sleepers : asleep)
+            for (const std::int32_t s : sleepers.member)
+                if (weight[s] != 0.0) use(Index{s}, weight[s]);
+    }
+
     // Whether the gradient of sleepers counts a weight of member s.
     bool is_counted(Index s) const {
         for (const Sleepers& sleepers : asleep)

@@ -35,7 +35,7 @@ struct Rows {
     Array<T> norms;
 
     // Features in a chunk: its part of a tile should fit the first-level cache.
-    static constexpr Index kChunk = Index{28} * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
+    static constexpr Index kChunk = Index{56} * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
     // Rows wider than this many chunks are too sparse to gain by chunks.
     static constexpr Index kMostChunks = 16;
     // Below this density the zero-skipping product is the faster one.

@@ -4,6 +4,7 @@
 // and defines, in learn_in(), what one example does to one binary problem.
 #pragma once
 
+#include "marginwise/model/budget.hpp"
 #include "marginwise/model/model.hpp"
 #include "marginwise/model/window.hpp"
 #include "marginwise/predict/class_weights.hpp"
@@ -14,12 +15,15 @@ template <class T>
 class Learner : public Model<T> {
   public:
     using Model<T>::D;
-    using Model<T>::Model;
     // Memory for so few rows is reserved before any of them is learned.
     static constexpr Index kFewRows = 32;
 
+    Learner(Dual<T> dual, ModelSettings settings)
+        : Model<T>(std::move(dual), std::move(settings)), budget_(settings_.budget) {
+        D.sleeps = !budget_.limited();
+    }
     // A copy takes no part in a pass that is under way.
-    Learner(const Learner& other) : Model<T>(other) {}
+    Learner(const Learner& other) : Model<T>(other), budget_(other.budget_) {}
 
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override {
         return learn_wanted(batch, order, nullptr, n, seconds);
@@ -68,7 +72,10 @@ class Learner : public Model<T> {
     Index insert(Index c, const Example& example, Block<T>& block, Index r, Index& s, double g,
                  Box box = Box::usual) {
         if (s == kNone) {
-            s = D.append(block.rows, r, example, block.row(r));
+            const double k_xx = D.diagonal_of(block.rows, r);
+            const double cost = budget_.cost(D, example.cost, k_xx);
+            s = D.append(block.rows, r, {example.id, example.label, cost}, k_xx);
+            block.row(r)[s] = static_cast<float>(k_xx);
             block.valid[r] = D.size();
         }
         return D.open(c, s, g, block.row(r), box);
@@ -78,10 +85,17 @@ class Learner : public Model<T> {
 
     // Removes the members that no problem holds.
     Compaction compact();
+    bool wants_compaction() const {
+        return D.wants_compaction() || (D.dead > 0 && settings_.budget > 0);
+    }
+
+    // Brings up to date what is known of problem c after all its gradients and boxes have changed.
+    virtual void find_extremes(Index c) { D.problem(c).find_extremes(); }
 
     const FeatureScaling& scaling() const { return settings_.scaling; }
 
     Window window_;
+    Budget<T> budget_;
 
   private:
     static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
@@ -98,6 +112,7 @@ class Learner : public Model<T> {
     void learn_example(const Example& example, Block<T>& block, Index r,
                        const std::uint8_t* wanted);
     void look_at(const Batch& batch, Block<T>& block, Index r);
+    void keep_budget();
     void learn_best(Index c);
     void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
     void record();
@@ -138,9 +153,8 @@ Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers)
         workers.run(rows, [&](Index r, Index) { f[r] = raw_expansion(0, block.row(r)); });
         return f;
     }
-    Vector<const double*> weight;
-    for (const Subproblem& sub : D.subproblems) weight.push_back(sub.weight.data());
-    const ClassWeights class_weights(weight, D.size());
+    const ClassWeights class_weights(problems, D.size(),
+                                     [&](Index c, auto use) { D.subproblems[c].each_weight(use); });
     workers.run((rows + kLanes - 1) / kLanes, [&](Index task, Index) {
         const Index first = task * kLanes, count = std::min(kLanes, rows - first);
         ClassWeights::Sums sums(class_weights);
@@ -151,14 +165,26 @@ Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers)
     return f;
 }
 
-// `wanted`, if not null, flags the problems that learn the example.
+// `wanted`, if not null, flags the problems that learn the example, of those it has a part in.
 template <class T>
 void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
                                const std::uint8_t* wanted) {
     Index s = ready(example, block, r);
     for (Index c = 0; c < D.problems(); ++c) {
-        if (wanted && !wanted[c]) continue;
+        if ((wanted && !wanted[c]) || D.sign(c, example.label) == 0) continue;
         learn_in(c, example, block, r, s);
+        D.tidy(c);
+    }
+    keep_budget();
+}
+
+// Makes room for the next example.
+template <class T>
+void Learner<T>::keep_budget() {
+    if (!budget_.reached(D)) return;
+    budget_.make_room(D);
+    for (Index c = 0; c < D.problems(); ++c) {
+        find_extremes(c);
         D.tidy(c);
     }
 }
@@ -172,10 +198,15 @@ void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
     ++D.stats.sampled;
     for (Index c = 0; c < D.problems(); ++c) {
         if (seen_[c * examples_ + example.id]) continue;
+        if (D.sign(c, example.label) == 0) {
+            mark_seen(c, example.id);
+            continue;
+        }
         if (!judges(c)) {
             Index s = ready(example, block, r);
             learn_in(c, example, block, r, s);
             D.tidy(c);
+            keep_budget();
             mark_seen(c, example.id);
             ++D.stats.chosen;
             continue;
@@ -197,6 +228,7 @@ void Learner<T>::learn_best(Index c) {
     Index s = ready(pool.example, pool.best, 0);
     learn_in(c, pool.example, pool.best, 0, s);
     D.tidy(c);
+    keep_budget();
     mark_seen(c, pool.example.id);
     ++D.stats.chosen;
 }
@@ -292,9 +324,9 @@ bool Learner<T>::use_rows(Queue& queue, Block<T>& now, Block<T>* next, BlockProd
         this->count_example(queue.batch.ids[now.source[r]]);
         ++queue.learned;
         const bool ends = late.passed() || this->interrupted();
-        if (!ends && !D.wants_compaction()) continue;
+        if (!ends && !wants_compaction()) continue;
         product.wait();
-        if (D.wants_compaction()) compact_blocks(now, r + 1, next);
+        if (wants_compaction()) compact_blocks(now, r + 1, next);
         if (!ends) continue;
         beyond_ = beyond_ && queue.learned == queue.n;
         return false;

@@ -26,6 +26,7 @@ struct ModelSettings {
     double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
     Index threads = 1;
     bool record = false;  // keep a Record of every example and problem
+    Index budget = 0;     // of members; 0: any number
 };
 
 template <class T>

@@ -14,6 +14,7 @@ struct ModelSpec {
     int degree = 3;
     BlockKernel callable;  // the kernel, where it is not native
     Index problems = 1;
+    bool pairs = false;  // problems are pairs of classes, not a class against the rest
     Index features = 0;
     bool sparse = false;
     bool biased = true;
@@ -29,6 +30,7 @@ struct ModelSpec {
         use("degree", degree);
         use("callable", callable);
         use("problems", problems);
+        use("pairs", pairs);
         use("features", features);
         use("sparse", sparse);
         use("biased", biased);
@@ -38,13 +40,16 @@ struct ModelSpec {
         use("norm_limit", common.norm_limit);
         use("threads", common.threads);
         use("record", common.record);
+        use("budget", common.budget);
     }
 
     template <class T>
     Dual<T> dual(Index row_bytes) const {
         const Kernel native{kernel_named(kernel), 1.0, coef0, degree};
-        return {Members<T>(features, sparse), KernelBlocks<T>(native, callable), problems,
-                row_bytes, biased};
+        Dual<T> made(Members<T>(features, sparse), KernelBlocks<T>(native, callable), problems,
+                     row_bytes, biased);
+        if (pairs) made.pair_classes();
+        return made;
     }
 };
 

@@ -22,7 +22,7 @@ struct State {
     OwnedMatrix<double> alpha, g;
     OwnedMatrix<std::int64_t> rank;  // of a member among the places of the problem; -1: it has none
     OwnedMatrix<std::uint8_t> box;
-    OwnedMatrix<double> average_offset;
+    OwnedMatrix<double> average_offset, inherited;
     OwnedMatrix<double> extra;  // Model::extra_state of each problem
     Array<std::int64_t> counters;
     Array<double> seconds;
@@ -55,6 +55,7 @@ struct State {
         use("rank", rank);
         use("box", box);
         use("trail", average_offset);
+        use("inherited", inherited);
         use("notes", extra);
         use("counters", counters);
         use("seconds", seconds);
@@ -123,6 +124,7 @@ State<T> save_state(const Model<T>& model) {
     state.box = by_place(D, std::uint8_t(0), [](const Problem& P, Index k) { return P.box[k]; });
     state.average_offset =
         by_place(D, 0.0, [](const Problem& P, Index k) { return P.average_offset[k]; });
+    state.inherited = by_place(D, 0.0, [](const Problem& P, Index k) { return P.inherited[k]; });
     state.extra = OwnedMatrix<double>(D.problems(), model.extra_state(0).size());
     for (Index c = 0; c < D.problems(); ++c) {
         const Vector<double> values = model.extra_state(c);
@@ -143,7 +145,7 @@ void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     const Index n = rows_of(batch.X), problems = D.problems();
     const auto fits = [&](const auto& array) { return array.has_shape(problems, n); };
     require(fits(state.rank) && fits(state.alpha) && fits(state.g) && fits(state.average_offset) &&
-                fits(state.box),
+                fits(state.inherited) && fits(state.box),
             "what is kept by place must be problems x members");
     require(state.extra.has_shape(problems, model.extra_state(0).size()) &&
                 state.counters.size() == counters_of(D.stats).size() &&
@@ -153,7 +155,8 @@ void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     for (Index s = 0; s < n; ++s) examples.push_back(batch.example(s));
     D.restore(batch.X, examples.data(),
               {state.rank.values.data(), state.alpha.values.data(), state.g.values.data(),
-               state.box.values.data(), state.average_offset.values.data()});
+               state.box.values.data(), state.average_offset.values.data(),
+               state.inherited.values.data()});
     for (Index c = 0; c < problems; ++c) model.set_extra_state(c, state.extra.row(c));
     const std::int64_t* counter = state.counters.data();
     const double* time = state.seconds.data();

@@ -2,6 +2,8 @@
 // problems only: summed this way, the others cost nothing.
 #pragma once
 
+#include <numeric>
+
 #include "marginwise/base/arrays.hpp"
 #include "marginwise/simd/dispatch.hpp"
 
@@ -9,18 +11,28 @@ namespace marginwise {
 
 class ClassWeights {
   public:
-    // weight[c][s] is the coefficient of member s in problem c, padded to whole tiles.
-    ClassWeights(const Vector<const double*>& weight, Index members) : problems_(weight.size()) {
-        begin_.push_back(0);
-        for (Index s = 0; s < padded(members); ++s) {
-            for (Index c = 0; c < problems_; ++c)
-                if (weight[c][s] != 0.0) {
-                    problem_.push_back(static_cast<std::uint32_t>(c));
-                    value_.push_back(weight[c][s]);
-                }
-            begin_.push_back(static_cast<std::uint32_t>(value_.size()));
-        }
+    // each(c, use) calls use(s, w) for every member s that has a coefficient w != 0 in problem c.
+    template <class Each>
+    ClassWeights(Index problems, Index members, Each each)
+        : problems_(problems), begin_(padded(members) + 1, 0) {
+        for (Index c = 0; c < problems; ++c) each(c, [&](Index s, double) { ++begin_[s + 1]; });
+        std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+        problem_.resize(begin_.back());
+        value_.resize(begin_.back());
+        Vector<std::uint32_t> next = begin_;
+        for (Index c = 0; c < problems; ++c)
+            each(c, [&](Index s, double w) {
+                problem_[next[s]] = static_cast<std::uint32_t>(c);
+                value_[next[s]++] = w;
+            });
     }
+
+    // weight[c][s] is the coefficient of member s in problem c.
+    ClassWeights(const Vector<const double*>& weight, Index members)
+        : ClassWeights(weight.size(), members, [&](Index c, auto use) {
+              for (Index s = 0; s < members; ++s)
+                  if (weight[c][s] != 0.0) use(s, weight[c][s]);
+          }) {}
 
     // Sums of up to kLanes rows: add() the kernel values of each tile, at k[r * stride + lane], in
     // the order of tiles, then add_to() out[r * problems + c] for all problems c.

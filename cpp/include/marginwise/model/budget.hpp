@@ -1,0 +1,238 @@
+// A budget: a bound on the number of members. Where it is reached, those that matter least leave,
+// and what they contributed to f is projected onto the others [wang2012, section 4.2].
+//
+// A member that leaves keeps the coefficient it has, as if it were never visited again, but the
+// others bear it: they inherit coefficients, by which their boxes are moved. At the members that
+// stay, f changes by the residual of the projection alone.
+#pragma once
+
+#include "marginwise/dual/dual.hpp"
+
+namespace marginwise {
+
+// Kernel values of some members with each other, in slots.
+template <class T>
+class Gram {
+  public:
+    Index size() const { return ids_.size(); }
+    Index member(Index slot) const { return member_[slot]; }
+    const float* row(Index slot) const { return values_.data() + slot * stride_; }
+
+    // Makes the slots those of the live members of D; new ones take the last. Cost: a kernel value
+    // for each new member and each member.
+    void follow(const Dual<T>& D, Index most) {
+        if (stride_ == 0) {
+            stride_ = padded(most);
+            values_.assign(stride_ * stride_, 0.0f);
+        }
+        keep_live(D);
+        Vector<Index> slot(D.size(), kNone);
+        for (Index k = 0; k < size(); ++k) slot[member_[k]] = k;
+        Vector<Index> fresh;
+        for (Index s = 0; s < D.size(); ++s) {
+            if (D.holders[s] == 0 || slot[s] != kNone) continue;
+            slot[s] = size();
+            ids_.push_back(D.members.ids[s]);
+            member_.push_back(s);
+            fresh.push_back(s);
+        }
+        for (Index first = 0; first < fresh.size(); first += kLanes)
+            compute(D, slot, fresh.data() + first, std::min(kLanes, fresh.size() - first));
+    }
+
+  private:
+    void keep_live(const Dual<T>& D) {
+        Compaction kept;
+        for (Index k = 0; k < size(); ++k)
+            if (D.members.find(ids_[k]) != kNone) kept.add(k);
+        kept.apply(ids_);
+        for (Index k = 0; k < kept.size(); ++k) {
+            float* to = values_.data() + k * stride_;
+            if (kept[k] != k) std::copy_n(row(kept[k]), stride_, to);
+            kept.apply(to, stride_);
+        }
+        member_.clear();
+        for (const std::int64_t id : ids_) member_.push_back(D.members.find(id));
+    }
+
+    void compute(const Dual<T>& D, const Vector<Index>& slot, const Index* fresh, Index n) {
+        Rows<T> rows;
+        D.members.extract(fresh, n, rows);
+        if (!D.members.sparse()) rows.choose_form();
+        D.kernel.values_over(rows, D.members, 0, tiles_for(D.size()), scratch_,
+                             [&](Index t, const float* k, Index stride) {
+                                 const Index first = t * kLanes;
+                                 for (Index r = 0; r < n; ++r)
+                                     for (Index l = 0; l < std::min(kLanes, D.size() - first); ++l)
+                                         set(slot[fresh[r]], slot[first + l], k[r * stride + l]);
+                             });
+    }
+    void set(Index a, Index b, float value) {
+        if (b == kNone) return;  // it is dead
+        values_[a * stride_ + b] = values_[b * stride_ + a] = value;
+    }
+
+    Index stride_ = 0;
+    Array<float> values_;
+    Vector<std::int64_t> ids_;
+    Vector<Index> member_;  // position of each slot's member
+    Scratch<T> scratch_;
+};
+
+template <class T>
+class Budget {
+  public:
+    // How far an example must violate the margin to take the place of another.
+    static constexpr double kWorth = 0.35;
+
+    // `most`: how many members there may be; 0 for any number.
+    explicit Budget(Index most) : most_(most) {}
+    Budget(const Budget& other) : most_(other.most_) {}  // a copy computes kernel values again
+
+    bool limited() const { return most_ > 0; }
+    bool reached(const Dual<T>& D) const { return limited() && D.size() - D.dead >= most_; }
+
+    // The cost of an example that becomes a member, K(x, x) = k_xx. The more members have left, the
+    // less a single one may contribute: what leaves is not visited again, so that only averages of
+    // many could cancel the contributions of wrong labels.
+    double cost(const Dual<T>& D, double given, double k_xx) const {
+        if (!limited() || D.stats.projected == 0) return given;
+        const double share =
+            static_cast<double>(most_) / static_cast<double>(most_ + D.stats.projected);
+        return std::min(given, kMostContributed * share / std::max(k_xx, simd::kLeastCurvature));
+    }
+
+    // Lets some members leave all problems. Extremes are left to the caller.
+    void make_room(Dual<T>& D) {
+        gram_.follow(D, most_);
+        choose_leaving(D);
+        for (Index c = 0; c < D.problems(); ++c) project(D, c);
+        for (Index c = 0; c < D.problems(); ++c) drop(D, c);
+        D.stats.projected += std::count(leaves_.begin(), leaves_.end(), 1);
+    }
+
+  private:
+    static constexpr Index kShare = 32;            // of the members, leaves at a time
+    static constexpr Index kCandidates = 4;        // for each that leaves
+    static constexpr double kPrecision = 1e-3;     // of the projection, relative
+    static constexpr Index kMostIterations = 100;  // ... at most so many
+    static constexpr double kMostContributed =
+        3;  // to f(x) by x itself, when members begin to leave
+
+    // Of the members with the least coefficients, those leave whose contribution the nearest other
+    // member can bear best: of which the least remains when it is projected onto that one.
+    void choose_leaving(const Dual<T>& D) {
+        const Index n = gram_.size(), count = std::max<Index>(n / kShare, 1);
+        Vector<std::pair<double, Index>> order;
+        for (Index k = 0; k < n; ++k) {
+            double sum = 0;
+            for (const Subproblem& sub : D.subproblems) {
+                const double weight = sub.weight[gram_.member(k)];
+                sum += weight * weight;
+            }
+            order.emplace_back(sum, k);
+        }
+        const Index candidates = std::min(kCandidates * count, n);
+        std::partial_sort(order.begin(), order.begin() + candidates, order.end());
+        order.resize(candidates);
+        for (auto& [remains, k] : order)
+            if (remains > 0) remains *= distance(k);
+        std::partial_sort(order.begin(), order.begin() + count, order.end());
+        leaves_.assign(n, 0);
+        for (Index k = 0; k < count; ++k) leaves_[order[k].second] = 1;
+    }
+    // The squared distance of a member from the line of the nearest other one, in feature space.
+    double distance(Index k) const {
+        const float* row = gram_.row(k);
+        double most = 0;
+        for (Index l = 0; l < gram_.size(); ++l) {
+            const double own = static_cast<double>(gram_.row(l)[l]), with = double{row[l]};
+            if (l != k && own > 0) most = std::max(most, with * with / own);
+        }
+        return std::max(static_cast<double>(row[k]) - most, 0.0);
+    }
+
+    // Solves K x = b by conjugate gradients, where K is that of the members that stay, and b what
+    // those that leave contribute to f there. The members inherit x, and g the residual.
+    void project(Dual<T>& D, Index c) {
+        const Index n = gram_.size();
+        const Array<double>& weight = D.subproblems[c].weight;
+        Array<double> leaving(padded(n), 0.0), x(padded(n), 0.0), residual, direction;
+        double contributed = 0;
+        for (Index k = 0; k < n; ++k) {
+            if (leaves_[k]) leaving[k] = weight[gram_.member(k)];
+            contributed += leaving[k] * leaving[k];
+        }
+        if (contributed == 0.0) return;
+        direction = residual = times(leaving);
+        const double most = kPrecision * kPrecision * squared(residual);
+        double before = squared(residual);
+        for (Index step = 0; step < kMostIterations && before > most; ++step) {
+            const Array<double> image = times(direction);
+            const double curvature = product(direction, image);
+            if (!(curvature > 0)) break;  // up to rounding, the kernel is singular
+            const double length = before / curvature;
+            for (Index k = 0; k < n; ++k) x[k] += length * direction[k];
+            for (Index k = 0; k < n; ++k) residual[k] -= length * image[k];
+            const double now = squared(residual);
+            for (Index k = 0; k < n; ++k) direction[k] = residual[k] + now / before * direction[k];
+            before = now;
+        }
+        inherit(D, c, x, residual);
+        ++D.stats.projections;
+    }
+
+    void inherit(Dual<T>& D, Index c, const Array<double>& x, const Array<double>& residual) {
+        Subproblem& sub = D.subproblems[c];
+        Vector<Index> opened;
+        for (Index k = 0; k < gram_.size(); ++k) {
+            if (leaves_[k]) continue;
+            const Index s = gram_.member(k);
+            if (sub.place[s] == kNone) {
+                D.open(c, s, 0.0, 0.0, Box::usual);
+                opened.push_back(k);
+            } else {
+                sub.P.g[sub.place[s]] += residual[k];
+            }
+            sub.P.inherit(sub.place[s], x[k]);
+            D.weigh(c, sub.place[s]);
+        }
+        if (opened.empty()) return;
+        Array<double> stay(padded(gram_.size()), 0.0);
+        for (Index k = 0; k < gram_.size(); ++k)
+            if (!leaves_[k]) stay[k] = sub.weight[gram_.member(k)];
+        for (const Index k : opened) {
+            const Index place = sub.place[gram_.member(k)];
+            sub.P.g[place] = sub.P.y(place) - table().dot(stay.data(), gram_.row(k), stay.size());
+        }
+    }
+
+    void drop(Dual<T>& D, Index c) {
+        Subproblem& sub = D.subproblems[c];
+        for (Index k = 0; k < gram_.size(); ++k) {
+            const Index place = leaves_[k] ? sub.place[gram_.member(k)] : kNone;
+            if (place == kNone) continue;
+            sub.P.alpha[place] = 0.0;
+            D.weigh(c, place);
+            D.close(c, place);
+        }
+    }
+
+    // K v at the members that stay, 0 elsewhere.
+    Array<double> times(const Array<double>& v) const {
+        Array<double> out(v.size(), 0.0);
+        for (Index k = 0; k < gram_.size(); ++k)
+            if (!leaves_[k]) out[k] = table().dot(v.data(), gram_.row(k), v.size());
+        return out;
+    }
+    static double product(const Array<double>& a, const Array<double>& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+    }
+    static double squared(const Array<double>& a) { return product(a, a); }
+
+    Index most_;
+    Gram<T> gram_;
+    Vector<std::uint8_t> leaves_;  // by slot
+};
+
+}  // namespace marginwise

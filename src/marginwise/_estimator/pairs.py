@@ -1,0 +1,59 @@
+"""Scores of classes from the decision values of pairs of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginwise._arrays import Float
+from marginwise._engine.plan import paired
+
+
+def votes(f: Float) -> Float:
+    """Count the pairs that each class wins; the sum of its decision values decides ties.
+
+    This is scikit-learn's score of one-against-one: the sum is squeezed between -1/3 and 1/3, so
+    that it cannot outweigh a vote.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n, pairs)
+        Decision values of the pairs, positive where the second class wins.
+
+    Returns
+    -------
+    scores : ndarray of shape (n, n_classes)
+        Scores of the classes.
+    """
+    first, second = paired(f.shape[1])
+    won, sums = np.zeros((2, len(f), int(second.max()) + 1))
+    for c, (a, b) in enumerate(zip(first, second, strict=True)):
+        won[:, a] += f[:, c] <= 0
+        won[:, b] += f[:, c] > 0
+        sums[:, a] -= f[:, c]
+        sums[:, b] += f[:, c]
+    scores: Float = won + sums / (3 * (np.abs(sums) + 1))
+    return scores
+
+
+def leads(f: Float) -> Float:
+    """Return the least decision value of each class against the others.
+
+    A class that wins all its pairs is ahead of the next one by twice its distance from the nearest
+    boundary or more, which is how one-vs-rest values measure the distance of a row.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n, pairs)
+        Decision values of the pairs, positive where the second class wins.
+
+    Returns
+    -------
+    leads : ndarray of shape (n, n_classes)
+        Scores of the classes.
+    """
+    first, second = paired(f.shape[1])
+    least = np.full((len(f), int(second.max()) + 1), np.inf)
+    for c, (a, b) in enumerate(zip(first, second, strict=True)):
+        np.minimum(least[:, a], -f[:, c], out=least[:, a])
+        np.minimum(least[:, b], f[:, c], out=least[:, b])
+    return least
