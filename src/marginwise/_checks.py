@@ -36,7 +36,7 @@ MOST_BUDGET = 2**14  # members whose kernel values with each other are kept, 1 G
 FEW_VALUES = 4096  # are quicker looked at one by one than summed
 RENAMED = {"finish": "finish_at_end"}  # parameters of 0.1.0 and before
 # Parameters since then, with the values that models of before behave by.
-ADDED = {"multiclass": "ovr", "budget": None}
+ADDED = {"multiclass": "ovr", "budget": None, "replay": 0, "stop": None}
 _ABSENT = object()
 
 # -- hyperparameters ---------------------------------------------------------------------------

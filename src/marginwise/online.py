@@ -25,6 +25,7 @@ from marginwise._checks import (
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.finishing import FinishingMixin
 from marginwise._estimator.streams import LABEL_FREE, SELECTION_RULES
+from marginwise._training.reservoir import Reservoir
 from marginwise._warn import warn_unconverged
 
 SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels, for all features
@@ -42,6 +43,11 @@ ALGORITHM = Algorithm(
     pairs=True,
     budgeted=True,
 )
+
+
+def is_rule(value: Any) -> bool:
+    """Return whether a value can decide when to stop."""
+    return callable(getattr(value, "check", None)) and not isinstance(value, type)
 
 
 class OnlineSVC(FinishingMixin, KernelClassifier):
@@ -95,6 +101,12 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     pool_size : int or None, default=50
         Number of rows that "gradient" and "active" sample for each choice. None searches all rows
         each time, until no row is left inside the margin.
+    stop : int, stopping rule or None, default=None
+        If given, `fit` samples `pool_size` rows for each one that it learns and puts the others
+        back, until it has learned this many rows or a rule of :mod:`marginwise.active`, such as
+        `SupportVectorPlateau`, is met. Each choice is then made among all rows that were not
+        learned, as in [bordes2005]_ and [ertekin2007]_. None makes passes that examine every row
+        once. A rule is not part of model files.
     reprocess : int or "gap", default=1
         Number of REPROCESS steps after a row has been processed, at most 10^9. "gap" takes as many
         steps as bring the duality gap over the stored examples within its target [ertekin2011]_.
@@ -111,6 +123,12 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     delta_max : float, default=None
         If given, continue the steps after a row until no pair violates the optimality conditions by
         more than this.
+    replay : int, default=0
+        Number of rows in a reservoir, for streams that are not in random order. The reservoir is a
+        uniform sample of all rows seen; after every 64 rows of `partial_fit`, 64 of its rows are
+        learned again, and `finish` learns all of them again. A row of the reservoir stands for
+        those that were not kept, and its C is larger accordingly. Models with a reservoir, and
+        their files, contain these rows.
     budget : int or None, default=None
         If given, the model never stores more than this many examples, at most 16,384: where it
         would, those that matter least leave, and what they contributed is projected onto the
@@ -124,7 +142,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         - "ovo" separates each class from each other class, as `SVC` does.
         - "ovr" separates each class from all others.
         - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
-          otherwise. It is also "ovr" where `selection` is not "random".
+          otherwise. It is also "ovr" where `selection` is not "random", with `replay`, and where
+          `partial_fit` is to find the classes by itself.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -194,6 +213,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
     .. [ertekin2011] S. Ertekin, L. Bottou and C. L. Giles, "Ignorance is Bliss: Non-Convex Online
        Support Vector Machines", IEEE Transactions on Pattern Analysis and Machine Intelligence
        33(2), 2011.
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
     .. [wang2012] Z. Wang, K. Crammer and S. Vucetic, "Breaking the Curse of Kernelization: Budgeted
        Stochastic Gradient Descent for Large-Scale SVM Training", Journal of Machine Learning
        Research 13, 2012.
@@ -216,16 +237,30 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         **SELECTION_RULES,
         "tol": positive(),
         "epochs": either(integer(1), one_of("converge")),
+        "stop": either(none(), integer(1), (is_rule, "a stopping rule")),
         "reprocess": either(integer(0, MOST_REPROCESS), one_of("gap")),
         "reprocess_when": one_of("processed", "each"),
         "finish_at_end": boolean(),
         "finish_every": either(none(), integer(1)),
         "delta_max": either(none(), non_negative()),
+        "replay": integer(0),
         "budget": either(none(), integer(2, MOST_BUDGET)),
         "multiclass": one_of("auto", "ovr", "ovo"),
     }
 
     _seeds_per_class = 5
+    _may_grow = True
+    _own_state = frozenset({"_reservoir", "_grows"})
+
+    @classmethod
+    def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
+        if state.get("_grows", True) is not True:
+            raise ValueError("_grows must be True")
+        if "_reservoir" in state:
+            features, classes = state["n_features_in_"], len(state["classes_"])
+            Reservoir.check(state["_reservoir"], features, classes)
+            if not len(state["_reservoir"]["ids"]) <= state["replay"]:
+                raise ValueError("_reservoir must not hold more rows than replay")
 
     def __init__(
         self,
@@ -239,11 +274,13 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         epochs: int | Literal["converge"] = 1,
         selection: Literal["random", "gradient", "active", "autoactive"] = "random",
         pool_size: int | None = 50,
+        stop: Any = None,
         reprocess: int | Literal["gap"] = 1,
         reprocess_when: Literal["processed", "each"] = "processed",
         finish_at_end: bool = True,
         finish_every: int | None = None,
         delta_max: float | None = None,
+        replay: int = 0,
         budget: int | None = None,
         multiclass: Literal["auto", "ovr", "ovo"] = "auto",
         cache_size: float | Literal["auto"] = "auto",
@@ -262,11 +299,13 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         self.epochs = epochs
         self.selection = selection
         self.pool_size = pool_size
+        self.stop = stop
         self.reprocess = reprocess
         self.reprocess_when = reprocess_when
         self.finish_at_end = finish_at_end
         self.finish_every = finish_every
         self.delta_max = delta_max
+        self.replay = replay
         self.budget = budget
         self.multiclass = multiclass
         self.cache_size = cache_size
@@ -300,6 +339,11 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
                 "epochs='converge' learns every row that violates the optimality conditions, and "
                 "cannot be combined with a selection of rows. Set selection='random', or epochs to "
                 "an integer."
+            )
+        if self.epochs == "converge" and self.stop is not None:
+            return (
+                "epochs='converge' ends when no row violates the optimality conditions, but a "
+                "stopping rule was given. Set stop=None, or epochs to an integer."
             )
         if self.epochs == "converge" and self.budget is not None:
             return (

@@ -132,3 +132,14 @@ def test_bad_budgets() -> None:
         OnlineSVC(budget=10, epochs="converge").fit(X[:50], Y[:50])
     with pytest.raises(ValueError, match="clean_every"):
         GapSVC(budget=10, clean_every=None).fit(X[:50], Y[:50])
+
+
+def test_a_model_that_outgrows_memory_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the remedy; a model with a budget needs none."""
+    monkeypatch.setattr("marginwise._engine.memory.WATCHED", 1000)
+    monkeypatch.setattr("marginwise._engine.memory.available", lambda: 2000)
+    model = OnlineSVC(C=5, gamma=1.0)
+    with pytest.warns(UserWarning, match="budget"):
+        model.partial_fit(X[:500], Y[:500], classes=[0, 1])
+    model.partial_fit(X[500:900], Y[500:900])  # warnings are errors
+    OnlineSVC(C=5, gamma=1.0, budget=50).partial_fit(X[:500], Y[:500], classes=[0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import scipy.sparse as sp
 from marginwise._algorithm import ALGORITHMS
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
+from marginwise._engine import memory
+from marginwise._engine.growth import grown
 from marginwise._engine.memory import AUTO, auto_bytes
 from marginwise._engine.plan import (
     SINGLE_LIMIT,
@@ -83,6 +86,7 @@ class Engine:
         self.threads = thread_count(jobs)
         self.native = self._build()
         self._class_costs: tuple[Float, Float] | None = None
+        self._watched: float = memory.WATCHED
 
     def _build(self) -> Learner32 | Learner64:
         kind = Learner64 if self.plan.double else Learner32
@@ -204,6 +208,15 @@ class Engine:
         self.native.reserve_ids(before.next_id)
         self.native.count_since_finish(before.since_finish)
 
+    def grow(self, numbers: Ints, classes: int, pairs: bool) -> None:
+        """Have more classes; `numbers` are those that the present ones have among all."""
+        before = self.native
+        self.plan, state = grown(self._whole_state(), self.plan, numbers, classes, pairs)
+        self._restore(state)
+        self._class_costs = None
+        self.native.reserve_ids(before.next_id)
+        self.native.count_since_finish(before.since_finish)
+
     # -- what the model says -------------------------------------------------------------------
 
     def decision(self, X: Any) -> Float:
@@ -280,6 +293,15 @@ class Engine:
             "centred": bool(self.plan.center),
             "cpu": cpu(),
         }
+
+    def outgrows_memory(self) -> bool:
+        """Return whether the members take half of the memory that they could have; true once."""
+        size = self.native.bytes
+        if size < self._watched or self.plan.budget:
+            return False
+        outgrown = size > memory.available()
+        self._watched = math.inf if outgrown else 2 * size
+        return outgrown
 
     # -- state ---------------------------------------------------------------------------------
 

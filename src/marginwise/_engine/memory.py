@@ -12,6 +12,7 @@ import joblib
 AUTO = -1  # of `Plan.cache_bytes`: what is sensible for the memory at hand
 SHARE = 4  # kernel rows may take one part in so many of the memory that is available
 LEAST, MOST = 200 * 2**20, 8 * 2**30
+WATCHED = 256 * 2**20  # features of members from which on memory is looked at
 UNKNOWN = 8 * 2**30  # available where the system does not report it
 
 

@@ -138,7 +138,7 @@ def pairs_classes(model: Any, classes: int) -> bool:
     multiclass = getattr(model, "multiclass", "ovr")
     if multiclass != "auto":
         return bool(multiclass == "ovo")
-    return classes <= MOST_PAIRED and model.selection == "random"
+    return classes <= MOST_PAIRED and model.selection == "random" and model.replay == 0
 
 
 def problems_of(classes: int, pairs: bool) -> int:

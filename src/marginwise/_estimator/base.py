@@ -48,7 +48,7 @@ from marginwise._estimator.attributes import SolverAttributes
 from marginwise._estimator.callbacks import NOTES
 from marginwise._files.engine_state import check_machine
 from marginwise._training.loop import ArrayFeed, Trainer
-from marginwise._warn import warn_unconverged
+from marginwise._warn import warn, warn_unconverged
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _Model = TypeVar("_Model", bound="KernelModel")
@@ -219,6 +219,13 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
         native = self._engine.native
+        if self._engine.outgrows_memory():
+            warn(
+                f"{type(self).__name__} stores {native.size:,} examples, which take "
+                f"{native.bytes / 2**30:.1f} GB, half of the memory that they could have. A stream "
+                "that continues needs a bound: budget of OnlineSVC and GapSVC, or window of "
+                "ExactSVC."
+            )
         if not native.unsolved:
             return
         violations, resolutions = native.take_unsolved()
@@ -290,6 +297,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             self._step_aside()
             self._trainer.learn(ArrayFeed(batch, names), np.arange(len(names), dtype=np.int64))
 
+    def _settle(self) -> None:
+        """Finish the model."""
+        self._trainer.finish()
+
     @property
     def _trainer(self) -> Trainer:
         """The training loop of this model, with those of its parameters that it has."""
@@ -317,7 +328,10 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     def _stored_state(self) -> dict[str, Any]:
         """Return the state for a file: without scikit-learn's notes for callbacks."""
-        return {name: v for name, v in self.__getstate__().items() if name not in NOTES}
+        state = {name: v for name, v in self.__getstate__().items() if name not in NOTES}
+        if hasattr(state.get("stop"), "check"):  # a rule: files contain no code
+            state["stop"] = None
+        return state
 
     @classmethod
     def _check_state(cls, state: dict[str, Any]) -> None:

@@ -48,10 +48,16 @@ from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
 from marginwise._training.converge import learn_until_converged
 from marginwise._training.loop import ArrayFeed
+from marginwise._training.putback import PutBack
+from marginwise._training.reservoir import Reservoir
 from marginwise._training.selection import learn_by_search
 from marginwise._warn import warn_unconverged
 
 FEW_ROWS = 16  # whose decision values show whether all are the same
+
+
+class UnknownLabelError(ValueError):
+    """A label that the model has not met."""
 
 
 class KernelClassifier(
@@ -111,12 +117,18 @@ class KernelClassifier(
             )
         labels: Labels = places.astype(np.int32)
         self._set_classes(classes, y)
+        self._grows = False
         self._engine = self._make_engine(X, weights, streaming=False)
         self._engine.native.reserve_ids(following)
         rng = check_random_state(self.random_state)
         feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties()[labels], ids), ids)
         trainer, selection = self._trainer, getattr(self, "selection", "random")
-        if selection == "random":
+        if (stop := getattr(self, "stop", None)) is not None:
+            rows = selection, self.pool_size
+            PutBack(trainer, feed, labels, *rows, stop, self._shaped, rng).learn(
+                self._seeds_per_class
+            )
+        elif selection == "random":
             called_back = not NOTES.isdisjoint(self.__dict__)
             as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
             if getattr(self, "epochs", 1) == "converge":
@@ -132,6 +144,8 @@ class KernelClassifier(
             trainer.learn_passes(feed, selection, self.pool_size, rng)
         self._warn_if_far()
         self._warn_if_constant(feed.batch, X)
+        self._begin_reservoir()
+        self._remember(X, labels, weights * self._penalties()[labels], ids)
         return self
 
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
@@ -172,7 +186,11 @@ class KernelClassifier(
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may occur. Required in the first call, optional afterwards.
+            All labels that may occur. If the first call names them, or the model was started with
+            `fit`, other labels are refused. If the first call does not name them, `OnlineSVC` adds
+            a class whenever a new label occurs; the other estimators require `classes` there. A
+            later call of `OnlineSVC` may name more classes than before, which adds them. The
+            problem of a new class starts from the stored examples.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row. Rows of weight zero are ignored.
         ids : array-like of int of shape (n_samples,), default=None
@@ -193,23 +211,51 @@ class KernelClassifier(
         check_params(self)
         first = not hasattr(self, "_engine")
         X, y = check_features(self, X, y, reset=first)
-        self._check_classes(classes, first)
-        labels = self._encode(np.asarray(y))
+        y = np.asarray(y)
+        self._check_classes(classes, first, y)
+        runs = self._runs(y)
+        labels = None if runs else self._encode(y)
         weights = check_weights(sample_weight, X.shape[0])
         following = 0 if first else self._engine.native.next_id
         names = check_ids(ids, X.shape[0], following)
         following += X.shape[0] if ids is None else 0  # rows of weight zero count, too
         kept = np.flatnonzero(weights > 0)
-        if len(kept) < len(weights):
-            X, labels, names = take_rows(X, kept), labels[kept], names[kept]
+        rows = take_rows(X, kept) if len(kept) < len(weights) else X
         if first:
-            self._engine = self._make_engine(X, weights[kept], streaming=True)
+            self._engine = self._make_engine(rows, weights[kept], streaming=True)
+            self._begin_reservoir()
         elif self._starts_over:
-            self._begin_again(X, weights[kept], labels)
-        costs = weights[kept] * self._penalties()[labels]
-        self._learn_rows(self._labelled(X, labels, costs, names), names)
+            self._begin_again(rows, weights[kept], self._encode(y)[kept])
+        if labels is not None:
+            self._learn_labelled(rows, labels[kept], weights[kept], names[kept])
+        else:
+            for run in runs:
+                self._grow_classes(y[run])
+                kept = run.start + np.flatnonzero(weights[run] > 0)
+                labels = self._encode(y[kept])
+                self._learn_labelled(take_rows(X, kept), labels, weights[kept], names[kept])
         self._engine.native.reserve_ids(following)
         return self
+
+    def _learn_labelled(self, X: Any, labels: Labels, weights: Float, names: Ints) -> None:
+        """Learn rows of known classes in their order."""
+        costs = weights * self._penalties()[labels]
+        if "_reservoir" in self.__dict__:
+            self._learn_and_replay(X, labels, costs, names)
+        else:
+            self._learn_rows(self._labelled(X, labels, costs, names), names)
+
+    def _runs(self, y: NDArray[Any]) -> list[slice]:
+        """Cut rows before each label that is new, where classes may be added; none if none is."""
+        if not self._grows:
+            return []
+        check_classification_targets(y)
+        labels, first = np.unique(y, return_index=True)
+        met = [label in self._index for label in labels.tolist()]
+        if all(met):
+            return []
+        starts = [0, *sorted(set(first[~np.array(met)].tolist()) - {0})]
+        return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(y)], strict=True)]
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
         """Learn a single dense row; only its shape and type are checked.
@@ -254,10 +300,16 @@ class KernelClassifier(
         return self
 
     def _learn_many(self, X: ArrayLike, y: Any) -> None:
-        if self._starts_over:
+        if self._starts_over or "_reservoir" in self.__dict__:
             change(self, type(self)._partial_fit, X, y)
             return
-        batch, names, at_once = self._read_many(X, y)
+        try:
+            batch, names, at_once = self._read_many(X, y)
+        except UnknownLabelError:
+            if not self._grows:
+                raise
+            change(self, type(self)._partial_fit, X, y)
+            return
         if at_once and getattr(self, "finish_every", None) is None:
             self._engine.learn_now(batch, len(names))
             self._report()
@@ -281,7 +333,7 @@ class KernelClassifier(
         try:
             labels = self._numbers(y)
         except KeyError as error:
-            raise ValueError(self._unknown(error.args)) from None
+            raise UnknownLabelError(self._unknown(error.args)) from None
         except TypeError:
             raise ValueError(f"expected one label per row, got {y!r:.80}.") from None
         names = check_ids(None, len(labels), engine.native.next_id)
@@ -308,11 +360,52 @@ class KernelClassifier(
             raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
         return rows.astype(np.float64)
 
+    # -- replay --------------------------------------------------------------------------------
+
+    def _begin_reservoir(self) -> None:
+        """Start an empty reservoir, if the estimator has one."""
+        self.__dict__.pop("_reservoir", None)
+        size = getattr(self, "replay", 0)
+        if size == 0:
+            return
+        if "_objects" in self.__dict__:
+            raise ValueError("replay supports rows of numbers only, got objects. Set replay=0.")
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        self._reservoir = Reservoir(size, int(seed))
+
+    def _remember(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
+        """Show rows to the reservoir, if there is one."""
+        if "_reservoir" in self.__dict__:
+            self._reservoir = self._reservoir.copy()  # that of the estimator stays as it is
+            self._reservoir.offer(X, labels, costs, names)
+
+    def _learn_and_replay(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
+        """Learn rows in their order and, after every few of them, some of the reservoir again."""
+        reservoir = self._reservoir = self._reservoir.copy()
+        for piece in reservoir.pieces(len(names)):
+            rows = X[piece], labels[piece], costs[piece], names[piece]
+            self._learn_rows(self._labelled(*rows), rows[-1])
+            reservoir.offer(*rows)
+            if reservoir.is_due:
+                again = reservoir.rows(reservoir.draw())
+                self._learn_rows(self._labelled(*again), again[-1])
+
+    def _settle(self) -> None:
+        """Learn all rows of the reservoir again, if there is one, and finish the model."""
+        reservoir = self.__dict__.get("_reservoir")
+        if reservoir is None or len(reservoir.ids) == 0:
+            super()._settle()
+            return
+        rows = reservoir.rows()
+        feed = ArrayFeed(self._labelled(*rows), rows[-1])
+        self._trainer.learn_again(feed, np.random.RandomState(reservoir.seed))
+
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
         self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
+        self._begin_reservoir()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
         """Check what a source returned for these ids; return a batch, and the labels as numbers."""
@@ -325,7 +418,9 @@ class KernelClassifier(
         if X.shape[0] != len(ids):
             raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
         labels = self._encode(np.asarray(y))
-        return self._labelled(X, labels, self._penalties()[labels], ids), labels
+        costs = self._penalties()[labels]
+        self._remember(X, labels, costs, ids)
+        return self._labelled(X, labels, costs, ids), labels
 
     # -- state ---------------------------------------------------------------------------------
 
@@ -336,11 +431,18 @@ class KernelClassifier(
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         state.pop("_index", None)
+        if "_reservoir" in state:
+            state["_reservoir"] = state["_reservoir"].state()
+        if not state.get("_grows", True):  # as in models of earlier versions
+            del state["_grows"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        if "_reservoir" in self.__dict__:
+            self._reservoir = Reservoir.from_state(state["_reservoir"], state["replay"])
         if "classes_" in state:
+            self._grows = bool(state.get("_grows", False))
             self._index = {label: k for k, label in enumerate(self.classes_.tolist())}
 
     # -- parts ---------------------------------------------------------------------------------
@@ -353,26 +455,58 @@ class KernelClassifier(
                 "class_weight='balanced' needs all labels at once; give partial_fit a dict of "
                 "weights instead."
             )
-        balance = compute_class_weight(
-            self.class_weight, classes=classes, y=classes if y is None else y
-        )
+        if y is None and self._grows and self.class_weight is not None:
+            # A dict may name classes that are still to come.
+            balance = [self.class_weight.get(label, 1.0) for label in classes.tolist()]
+        else:
+            balance = compute_class_weight(
+                self.class_weight, classes=classes, y=classes if y is None else y
+            )
         self._balance = np.asarray(balance, dtype=np.float64)
         self._costs = float(self.C) * self._balance
 
-    def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
+    _may_grow: ClassVar[bool] = False  # whether classes may come that were not announced
+    _grows: bool
+
+    def _check_classes(self, classes: ArrayLike | None, first: bool, y: Any = None) -> None:
         given = None if classes is None else np.unique(np.asarray(classes))
         if first:
+            self._grows = self._may_grow and given is None and y is not None
+            if self._grows:
+                given = np.unique(y[:1])
             if given is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            if len(given) < 2:
+            if len(given) < 2 and not self._grows:
                 raise ValueError(f"classes must name two classes or more, got {plain(given)}.")
             self._set_classes(given, None)
         elif given is not None and not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"classes={plain(given)} is not what the model was started with: "
-                f"{plain(self.classes_)}."
-            )
+            if not self._may_grow or not np.isin(self.classes_, given).all():
+                raise ValueError(
+                    f"classes={plain(given)} is not what the model was started with: "
+                    f"{plain(self.classes_)}."
+                )
+            self._grow_classes(given)
         self._update_costs()
+
+    def _grow_classes(self, y: Any) -> None:
+        """Make room for labels that were not met before."""
+        before, classes = self.classes_, np.union1d(self.classes_, y)
+        if len(classes) == len(before):
+            return
+        if self.class_weight == "balanced":
+            unknown = [label for label in classes.tolist() if label not in self._index]
+            raise ValueError(
+                f"{self._unknown(unknown)} class_weight='balanced' leaves no weight for new "
+                "classes; use a dict."
+            )
+        self._set_classes(classes, None)
+        numbers = np.searchsorted(classes, before)
+        pairs = self._engine.plan.pairs or (self.multiclass == "ovo" and len(before) <= 2)
+        self._step_aside()
+        self._engine.grow(numbers, len(classes), pairs and len(classes) > 2)
+        if "_reservoir" in self.__dict__:
+            self._reservoir = self._reservoir.copy()
+            self._reservoir.labels = numbers[self._reservoir.labels].astype(np.int32)
 
     def _update_costs(self) -> None:
         """Let rows that are learned from here on have the penalty that `C` is now."""

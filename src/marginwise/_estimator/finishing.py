@@ -16,6 +16,8 @@ class FinishingMixin(KernelModel):
     def finish(self) -> Self:
         """Solve the problem for the stored examples: REPROCESS until no pair violates by `tol`.
 
+        With `replay`, all rows of the reservoir are learned again before.
+
         Returns
         -------
         self : object
@@ -23,5 +25,5 @@ class FinishingMixin(KernelModel):
         """
         check_is_fitted(self)
         self._step_aside()
-        self._trainer.finish()
+        self._settle()
         return self

@@ -153,6 +153,11 @@ class StreamLearner(KernelModel):
                 "learn_from makes a number of passes over a source, but epochs='converge' was "
                 "given, which only fit supports. Set epochs to an integer."
             )
+        if getattr(self, "stop", None) is not None:
+            raise ValueError(
+                "learn_from makes passes over a source, but a stopping rule was given, which only "
+                "fit supports. Set stop=None; a callback may end a run."
+            )
         ends = check_source(source)
         self._check_run(sift, minutes)
         self._begin_run(source, ends[-1], classes)

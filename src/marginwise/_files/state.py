@@ -112,7 +112,7 @@ def _check_classes(state: State) -> None:
     classes = state["classes_"]
     if not isinstance(classes, np.ndarray) or classes.ndim != 1:
         raise ValueError("classes_ must be a list")
-    if len(classes) < 2:
+    if len(classes) < (1 if "_grows" in state else 2):
         raise ValueError("classes_ must be two or more")
     if not (classes[:-1] < classes[1:]).all():
         raise ValueError("classes_ must be in order and different")

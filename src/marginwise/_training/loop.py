@@ -305,6 +305,12 @@ class Trainer:
         steps = self._passes(feed.ids, seen, rng)
         self.train(feed, steps, Pools(rule, size, seen), total=len(feed.ids) * self.epochs)
 
+    def learn_again(self, feed: ArrayFeed, rng: np.random.RandomState) -> None:
+        """Learn rows that were learned before, in random order, and finish the model."""
+        order = rng.permutation(len(feed.ids)).astype(np.int64)
+        step = Step(order, finish=True, look_again=WORTH_IT)
+        self.train(feed, [step], LookAhead(len(order)), total=len(order))
+
     def finish(self) -> None:
         """Finish the model, whatever it has learned."""
         self.train(None, [Step(NOTHING, finish=True)], EveryRow(), total=0)

@@ -1,0 +1,163 @@
+"""Selection as the papers have it: pools are sampled at random, and rows not learned are put back.
+
+It ends when a stopping rule is met, or after a number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._core import ENOUGH_INSIDE, MOST_SAMPLED
+from marginwise._training.loop import NOTHING, ArrayFeed, EveryRow, Step, Trainer
+
+LOOK = 16  # rows that are learned between two questions to a stopping rule
+
+
+class PutBack:
+    """Learns the best row of each sample until a rule is met; what stopping rules may look at.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Learns the rows.
+    feed : ArrayFeed
+        The rows.
+    labels : ndarray of int32
+        Their classes.
+    rule : {"random", "gradient", "active", "autoactive"}
+        Which row of a sample is the best.
+    size : int or None
+        Rows of a sample, or None for all that are unseen.
+    stop : int or object
+        Number of rows to learn, or a stopping rule.
+    shaped : callable
+        Brings decision values of binary problems to the form that rules expect.
+    rng : RandomState
+        Draws the samples.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        feed: ArrayFeed,
+        labels: Labels,
+        rule: str,
+        size: int | None,
+        stop: Any,
+        shaped: Callable[[Float], Float],
+        rng: np.random.RandomState,
+    ) -> None:
+        self._trainer, self._feed, self._labels = trainer, feed, labels
+        self._rule, self._size, self._stop, self._shaped = rule, size, stop, shaped
+        self._rng = rng
+        self._unseen = np.arange(len(labels), dtype=np.int64)  # in no order; learned rows leave
+        self._candidates = np.empty(0)
+        self.support_counts_: list[Any] = []
+
+    def learn(self, seeds: int) -> None:
+        """Learn some rows of each class, then the best of samples until the rule is met."""
+        self._trainer.train(self._feed, self._steps(seeds), EveryRow(), total=len(self._labels))
+
+    # -- what a rule may look at ---------------------------------------------------------------
+
+    @property
+    def history_(self) -> Sequence[Any]:
+        """One entry per row that was learned."""
+        return range(self.n_pool_ - self.n_unseen_)
+
+    @property
+    def n_pool_(self) -> int:
+        """Number of rows."""
+        return len(self._labels)
+
+    @property
+    def n_unseen_(self) -> int:
+        """Number of rows that were not learned."""
+        return len(self._unseen)
+
+    @property
+    def has_model_(self) -> bool:
+        """Whether rows can be scored."""
+        return bool(np.isfinite(self._trainer.engine.native.delta()).all())
+
+    def decision_values(self, rows: Any = None) -> Float:
+        """Return the decision values of rows, by default of all."""
+        rows = np.arange(self.n_pool_) if rows is None else rows
+        native = self._trainer.engine.native
+        return self._shaped(native.decision_of(self._feed.batch, np.ascontiguousarray(rows)))
+
+    def sample_unseen(self, size: int) -> Ints:
+        """Return some unseen rows, at random."""
+        if size >= len(self._unseen):
+            return self._unseen.copy()
+        places = self._rng.randint(len(self._unseen), size=size)
+        return self._unseen[np.unique(places)]
+
+    def candidate_values(self) -> Float:
+        """Return the decision values of the last sample."""
+        return self._candidates
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _steps(self, seeds: int) -> Iterator[Step]:
+        order = self._trainer.order(self.n_pool_, self._rng)
+        first = np.zeros(self.n_pool_, dtype=bool)
+        for label in range(int(self._labels.max()) + 1):
+            first[np.flatnonzero(self._labels[order] == label)[: max(seeds, 1)]] = True
+        yield Step(self._take(order[first]))
+        while len(self._unseen):
+            if len(self.history_) % LOOK == 0 and self._is_met():
+                break
+            yield Step(self._take(np.array([self._best()], dtype=np.int64)))
+        if self._trainer.finish_at_end:
+            yield Step(NOTHING, finish=True)
+
+    def _take(self, rows: Ints) -> Ints:
+        self._unseen = self._unseen[~np.isin(self._unseen, rows)]
+        self._count(len(rows))
+        return rows
+
+    def _count(self, learned: int) -> None:
+        """Note the number of support vectors, looked up as often as the rule is asked."""
+        native = self._trainer.engine.native
+        if not self.support_counts_ or len(self.history_) % LOOK == 0:
+            self._supports = len(native.coefficients()[0])
+        self.support_counts_ += [self._supports] * learned
+
+    def _is_met(self) -> bool:
+        if isinstance(self._stop, int):
+            return len(self.history_) >= self._stop
+        return bool(self._stop.check(self))
+
+    def _best(self) -> int:
+        """Return the best row of a sample; any once none of them lies within the margin."""
+        if not self.has_model_ or self._rule == "random":
+            return int(self.sample_unseen(1)[0])
+        most = MOST_SAMPLED if self._rule == "autoactive" else self._size or self.n_pool_
+        rows = self._rng.permutation(self.sample_unseen(most))
+        self._candidates = self.decision_values(rows)
+        distance = self._distances(self._candidates, rows)
+        margin = 1 + max(self._trainer.engine.delta, 0.0) / 2
+        if self._rule == "autoactive":
+            inside = np.flatnonzero(distance < margin)
+            if len(inside) >= ENOUGH_INSIDE:
+                distance = distance[: inside[ENOUGH_INSIDE - 1] + 1]
+        return int(rows[0 if distance.min() >= margin else distance.argmin()])
+
+    def _distances(self, f: Float, rows: Ints) -> Float:
+        """Return what selection minimises: y f(x) or |f(x)|, or half the lead of a class."""
+        by_label = self._rule == "gradient"
+        if f.ndim == 1:
+            return np.where(self._labels[rows] == 1, f, -f) if by_label else np.abs(f)
+        own = f[np.arange(len(rows)), self._labels[rows]]
+        ordered = np.sort(f, axis=1)
+        if not by_label:
+            lead: Float = (ordered[:, -1] - ordered[:, -2]) / 2
+            return lead
+        rest = np.where(own == ordered[:, -1], ordered[:, -2], ordered[:, -1])
+        behind: Float = (own - rest) / 2
+        return behind

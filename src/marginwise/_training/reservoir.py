@@ -1,0 +1,215 @@
+"""A reservoir: a uniform sample of the rows of a stream, to be learned again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from marginwise._arrays import Float, Ints, Labels
+
+PIECE = 64  # rows of a stream after which as many of the reservoir are learned again
+_PARTS = {"seen", "seed", "ids", "labels", "costs"}
+_DENSE, _LISTS = {"X"}, {"data", "indices", "indptr"}
+
+
+class Reservoir:
+    """A uniform sample of all rows seen so far [vitter1985, algorithm R].
+
+    Which rows are kept, and which are drawn when, depends on the seed and on how many rows were
+    seen, but not on how a stream was cut into calls.
+
+    Parameters
+    ----------
+    size : int
+        Number of rows to keep.
+    seed : int
+        Seed of the sample.
+
+    Attributes
+    ----------
+    seen : int
+        Number of rows seen so far.
+    ids, labels, costs : ndarray of shape (n_kept,)
+        Of the rows that are kept: their ids, classes by number, and penalties.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size = size
+        self.seed = seed
+        self.seen = 0
+        self._X: Any = None  # a dense array, or a list with a CSR row for each slot
+        self.ids: Ints = np.empty(0, dtype=np.int64)
+        self.labels: Labels = np.empty(0, dtype=np.int32)
+        self.costs: Float = np.empty(0)
+
+    def copy(self) -> Reservoir:
+        """Return a reservoir that continues as this one would."""
+        twin = Reservoir(self.size, self.seed)
+        twin.__dict__.update(self.__dict__)
+        twin._X = self._X.copy() if self._X is not None else None
+        for name in ("ids", "labels", "costs"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def pieces(self, n: int) -> Iterator[slice]:
+        """Cut the next n rows after every `PIECE` rows of the stream."""
+        start = 0
+        while start < n:
+            end = min(start + PIECE - self.seen % PIECE, n)
+            yield slice(start, end)
+            start = end
+
+    def offer(self, X: Any, labels: Labels, costs: Float, ids: Ints) -> None:
+        """Show rows of the stream, each of which may take the place of another."""
+        numbers = np.arange(self.seen, self.seen + len(ids))
+        self.seen += len(ids)
+        slots = np.where(numbers < self.size, numbers, _uniform(self.seed, numbers, numbers + 1))
+        rows = np.flatnonzero(slots < self.size)
+        slots, last = np.unique(slots[rows][::-1], return_index=True)  # the last to come stays
+        rows = rows[::-1][last]
+        if len(rows) == 0:
+            return
+        if self._X is None:
+            self._X = [] if sp.issparse(X) else np.empty((0, X.shape[1]), dtype=X.dtype)
+        grown = int(slots[-1]) + 1 - len(self.ids)
+        if grown > 0:
+            self.ids = np.concatenate([self.ids, np.zeros(grown, dtype=np.int64)])
+            self.labels = np.concatenate([self.labels, np.zeros(grown, dtype=np.int32)])
+            self.costs = np.concatenate([self.costs, np.ones(grown)])
+            if isinstance(self._X, list):
+                self._X += [None] * grown
+            else:
+                self._X = np.concatenate([self._X, np.zeros((grown, X.shape[1]), X.dtype)])
+        self.ids[slots], self.labels[slots], self.costs[slots] = (
+            ids[rows],
+            labels[rows],
+            costs[rows],
+        )
+        if isinstance(self._X, list):
+            lists = sp.csr_array(X)
+            for slot, row in zip(slots.tolist(), rows.tolist(), strict=True):
+                self._X[slot] = lists[[row]]
+        else:
+            self._X[slots] = X.toarray()[rows] if sp.issparse(X) else X[rows]
+
+    @property
+    def is_due(self) -> bool:
+        """Whether rows should be learned again now."""
+        return self.seen % PIECE == 0
+
+    def draw(self) -> Ints:
+        """Return the slots of some rows to learn again: the next ones, in turn."""
+        return np.unique(np.arange(self.seen - PIECE, self.seen) % len(self.ids))
+
+    def rows(self, slots: Ints | None = None) -> tuple[Any, Labels, Float, Ints]:
+        """Return features, labels, costs and ids of rows by slot, ordered by id; each id once.
+
+        A row stands for as many as were seen for each that is kept, and costs so many times more.
+        """
+        chosen = np.arange(len(self.ids)) if slots is None else slots
+        _, first = np.unique(self.ids[chosen], return_index=True)
+        chosen = chosen[first]
+        if isinstance(self._X, list):
+            X: Any = sp.vstack([self._X[slot] for slot in chosen], format="csr")
+        else:
+            X = np.ascontiguousarray(self._X[chosen])
+        stands_for = self.seen / len(self.ids)
+        return X, self.labels[chosen], stands_for * self.costs[chosen], self.ids[chosen]
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is needed to continue as if never stopped."""
+        state: dict[str, Any] = {name: getattr(self, name) for name in sorted(_PARTS)}
+        if isinstance(self._X, list):
+            lists = sp.vstack(self._X, format="csr")
+            width = np.array([lists.shape[1]], dtype=np.int64)
+            return {
+                **state,
+                "data": lists.data,
+                "indices": lists.indices.astype(np.int32),
+                "indptr": np.concatenate([lists.indptr, width]).astype(np.int64),
+            }
+        return {**state, "X": np.empty((0, 0)) if self._X is None else self._X}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], size: int) -> Reservoir:
+        """Return the reservoir that had this state."""
+        reservoir = cls(size, int(state["seed"]))
+        reservoir.seen = int(state["seen"])
+        reservoir.ids, reservoir.labels = state["ids"].copy(), state["labels"].copy()
+        reservoir.costs = state["costs"].copy()
+        if "X" not in state:
+            indptr, width = state["indptr"][:-1], int(state["indptr"][-1])
+            shape = (len(indptr) - 1, width)
+            lists = sp.csr_array((state["data"], state["indices"], indptr), shape=shape)
+            reservoir._X = [lists[[row]] for row in range(shape[0])]
+        elif len(reservoir.ids):
+            reservoir._X = state["X"].copy()
+        return reservoir
+
+    @staticmethod
+    def check(state: Any, features: int, classes: int) -> None:
+        """Raise ValueError unless a state from outside can be one of a model of this shape."""
+        sparse = isinstance(state, dict) and "X" not in state
+        if not isinstance(state, dict) or state.keys() != _PARTS | (_LISTS if sparse else _DENSE):
+            raise ValueError("_reservoir must have its parts")
+        seen, n = state["seen"], np.shape(state["ids"])[0] if np.ndim(state["ids"]) == 1 else -1
+        for name, kind in (("ids", "i"), ("labels", "i"), ("costs", "f")):
+            array = state[name]
+            if not isinstance(array, np.ndarray) or array.shape != (n,) or array.dtype.kind != kind:
+                raise ValueError(f"{name} of _reservoir must have a number for each row")
+        if type(seen) is not int or type(state["seed"]) is not int or not n <= seen < 2**62:
+            raise ValueError("_reservoir must have seen as many rows as it holds, or more")
+        if not 0 <= state["seed"] < 2**32:
+            raise ValueError("seed of _reservoir must have 32 bits")
+        if n and not (state["labels"].min() >= 0 and state["labels"].max() < classes):
+            raise ValueError("labels of _reservoir must be numbers of classes")
+        if not (np.isfinite(state["costs"]) & (state["costs"] > 0)).all():
+            raise ValueError("costs of _reservoir must be above 0")
+        if sparse:
+            _check_lists(state, n, features)
+        elif n:
+            X = state["X"]
+            fits = isinstance(X, np.ndarray) and X.shape == (n, features) and X.dtype.kind == "f"
+            if not fits or not np.isfinite(X).all():
+                raise ValueError("X of _reservoir must be finite, with a row for each id")
+
+
+def _check_lists(state: Mapping[str, Any], n: int, features: int) -> None:
+    data, indices, indptr = state["data"], state["indices"], state["indptr"]
+    arrays = (data, indices, indptr)
+    if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):
+        raise ValueError("lists of _reservoir must be arrays")
+    fits = (
+        len(indptr) == n + 2
+        and indptr.dtype == np.int64
+        and indices.dtype == np.int32
+        and data.dtype.kind == "f"
+        and len(indices) == len(data)
+        and indptr[-1] == features
+        and indptr[0] == 0
+        and indptr[-2] == len(data)
+        and bool((np.diff(indptr[:-1]) >= 0).all())
+        and bool(np.isfinite(data).all())
+        and (len(data) == 0 or (indices.min() >= 0 and indices.max() < features))
+    )
+    if not fits:
+        raise ValueError("lists of _reservoir must be those of its rows")
+
+
+def _uniform(seed: int, numbers: NDArray[Any], below: NDArray[Any]) -> Ints:
+    """Return for each number a random integer below another, by counter [steele2014]."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(seed) * np.uint64(0xD1B54A32D192ED03) + np.uint64(0x632BE59BD9B4E019)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    unit = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    drawn: Ints = np.minimum((unit * below).astype(np.int64), below.astype(np.int64) - 1)
+    return drawn

@@ -1,0 +1,99 @@
+"""Selection that puts rows back, and stopping rules inside fit."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from marginwise import OnlineSVC, load, save
+from marginwise.active import MarginExhausted, MaxLabels, StoppingRule, SupportVectorPlateau
+from tests.support import Rows, assert_same_model, blobs, rings
+
+X, Y = rings(1500, 0, noise=0.02)
+
+
+def learner(**kw: Any) -> OnlineSVC:
+    return OnlineSVC(**{"C": 10, "gamma": 1.0, "random_state": 0, "selection": "active", **kw})
+
+
+@pytest.mark.parametrize("selection", ["random", "gradient", "active", "autoactive"])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_a_number_of_rows_is_learned_and_no_more(selection: str, form: str) -> None:
+    rows: Any = sp.csr_array(X) if form == "csr" else X
+    model = learner(selection=selection, stop=160).fit(rows, Y)
+    assert 0 < model.stats_["process"] <= 160
+    assert model.score(X, Y) > (0.85 if selection == "random" else 0.9)
+    assert len(model.ids_) <= 160
+
+
+def test_the_rule_sees_what_was_learned() -> None:
+    """Counts grow row by row, candidates are the values of the sample, unseen rows shrink."""
+    seen: list[tuple[int, int, int]] = []
+
+    class Watching(StoppingRule):
+        def check(self, learner: Any) -> bool:
+            assert len(learner.support_counts_) == len(learner.history_)
+            assert learner.n_unseen_ + len(learner.history_) == learner.n_pool_ == len(Y)
+            sample = learner.sample_unseen(20)
+            assert len(set(sample.tolist())) == len(sample)
+            assert learner.decision_values(sample).shape == (len(sample),)
+            seen.append((len(learner.history_), learner.n_unseen_, len(learner.candidate_values())))
+            return len(seen) == 6
+
+    learner(stop=Watching()).fit(X, Y)
+    assert [learned for learned, _, _ in seen] == sorted({learned for learned, _, _ in seen})
+    assert seen[-1][2] == 50
+
+
+def test_rules_stop_early_without_losing_accuracy() -> None:
+    every = OnlineSVC(C=10, gamma=1.0, random_state=0).fit(X, Y)
+    for rule in (SupportVectorPlateau(window=64), MarginExhausted(), MaxLabels(200)):
+        model = learner(stop=rule).fit(X, Y)
+        assert model.stats_["process"] < len(Y) / 2
+        assert model.score(X, Y) > every.score(X, Y) - 0.02
+
+
+def test_margin_exhausted_means_that_no_row_is_left_inside() -> None:
+    model = learner(stop=MarginExhausted(), finish_at_end=False).fit(X, Y)
+    unlearned = np.setdiff1d(np.arange(len(Y)), model.ids_)
+    assert (np.abs(model.decision_function(X[unlearned])) < 0.9).mean() < 0.02
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "auto"])
+def test_several_classes(multiclass: str) -> None:
+    A, b = blobs(900, 1, 4)
+    model = learner(stop=200, multiclass=multiclass, selection="gradient").fit(A, b)
+    assert model.score(A, b) > 0.75
+    assert len(np.unique(model.predict(A))) == 4
+
+
+def test_the_same_seed_gives_the_same_model() -> None:
+    assert_same_model(learner(stop=120).fit(X, Y), learner(stop=120, n_jobs=2).fit(X, Y), "again")
+
+
+def test_all_rows_may_be_learned() -> None:
+    model = learner(stop=10**6).fit(X[:60], Y[:60])
+    assert model.score(X[:60], Y[:60]) > 0.9
+
+
+def test_a_file_leaves_the_rule_out(tmp_path: Any) -> None:
+    model = learner(stop=SupportVectorPlateau(window=64)).fit(X, Y)
+    save(model, tmp_path / "m.mwz")
+    again = load(tmp_path / "m.mwz")
+    assert again.stop is None
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    assert pickle.loads(pickle.dumps(model)).stop == model.stop
+
+
+def test_bad_values() -> None:
+    for stop in (0, -1, 2.5, "soon", SupportVectorPlateau):
+        with pytest.raises(ValueError, match="stop"):
+            learner(stop=stop).fit(X, Y)
+    with pytest.raises(ValueError, match="stop"):
+        OnlineSVC(epochs="converge", stop=10).fit(X, Y)
+    with pytest.raises(ValueError, match="stop"):
+        learner(stop=10).learn_from(Rows(X, Y), classes=[0, 1])
