@@ -1,26 +1,39 @@
-"""A stream whose classes turn: what a window forgets, and how a change is noticed.
+"""Streams that change: windows on classes that turn, and estimators on three kinds of drift.
 
     python examples/drift.py [--rows 5000] [--window 200] [--picture drift.png]
+    python examples/drift.py --streams [--rows 6000] [--seeds 3] [--plot streams.png]
+    python examples/drift.py --late [--rows 6000] [--seeds 3]
+    python examples/drift.py --flip [--rows 6000] [--seeds 3]
 
-Two classes lie on either side of a centre, stand still for a while, turn by half a circle, and
-stand still again. Rows are predicted before they are learned, ten at a time. ExactSVC keeps all
-rows, or a window of them: evict="lightest" lets the row of least weight go, which keeps what the
-boundary rests on, old as it may be; evict="oldest" follows. ExactOneClassSVM, which sees no labels,
-notices the change by the rows that fall outside, and with a window gets used to it.
+The first command: two classes lie on either side of a centre, stand still for a while, turn by half
+a circle, and stand still again. Rows are predicted before they are learned, ten at a time. ExactSVC
+stores all rows, or a window of them: evict="lightest" drops the row of least weight, which keeps
+what the boundary rests on, old as it may be; evict="oldest" follows. ExactOneClassSVM, which sees
+no labels, notices the change by the rows that fall outside, and adapts to it with a window.
+
+The others compare estimators on a checkerboard that is rotated by 45 degrees, by the prequential
+error: each batch of 50 rows is predicted, then learned. With --streams, the board is rotated at
+half of the stream, gradually, or back and forth; with --late, after more and more rows; with
+--flip, it stays, and all labels are flipped.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise import ExactOneClassSVM, ExactSVC
+from marginwise import ExactOneClassSVM, ExactRampSVC, ExactSVC, GapSVC, OnlineSVC
+from marginwise.metrics import prequential_error
 
 PICTURE = Path(__file__).resolve().parent / "output" / "drift.png"
 CHUNK = 10  # rows that are predicted, then learned
@@ -30,6 +43,13 @@ SHOWN = (0.4, 0.5, 0.6, 1.0)  # where models are drawn
 SIDE = 4.2  # of the square that is drawn, from its centre
 NU = 0.05
 SEED = 0
+
+# of the comparison
+BATCH = 50  # rows that are predicted, then learned
+LAST = 1000  # rows whose error is printed by itself
+CELL, WRONG = 0.7, 0.05  # side of a square of the board; share of wrong labels
+FADING = 0.998  # of the errors that are drawn
+SAME: dict[str, Any] = {"C": 3.0, "gamma": 10.0}  # for all kernels
 
 Floats = NDArray[np.float64]
 
@@ -196,22 +216,299 @@ def draw_curves(axes: Any, found: dict[str, Any], styles: Any, title: str) -> No
     axes.legend(loc="upper left", frameon=False)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Windows on a stream that turns.")
-    parser.add_argument("--rows", type=int, default=5000, help="length of the stream")
-    parser.add_argument("--window", type=int, default=200, help="rows that a window holds")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
-    options = parser.parse_args()
-    stream = turning(options.rows)
-    done = run(stream, options.window)
-    print(f"{options.rows:,} rows, of which the classes turn during {END - START:.0%}\n")
+# -- contestants -----------------------------------------------------------------------------------
+
+
+class Refit:
+    """OnlineSVC that is fitted from scratch to the last rows, every so many rows."""
+
+    def __init__(self, every: int, rows: int) -> None:
+        self.every, self.rows, self.seen = every, rows, 0
+        self.X, self.y = np.empty((0, 2)), np.empty(0, dtype=np.int64)
+
+    def partial_fit(self, X: Floats, y: NDArray[np.int64], classes: list[int]) -> None:
+        self.X, self.y = np.r_[self.X, X][-self.rows :], np.r_[self.y, y][-self.rows :]
+        self.seen += len(y)
+        if self.seen < self.every or self.seen % self.every < len(y):
+            self.model = OnlineSVC(random_state=SEED, **SAME).fit(self.X, self.y)
+
+    def predict(self, X: Floats) -> Any:
+        return self.model.predict(X)
+
+
+class River:
+    """A classifier of river, which takes one row at a time, as a dict."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.model: Any = getattr(importlib.import_module(module), name)(seed=SEED)
+
+    def partial_fit(self, X: Floats, y: NDArray[np.int64], classes: list[int]) -> None:
+        for row, label in zip(X.tolist(), y.tolist(), strict=True):
+            self.model.learn_one(dict(enumerate(row)), label)
+
+    def predict(self, X: Floats) -> Any:
+        return np.array([self.model.predict_one(dict(enumerate(row))) for row in X.tolist()])
+
+
+class Contestant(NamedTuple):
+    make: Callable[..., Any]
+    settings: dict[str, Any]
+    colour: str
+    style: str
+
+
+ONLINE, GAP, RAMP, EXACT, TREES = "#0072B2", "#D55E00", "#AA3377", "black", "#009E73"
+
+
+def contestants(*, trees: bool = True) -> dict[str, Contestant]:
+    seeded = {"random_state": SEED, **SAME}
+    oldest = {"window": 500, "evict": "oldest", **SAME}
+    found = {
+        "`OnlineSVC()`": Contestant(OnlineSVC, seeded, ONLINE, "solid"),
+        "`OnlineSVC(replay=1000)`": Contestant(
+            OnlineSVC, {"replay": 1000, **seeded}, ONLINE, "dashed"
+        ),
+        "`OnlineSVC(budget=200)`": Contestant(
+            OnlineSVC, {"budget": 200, **seeded}, ONLINE, "dotted"
+        ),
+        "`OnlineSVC`, refitted": Contestant(
+            Refit, {"every": 500, "rows": 1000}, "#56B4E9", "solid"
+        ),
+        "`GapSVC(budget=200)`": Contestant(GapSVC, {"budget": 200, **seeded}, GAP, "solid"),
+        "`ExactRampSVC()`": Contestant(ExactRampSVC, seeded, RAMP, "solid"),
+        "`ExactSVC(window=500)`": Contestant(ExactSVC, {"window": 500, **SAME}, EXACT, "dotted"),
+        '`ExactSVC(window=500, evict="oldest")`': Contestant(ExactSVC, oldest, EXACT, "solid"),
+    }
+    if not trees:
+        return found
+    if importlib.util.find_spec("river") is None:
+        print("river is not installed (pip install river): no trees", file=sys.stderr)
+        return found
+    tree = {"module": "river.tree", "name": "HoeffdingAdaptiveTreeClassifier"}
+    forest = {"module": "river.forest", "name": "ARFClassifier"}
+    found["Hoeffding adaptive tree (river)"] = Contestant(River, tree, TREES, "dotted")
+    found["adaptive random forest (river)"] = Contestant(River, forest, TREES, "solid")
+    return found
+
+
+# -- their streams ---------------------------------------------------------------------------------
+
+
+def board(X: Floats, angle: float) -> NDArray[np.int64]:
+    """Return the colours of a checkerboard that is rotated by an angle."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    squares = np.floor(X @ np.array([[cos, -sin], [sin, cos]]) / CELL + 0.5)
+    colours: NDArray[np.int64] = squares.sum(axis=1).astype(np.int64) % 2
+    return colours
+
+
+def drifting(chance: Floats, seed: list[int], *, flip: bool = False) -> Stream:
+    """Return a stream; `chance` is that of a row to be labelled by the second concept."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(len(chance), 2))
+    first = board(X, 0.0)
+    second = 1 - first if flip else board(X, np.pi / 4)
+    y = np.where(rng.random(len(X)) < chance, second, first)
+    return Stream(X, np.where(rng.random(len(X)) < WRONG, 1 - y, y))
+
+
+def chances(rows: int) -> dict[str, Floats]:
+    time = np.arange(rows) / rows
+    return {
+        "abrupt": np.where(time < 0.5, 0.0, 1.0),
+        "gradual": np.clip(3 * time - 1, 0, 1),  # rises during the middle third
+        "recurring": np.floor(4 * time) % 2,
+    }
+
+
+def follow(model: Any, stream: Stream) -> tuple[Any, float]:
+    """Predict each batch but the first, then learn it; return the predictions and the seconds."""
+    X, y = stream
+    predicted = []
+    start = time.perf_counter()
+    for first in range(0, len(y), BATCH):
+        now = slice(first, first + BATCH)
+        if first:
+            predicted.append(model.predict(X[now]))
+        model.partial_fit(X[now], y[now], classes=[0, 1])
+    return np.concatenate(predicted), time.perf_counter() - start
+
+
+def markdown(cells: list[str]) -> None:
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def heading(cells: list[str]) -> None:
+    markdown(cells)
+    markdown(["---", *["---:"] * (len(cells) - 1)])
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def compare(rows: int, seeds: int) -> dict[str, dict[str, Floats]]:
+    """Print mean errors and seconds; return the fading errors of each contestant and stream."""
+    kinds = chances(rows)
+    print(f"error in percent, mean of {seeds} streams of {rows:,} rows\n")
+    heading(["", *(title for kind in kinds for title in (kind, f"last {LAST:,}")), "seconds"])
+    curves: dict[str, dict[str, Floats]] = {}
+    for name, who in contestants().items():
+        cells, seconds, curves[name] = [], [], {}
+        for k, (kind, chance) in enumerate(kinds.items()):
+            means, ends, faded = [], [], []
+            for seed in range(seeds):
+                stream = drifting(chance, [seed, k])
+                predicted, spent = follow(who.make(**who.settings), stream)
+                y = stream.y[BATCH:]
+                means.append(prequential_error(y, predicted)[-1])
+                ends.append(prequential_error(y, predicted, window=LAST)[-1])
+                faded.append(prequential_error(y, predicted, fading=FADING))
+                seconds.append(spent)
+            cells += [f"{100 * np.mean(values):.1f}" for values in (means, ends)]
+            curves[name][kind] = np.mean(faded, axis=0)
+        markdown([name, *cells, f"{np.mean(seconds):.2f}"])
+    return curves
+
+
+def late_contestants() -> dict[str, Contestant]:
+    """Return those that are quick enough for long streams, with more budgets and windows."""
+    found = contestants(trees=False)
+    larger = {"budget": 1000, "random_state": SEED, **SAME}
+    found["`OnlineSVC(budget=1000)`"] = Contestant(OnlineSVC, larger, ONLINE, "solid")
+    for window in (200, 1000):
+        name = f'`ExactSVC(window={window}, evict="oldest")`'
+        settings = {"window": window, "evict": "oldest", **SAME}
+        found[name] = Contestant(ExactSVC, settings, EXACT, "solid")
+    del found["`ExactRampSVC()`"], found["`ExactSVC(window=500)`"]
+    kinds = (OnlineSVC, GapSVC, Refit, ExactSVC)
+    size = {name: who.settings.get("window", 0) for name, who in found.items()}
+    order = sorted(found, key=lambda name: (kinds.index(found[name].make), size[name]))
+    return {name: found[name] for name in order}
+
+
+def compare_late(rows: int, seeds: int) -> None:
+    """Print errors in the rows after the board is rotated, which happens later and later."""
+    starts, after = [rows // 2, 5 * rows // 3, 5 * rows], rows // 4
+    print(f"error in percent, in the {after:,} rows after a change; before: in {LAST:,} rows\n")
+    heading(["", *(f"after {n:,}" for n in starts), "before", "support vectors"])
+    for name, who in late_contestants().items():
+        cells = []
+        for start in starts:
+            before, later = [], []
+            for seed in range(seeds):
+                stream = drifting(np.repeat([0.0, 1.0], [start, after]), [seed, start])
+                model = who.make(**who.settings)
+                predicted, _ = follow(model, stream)
+                y = stream.y[BATCH:]
+                before.append(prequential_error(y, predicted, window=LAST)[-after - 1])
+                later.append(prequential_error(y, predicted, window=after)[-1])
+            cells.append(f"{100 * np.mean(later):.1f}")
+        size = len(getattr(model, "model", model).support_)
+        markdown([name, *cells, f"{100 * np.mean(before):.1f}", f"{size:,}"])
+
+
+def compare_flipped(rows: int, seeds: int) -> None:
+    """Print accuracies before and after all labels are flipped."""
+    half = rows // 2
+    print(f"accuracy, mean of {seeds} streams whose labels are flipped after {half:,} rows\n")
+    heading(["", f"last {LAST:,} before", f"{half:,} after", f"last {LAST:,}"])
+    for name, who in contestants().items():
+        found = []
+        for seed in range(seeds):
+            stream = drifting(np.repeat([0.0, 1.0], [half, rows - half]), [seed, 0], flip=True)
+            predicted, _ = follow(who.make(**who.settings), stream)
+            y = stream.y[BATCH:]
+            latest = 1 - prequential_error(y, predicted, window=LAST)
+            later = 1 - prequential_error(y, predicted, window=rows - half)
+            found.append((latest[half - BATCH - 1], later[-1], latest[-1]))
+        markdown([name, *(f"{value:.2f}" for value in np.mean(found, axis=0))])
+
+
+def draw_comparison(path: Path, curves: dict[str, dict[str, Floats]], rows: int) -> None:
+    """Draw the fading errors, a panel for each stream."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from PIL import Image
+
+    figure, panels = plt.subplots(
+        3, 1, figsize=(9.5, 8.6), dpi=80, sharex=True, layout="constrained"
+    )
+    styles = contestants(trees=len(curves) > len(contestants(trees=False)))
+    for axes, (kind, chance) in zip(panels, chances(rows).items(), strict=True):
+        extent = (0, rows, 0, 1)
+        axes.imshow(
+            np.round(10 * chance)[np.newaxis], extent=extent, aspect="auto", cmap="Greys",
+            vmin=0, vmax=70, interpolation="nearest", transform=axes.get_xaxis_transform(),
+            zorder=-1,
+        )  # fmt: skip
+        for name, found in curves.items():
+            axes.plot(
+                np.arange(BATCH, rows)[BATCH::25], 100 * found[kind][BATCH::25],
+                color=styles[name].colour, linestyle=styles[name].style,
+                label=name.replace("`", ""), linewidth=1.4,
+            )  # fmt: skip
+        axes.set_title(kind, loc="left")
+        axes.set(xlim=(0, rows), ylim=(0, 60), ylabel="prequential error, %")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].set_xlabel(f"rows (fading {FADING}); grey where the board is rotated")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas: Any = figure.canvas
+    canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    # A palette makes the file much smaller.
+    picture.quantize(256).save(path, format="PNG", optimize=True)
+    plt.close(figure)
+
+
+# -- all of it -------------------------------------------------------------------------------------
+
+
+def turn(rows: int, window: int, picture: Path) -> None:
+    """Print, and draw, how windows follow classes that turn."""
+    stream = turning(rows)
+    done = run(stream, window)
+    print(f"{rows:,} rows, of which the classes turn during {END - START:.0%}\n")
     print(table("errors of ExactSVC", done.wrong) + "\n")
     print(table("rows outside, ExactOneClassSVM", done.outside))
     if importlib.util.find_spec("matplotlib") is None:
         print("\nno picture: matplotlib is not installed (pip install 'marginwise[plot]')")
         return
-    draw(options.picture, stream, done)
-    print(f"\npicture: {os.path.relpath(options.picture)}")
+    draw(picture, stream, done)
+    print(f"\npicture: {os.path.relpath(picture)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Windows on a stream that turns, and drift.")
+    parser.add_argument("--rows", type=int, default=None, help="length of the stream")
+    parser.add_argument("--window", type=int, default=200, help="rows that a window holds")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--streams", action="store_true", help="compare on three kinds of drift")
+    modes.add_argument("--late", action="store_true", help="compare on later and later drift")
+    modes.add_argument("--flip", action="store_true", help="compare on labels that are flipped")
+    parser.add_argument("--seeds", type=int, default=3, help="streams of each kind, to compare on")
+    parser.add_argument("--plot", type=Path, help="where --streams draws its errors (PNG)")
+    options = parser.parse_args()
+    rows = options.rows or 6000
+    if (options.streams or options.late or options.flip) and rows < 8 * BATCH:
+        parser.error(f"--rows must be at least {8 * BATCH}, got {rows}")
+    if options.streams:
+        curves = compare(rows, options.seeds)
+        if options.plot and importlib.util.find_spec("matplotlib") is None:
+            print("\nno picture: matplotlib is not installed (pip install 'marginwise[plot]')")
+        elif options.plot:
+            draw_comparison(options.plot, curves, rows)
+            print(f"\npicture: {os.path.relpath(options.plot)}")
+    elif options.late:
+        compare_late(rows, options.seeds)
+    elif options.flip:
+        compare_flipped(rows, options.seeds)
+    else:
+        turn(options.rows or 5000, options.window, options.picture)
 
 
 if __name__ == "__main__":

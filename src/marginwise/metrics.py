@@ -1,8 +1,8 @@
-"""Metrics for imbalanced classes, and of the support vectors.
+"""Metrics for imbalanced classes, of the support vectors, and of streams.
 
-They are those of [ertekin2007, section 4], where a classifier that labels every row negative may be
-99% accurate. Their arguments are those of scikit-learn's metrics, so that `make_scorer` accepts the
-first two.
+The first three are those of [ertekin2007, section 4], where a classifier that labels every row
+negative may be 99% accurate. Their arguments are those of scikit-learn's metrics, so that
+`make_scorer` accepts the first two. The last one returns a curve instead of a number.
 """
 
 from __future__ import annotations
@@ -11,12 +11,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.signal import lfilter
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
-from marginwise._checks import check_weight_values, plain
+from marginwise._checks import (
+    Rule,
+    check_arguments,
+    check_weight_values,
+    either,
+    integer,
+    none,
+    plain,
+    positive,
+)
+
+_STREAM_RULES: dict[str, Rule] = {
+    "fading": positive(1.0),
+    "window": either(none(), integer(1)),
+}
 
 
 def g_mean_score(
@@ -161,6 +176,115 @@ def support_vector_ratio(model: Any) -> float | Float:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: Float = (counts.sum() - counts) / counts
     return float(ratios[1]) if len(ratios) == 2 else ratios
+
+
+def prequential_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    fading: float = 1.0,
+    window: int | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Float:
+    """Compute the prequential error of a stream after each row.
+
+    Prequential means test, then train: each row is predicted before it is learned. The error after
+    row t is E_t = S_t / B_t, where S_t = loss_t + fading * S_{t-1} is the faded sum of the 0-1
+    losses and B_t = 1 + fading * B_{t-1} that of the rows [gama2013]_. With ``fading=1`` it is the
+    mean over all rows so far, which hides a change of concept ever longer as the stream grows. A
+    smaller factor, or a window, follows the current error.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, in the order of the stream.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels, each predicted before its row was learned.
+    fading : float, default=1.0
+        Factor by which older rows count less with each new row, above 0 and at most 1. It averages
+        over about ``1 / (1 - fading)`` rows. Must be 1 if `window` is given.
+    window : int, default=None
+        Number of latest rows to average over instead, at least 1. The first rows are averaged over
+        as many as there are.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Sample weights, which multiply both the losses and the ones in B_t. A row of weight zero
+        still counts as a step of the stream.
+
+    Returns
+    -------
+    error : ndarray of shape (n_samples,)
+        Error after each row, between 0 and 1. Lower is better. NaN where only rows of weight zero
+        are averaged over.
+
+    See Also
+    --------
+    g_mean_score : Geometric mean of the per-class recalls.
+    sklearn.metrics.zero_one_loss : Error over all rows, as one number.
+
+    References
+    ----------
+    .. [gama2013] J. Gama, R. Sebastião and P. P. Rodrigues, "On Evaluating Stream Learning
+       Algorithms", Machine Learning 90(3), 2013.
+
+    Examples
+    --------
+    >>> from marginwise.metrics import prequential_error
+    >>> y_true, y_pred = [1, 1, 0, 0], [0, 1, 0, 1]  # the first and the last row are wrong
+    >>> prequential_error(y_true, y_pred).round(3)
+    array([1.   , 0.5  , 0.333, 0.5  ])
+    >>> prequential_error(y_true, y_pred, fading=0.5).round(3)
+    array([1.   , 0.333, 0.143, 0.6  ])
+    >>> prequential_error(y_true, y_pred, window=2)
+    array([1. , 0.5, 0. , 0.5])
+    """
+    check_arguments(_STREAM_RULES, fading=fading, window=window)
+    if window is not None and fading != 1:
+        raise ValueError(
+            f"fading={plain(fading)!r} and window={plain(window)!r} exclude each other; pass one "
+            "of them."
+        )
+    truth, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
+    _check_length(predicted, "y_pred", len(truth))
+    weights = _weights(sample_weight, len(truth))
+    unique_labels(truth, predicted)  # refuses scores, and numbers beside strings
+    weights = weights / weights.max()  # so that no sum overflows
+    losses = np.where(truth == predicted, 0.0, weights)
+    if window is not None:
+        return _ratio(_window_sums(losses, window), _window_sums(weights, window))
+    # Where the weight is zero both sums only fade: the error stays, and does not underflow.
+    last = np.maximum.accumulate(np.where(weights > 0, np.arange(len(weights)), -1))
+    error = _ratio(_faded_sums(losses, fading), _faded_sums(weights, fading))
+    return np.where(last >= 0, error[last], np.nan)
+
+
+# -- sums over a stream ----------------------------------------------------------------------------
+
+
+def _faded_sums(values: Float, fading: float) -> Float:
+    """Return S_t = values_t + fading * S_{t-1}."""
+    sums: Float = lfilter([1.0], [1.0, -float(fading)], values)
+    return sums
+
+
+def _window_sums(values: Float, window: int) -> Float:
+    """Return the sums of the last `window` values, by additions only.
+
+    The values are cut into blocks of that length: a window is the end of one block and the start of
+    the next. Differences of running sums would cancel digits of small weights.
+    """
+    n, width = len(values), min(window, len(values))
+    blocks = np.pad(values, (0, -n % width)).reshape(-1, width)
+    starts = np.cumsum(blocks, axis=1)
+    ends = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
+    starts[1:, :-1] += ends[:-1, 1:]
+    sums: Float = starts.ravel()[:n]
+    return sums
+
+
+def _ratio(losses: Float, weights: Float) -> Float:
+    with np.errstate(invalid="ignore"):
+        ratio: Float = losses / weights
+    return ratio
 
 
 # -- checks ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Measures for imbalanced classes worked by hand: a failure means that a definition is off.
+"""Measures for imbalanced classes and streams worked by hand: a failure means a wrong definition.
 
 The last part is what is refused: there a failure means a number where none is defined.
 """
@@ -19,7 +19,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from marginwise import OnlineSVC
-from marginwise.metrics import g_mean_score, prbep_score, support_vector_ratio
+from marginwise.metrics import (
+    g_mean_score,
+    prbep_score,
+    prequential_error,
+    support_vector_ratio,
+)
 from tests.support import blobs
 
 # -- the geometric mean ---------------------------------------------------------------------------
@@ -160,6 +165,72 @@ def test_a_stream_of_one_class_has_no_support_vectors() -> None:
     assert math.isnan(support_vector_ratio(model))
 
 
+# -- the prequential error ------------------------------------------------------------------------
+
+
+def test_prequential_error_over_all_rows() -> None:
+    # Losses 1, 0, 0, 1: running means 1/1, 1/2, 1/3, 2/4.
+    error = prequential_error([1, 1, 0, 0], [0, 1, 0, 1])
+    assert error.tolist() == [1.0, 1 / 2, 1 / 3, 1 / 2]
+    assert error.dtype == np.float64
+    names = np.array(["no", "yes"])
+    same = prequential_error(names[[1, 1, 0, 0]], names[[0, 1, 0, 1]].tolist())
+    assert same.tolist() == error.tolist(), "strings differ"
+
+
+def test_prequential_error_fades() -> None:
+    # Losses 1, 0, 0, 1 and fading 1/2.
+    # S: 1, 1/2, 1/4, 1 + 1/8 = 9/8.   B: 1, 1 + 1/2 = 3/2, 1 + 3/4 = 7/4, 1 + 7/8 = 15/8.
+    error = prequential_error([1, 1, 0, 0], [0, 1, 0, 1], fading=0.5)
+    assert error == pytest.approx([1.0, 1 / 3, 1 / 7, 9 / 15])
+
+
+def test_prequential_error_in_a_window() -> None:
+    # Losses 1, 0, 0, 1, 1. Two rows: 1/1, 1/2, 0/2, 1/2, 2/2. Three: 1/1, 1/2, 1/3, 1/3, 2/3.
+    y_true, y_pred = [1, 1, 0, 0, 0], [0, 1, 0, 1, 1]
+    assert prequential_error(y_true, y_pred, window=2).tolist() == [1, 1 / 2, 0, 1 / 2, 1]
+    assert prequential_error(y_true, y_pred, window=3).tolist() == [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3]
+    # One row is its own loss; more rows than there are is the mean over all.
+    assert prequential_error(y_true, y_pred, window=1).tolist() == [1, 0, 0, 1, 1]
+    everything = prequential_error(y_true, y_pred, window=2**62)
+    assert everything.tolist() == prequential_error(y_true, y_pred).tolist()
+
+
+def test_prequential_error_with_weights() -> None:
+    # Losses 1, 0, 1 with weights 1, 3, 2, fading 1/2: S = 1, 1/2, 2 + 1/4; B = 1, 3 + 1/2, 2 + 7/4.
+    labels, weights = ([1, 1, 0], [0, 1, 1]), {"sample_weight": [1, 3, 2]}
+    error = prequential_error(*labels, fading=0.5, **weights)
+    assert error == pytest.approx([1.0, 1 / 7, 9 / 15])
+    # Over all rows 1/1, 1/4, 3/6; over the last two 1/1, 1/4, 2/5.
+    assert prequential_error(*labels, **weights) == pytest.approx([1.0, 1 / 4, 1 / 2])
+    assert prequential_error(*labels, window=2, **weights) == pytest.approx([1.0, 1 / 4, 2 / 5])
+
+
+def test_rows_of_weight_zero_have_no_error() -> None:
+    labels, weights = ([1, 1, 0, 0], [0, 1, 1, 1]), {"sample_weight": [0, 1, 0, 0]}
+    np.testing.assert_array_equal(prequential_error(*labels, **weights), [np.nan, 0, 0, 0])
+    in_window = prequential_error(*labels, window=2, **weights)
+    np.testing.assert_array_equal(in_window, [np.nan, 0, 0, np.nan])
+
+
+def test_the_error_outlasts_any_number_of_rows_of_weight_zero() -> None:
+    # Weights 1 and 1, losses 1 and 0: S = 1/2, B = 3/2. Then both fade by 2^-5000, which is no
+    # float, and their ratio stays.
+    y_true, y_pred = np.zeros(5002, int), np.r_[1, np.zeros(5001, int)]
+    weights = np.r_[1.0, 1.0, np.zeros(5000)]
+    error = prequential_error(y_true, y_pred, fading=0.5, sample_weight=weights)
+    assert error[-1] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"fading": 0.9}, {"fading": 1e-300}, {"window": 7}])
+def test_constant_streams_have_constant_errors(options: dict[str, Any]) -> None:
+    zeros, ones = np.zeros(2000, int), np.ones(2000, int)
+    assert (prequential_error(zeros, ones, **options) == 1.0).all()
+    assert (prequential_error(ones, ones, **options) == 0.0).all()
+    weights = np.random.default_rng(0).random(2000) * 1e308  # sums would overflow
+    assert (prequential_error(zeros, ones, sample_weight=weights, **options) == 1.0).all()
+
+
 # -- scorers --------------------------------------------------------------------------------------
 
 
@@ -230,6 +301,34 @@ def test_g_mean_refuses(y_true: Any, y_pred: Any, options: dict[str, Any], messa
 def test_prbep_refuses(y_true: Any, y_score: Any, pos_label: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         prbep_score(y_true, y_score, pos_label=pos_label)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "options", "message"),
+    [
+        ([0, 1], [0, 1], {"fading": 0.0}, r"fading must be a number above 0, at most 1.0, got 0.0"),
+        ([0, 1], [0, 1], {"fading": 1.5}, r"fading must be .* at most 1.0, got 1.5"),
+        ([0, 1], [0, 1], {"fading": np.nan}, r"fading must be .* got nan"),
+        ([0, 1], [0, 1], {"fading": "1"}, r"fading must be .* got '1'"),
+        ([0, 1], [0, 1], {"window": 0}, r"window must be None or an integer of at least 1, got 0"),
+        ([0, 1], [0, 1], {"window": 1.5}, r"window must be .* got 1.5"),
+        ([0, 1], [0, 1], {"window": True}, r"window must be .* got True"),
+        ([0, 1], [0, 1], {"fading": 0.9, "window": 2}, r"fading=0.9 and window=2 exclude .* one"),
+        ([0, 1], [0, 1, 1], {}, r"y_pred has 3 rows, but y_true has 2"),
+        ([0, 1], [0, 1], {"sample_weight": [1.0]}, r"sample_weight has 1 rows, but y_true has 2"),
+        ([0, 1], [0, 1], {"sample_weight": [1.0, -2.0]}, r"sample_weight is -2.0 at row 1"),
+        ([0, 1], [0, 1], {"sample_weight": [0.0, 0.0]}, r"sample_weight is zero for all rows"),
+        ([], [], {}, r"y_true is empty"),
+        ([0, 1, np.nan], [0, 1, 1], {}, r"y_true is nan at row 2"),
+        ([0, 1], [0.2, 0.7], {}, r"continuous"),
+        ([0, 1], ["a", "b"], {}, r"string and number"),
+    ],
+)
+def test_prequential_error_refuses(
+    y_true: Any, y_pred: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        prequential_error(y_true, y_pred, **options)
 
 
 @pytest.mark.parametrize("kind", [SVC, OnlineSVC])

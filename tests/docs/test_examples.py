@@ -122,6 +122,33 @@ def test_windows_on_a_stream_that_turns(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("mode", ["--streams", "--late", "--flip"])
+def test_estimators_on_streams_that_drift(mode: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "streams.png"
+    few = ("--rows", "1600", "--seeds", "1", "--plot", picture)
+    done = run("examples/drift.py", mode, *few)
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"^\| (\S.*?) \| ([\d., |]+) \|$", done.stdout, re.MULTILINE)
+    found = {name: [float(n.replace(",", "")) for n in cells.split(" | ")] for name, cells in lines}
+    oldest = found['`ExactSVC(window=500, evict="oldest")`']
+    assert len({len(cells) for cells in found.values()}) == 1
+    if mode == "--streams":
+        assert oldest[1] < found["`ExactRampSVC()`"][1]
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    elif mode == "--late":
+        assert oldest[2] < found["`OnlineSVC(replay=1000)`"][2]
+    else:
+        assert found["`ExactRampSVC()`"][1] < 0.3 < oldest[1]
+
+
+def test_trees_of_river_are_compared() -> None:
+    pytest.importorskip("river", reason="the trees of examples/drift.py are those of river")
+    done = run("examples/drift.py", "--flip", "--rows", "400", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("(river)") == 2
+
+
 def test_digits_are_learned_with_variants(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "variants.png"

@@ -14,7 +14,12 @@ from sklearn.metrics import precision_recall_curve, precision_score, recall_scor
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC
-from marginwise.metrics import g_mean_score, prbep_score, support_vector_ratio
+from marginwise.metrics import (
+    g_mean_score,
+    prbep_score,
+    prequential_error,
+    support_vector_ratio,
+)
 from tests.support import blobs
 
 
@@ -138,3 +143,49 @@ def test_ratio_is_counted_from_the_labels_of_the_support_vectors(
     else:
         others = np.array([(y[model.support_] != c).sum() for c in range(classes)])
         np.testing.assert_array_equal(support_vector_ratio(model), others / own)
+
+
+# -- the prequential error ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fading", [1.0, 0.998, 0.5, 1e-3])
+def test_fading_error_is_the_recursion_of_the_paper(
+    fading: float, weighted: bool, seed: int
+) -> None:
+    y_true, y_pred, weights = predictions(3, seed, n=3000)
+    weights = np.where(weights < 0.2, 0.0, weights) if weighted else np.ones(3000)
+    weights[0] = 1.0
+    S = B = 0.0
+    expected = []
+    for t in range(3000):  # the recursion of [gama2013]
+        S = weights[t] * float(y_true[t] != y_pred[t]) + fading * S
+        B = weights[t] + fading * B
+        expected.append(S / B)
+    ours = prequential_error(y_true, y_pred, fading=fading, sample_weight=weights)
+    np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("window", [1, 2, 7, 200, 399, 400, 401, 1000])
+def test_windowed_error_is_the_mean_of_each_window(window: int, weighted: bool, seed: int) -> None:
+    y_true, y_pred, weights = predictions(3, seed, n=400)
+    # From 1e-18 to 1: differences of running sums would lose the small ones.
+    weights = weights**40 + 1e-18 if weighted else np.ones(400)
+    wrong = (y_true != y_pred).astype(float)
+    parts = [slice(max(0, t - window + 1), t + 1) for t in range(400)]
+    expected = [np.average(wrong[part], weights=weights[part]) for part in parts]
+    ours = prequential_error(y_true, y_pred, window=window, sample_weight=weights)
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_without_fading_the_error_is_the_running_mean(seed: int) -> None:
+    """A million rows: sums of zeros and ones are exact, however many there are."""
+    rng = np.random.default_rng(seed)
+    y_true, y_pred = rng.integers(2, size=(2, 10**6))
+    wrong = np.cumsum(y_true != y_pred)
+    error = prequential_error(y_true, y_pred)
+    np.testing.assert_array_equal(error, wrong / np.arange(1, 10**6 + 1))
+    np.testing.assert_array_equal(prequential_error(y_true, y_pred, window=10**6), error)
+    last = prequential_error(y_true, y_pred, window=1000)[999:]
+    np.testing.assert_array_equal(last, (wrong[999:] - np.r_[0, wrong[:-1000]]) / 1000)
