@@ -49,6 +49,7 @@ template <class T>
 static void restore(Model<T>& model, const Batch& batch, const Dict& arrays) {
     State<T> state;
     state.exact = model.has_factors();
+    state.ramped = model.has_ramp();
     state.visit_values([&](const char* name, auto& array) { read_array(arrays[name], array); });
     Writing::run(model, [&] { restore_state(model, batch, state); });
 }
@@ -98,6 +99,7 @@ static void bind_state(nb::class_<Model<T>>& c) {
     using M = Model<T>;
     c.def("holds", reading(&report::holds<T>), "ids"_a);
     c.def("coefficients", reading(&report::coefficients<T>));
+    c.def("suspects", reading(&report::suspects<T>));
     c.def("weights", reading(&report::weights<T>));
     c.def("check", writing(&M::check), "tolerance"_a);
     c.def("verify", writing(&report::verify<T>), "most"_a, "tolerance"_a);

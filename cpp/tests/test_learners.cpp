@@ -6,6 +6,7 @@
 #include "marginwise/algo/gap.hpp"
 #include "marginwise/algo/perceptron.hpp"
 #include "marginwise/algo/tracking.hpp"
+#include "marginwise/model/report.hpp"
 #include "toy_stream.hpp"
 
 using namespace marginwise;
@@ -99,6 +100,7 @@ void for_all(Index n, Body body) {
 bool same_output(const Learner<float>& a, const Learner<float>& b) {
     for (Index c = 0; c < a.D.problems(); ++c)
         if (a.output(c) != b.output(c) || a.extra_state(c) != b.extra_state(c)) return false;
+    if (report::suspects<float>(a) != report::suspects<float>(b)) return false;
     return Essence<float>(a.D) == Essence<float>(b.D);
 }
 
@@ -137,6 +139,18 @@ TEST(a_learner_continues_from_its_state) {
         c.learn(first, stop, n);
         c.learn(*second, stop, n);
         CHECK_SAY(same_output(first, *second), variant.name);
+    });
+}
+
+TEST(a_clone_has_its_own_suspects) {
+    for_all(260, [](Class& c, const Variant& variant) {
+        c.learn(*c.learner, 0, 130);
+        const auto before = report::suspects<float>(*c.learner);
+        const std::unique_ptr<Model<float>> clone = c.learner->clone();
+        c.learn(*c.learner, 130, 260);
+        CHECK_SAY(report::suspects<float>(*clone) == before, variant.name);
+        const bool ramped = std::isfinite(c.learner->D.subproblems[0].suspects.ramp);
+        CHECK_SAY(std::get<0>(before).empty() != ramped, variant.name);
     });
 }
 

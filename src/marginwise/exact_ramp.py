@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,17 +13,23 @@ from marginwise._algorithm import SHUT, USUAL, Algorithm
 from marginwise._arrays import Float
 from marginwise._checks import Rule, count, either, integer, none, positive
 from marginwise._engine.engine import Engine
-from marginwise._estimator.attributes import scalar_or_array, squared_norms
+from marginwise._engine.suspects import SUSPECTS, check_suspects, suspect_sizes
+from marginwise._estimator.attributes import SuspectAttributes, scalar_or_array, squared_norms
 from marginwise._estimator.bias_free import BiasFreeClassifier
+
+RAMP = -1.0  # y f(x) where the ramp ends
 
 ALGORITHM = Algorithm(
     name="exact_ramp",
     settings={"tol": positive(), "max_idle": count(-1)},
     boxes=frozenset({USUAL, SHUT}),
+    arrays=SUSPECTS,
+    sizes=suspect_sizes,
+    check=partial(check_suspects, ramp=RAMP),
 )
 
 
-class ExactRampSVC(BiasFreeClassifier):
+class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
     """Ramp-loss support vector classifier that is solved after every row.
 
     The loss of a badly misclassified row is bounded, and such rows do not become support vectors:
@@ -112,6 +119,10 @@ class ExactRampSVC(BiasFreeClassifier):
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
         Support vectors. If rows are objects, this is an array of objects; with
         ``kernel="precomputed"`` it is empty.
+    suspects_ : structured ndarray of shape (n_suspects,)
+        Rows whose labels look wrong, because y f(x) < -1, the least value first: "id", "label" and
+        "value", which is y f(x). Stored rows are judged by the current model; the others were
+        judged when they were dropped because of `max_idle`.
 
     See Also
     --------
@@ -141,6 +152,13 @@ class ExactRampSVC(BiasFreeClassifier):
     True
     >>> model.score(X[400:], y[400:])
     0.96
+
+    Find a label that was flipped:
+
+    >>> y[7] = 1 - y[7]
+    >>> model = ExactRampSVC(gamma=1.0, random_state=0).fit(X, y)
+    >>> int(model.suspects_["id"][0])
+    7
     """
 
     _algorithm = ALGORITHM

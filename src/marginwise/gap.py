@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginwise._algorithm import SHIFTED, USUAL, Algorithm
 from marginwise._checks import (
@@ -20,11 +21,20 @@ from marginwise._checks import (
     one_of,
     positive,
 )
+from marginwise._engine.suspects import SUSPECTS, check_suspects, suspect_sizes
+from marginwise._estimator.attributes import SuspectAttributes
 from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.finishing import FinishingMixin
 from marginwise._estimator.streams import SELECTION_RULES
 
 LOSSES = ("hinge", "ramp", "filter")
+
+
+def _check(state: Mapping[str, Any]) -> None:
+    settings = state["plan"]["settings"]
+    hinge = LOSSES[settings["loss"]] == "hinge"
+    check_suspects(state, -np.inf if hinge else settings["ramp"])
+
 
 ALGORITHM = Algorithm(
     name="gap",
@@ -39,10 +49,13 @@ ALGORITHM = Algorithm(
     numbers=3,
     boxes=frozenset({USUAL, SHIFTED}),
     budgeted=True,
+    arrays=SUSPECTS,
+    sizes=suspect_sizes,
+    check=_check,
 )
 
 
-class GapSVC(FinishingMixin, BiasFreeClassifier):
+class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
     """Support vector classifier that stays small on mislabelled data.
 
     After each row, the classifier takes as many optimization steps as bring the duality gap over
@@ -161,6 +174,10 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
         Support vectors. If rows are objects, this is an array of objects; with
         ``kernel="precomputed"`` it is empty.
+    suspects_ : structured ndarray of shape (n_suspects,)
+        Rows whose labels look wrong, because y f(x) < `ramp`, the least value first: "id", "label"
+        and "value", which is y f(x). Stored rows are judged by the current model; the others were
+        judged when they were last visited or dropped. Not available with ``loss="hinge"``.
 
     See Also
     --------
@@ -188,6 +205,12 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
     True
     >>> print(f"{ramp.score(X[2000:], y[2000:]):.2f}")
     0.96
+
+    Which labels look wrong, and how many of them are:
+
+    >>> found = ramp.suspects_["id"]
+    >>> print(f"{len(found)} rows, {wrong[found].mean():.0%}")
+    318 rows, 99%
     """
 
     _algorithm = ALGORITHM
@@ -262,6 +285,16 @@ class GapSVC(FinishingMixin, BiasFreeClassifier):
                 "an integer, or budget=None."
             )
         return None
+
+    @property
+    def suspects_(self) -> NDArray[np.void]:
+        """Rows whose labels look wrong; see the attributes of the class."""
+        if LOSSES[self._fitted().plan.settings["loss"]] == "hinge":
+            raise AttributeError(
+                "suspects_ is available only with loss='ramp' or loss='filter'; here loss is "
+                "'hinge'."
+            )
+        return super().suspects_
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from marginwise import ExactRampSVC
-from tests.algo.test_gap import coefficients, feed
+from tests.algo.test_gap import coefficients, feed, suspects
 from tests.algo.test_tracking import optimum
 from tests.support import blobs, kernel_values, rings
 
@@ -68,16 +68,19 @@ def test_examples_enter_and_leave_v() -> None:
     model.partial_fit([[-1.0]], [1], classes=[-1, 1])  # alpha_0 = 1, w = -1
     model.partial_fit([[2.0]], [1], sample_weight=[0.25])  # f = -2, g = 3: not in V
     assert coefficients(model) == {0: 1.0, 1: 0.0}
+    assert suspects(model) == [(1, 1, -2.0)]
     # x = 1/2: f = -1/2, g = 3/2, K = 1/4: alpha_2 = 1 = C, w = -1/2. Now g_1 = 1 + 1 = 2: example 1
     # enters V, alpha_1 = 1/4 = C, w = 0. All g are 1 and all are at C.
     model.partial_fit([[0.5]], [1])
     assert coefficients(model) == {0: 1.0, 1: 0.25, 2: 1.0}
+    assert suspects(model) == []
     # x = -1: g = 1, alpha_3 = 1, w = -1: g_1 = 3, example 1 leaves V, w = -3/2. The two at -1 have
     # g = -1/2: one of them gives up 1/2 (which of them is open), w = -1, g = 0 for both.
     model.partial_fit([[-1.0]], [1])
     alpha = coefficients(model)
     assert (alpha[1], alpha[2], alpha[0] + alpha[3]) == (0.0, 1.0, 1.5)
     assert {alpha[0], alpha[3]} == {0.5, 1.0}
+    assert suspects(model) == [(1, 1, -2.0)], "found although it was not visited again"
     # |w|^2 / 2 + 1/4 * 2 (the ramp's height) + 1 * 3/2
     assert model.ramp_objective() == 0.5 + 0.5 + 1.5
 
@@ -87,6 +90,7 @@ def test_idle_examples_that_are_nearest_are_kept(max_idle: int, kept: list[int] 
     # w = 1: |f| = 2, 4 and 3. Those misclassified and those beyond the margin count alike.
     model = feed(learner(max_idle=max_idle), (1.0, +1), (2.0, -1), (4.0, +1), (-3.0, -1))
     assert list(coefficients(model)) == (kept or [0, 1, 2, 3])
+    assert suspects(model) == [(1, -1, -2.0)], "stored or not"
 
 
 def test_wants_what_lies_in_the_margin() -> None:

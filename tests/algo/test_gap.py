@@ -188,6 +188,66 @@ def test_filter_takes_examples_on_the_ramp_only(x: float, y: int, taken: bool) -
     assert (11 in moved(model)) is taken
 
 
+# -- suspects -------------------------------------------------------------------------------------
+
+
+def suspects(model: Any) -> list[tuple[Any, ...]]:
+    return [tuple(suspect) for suspect in model.suspects_.tolist()]
+
+
+def test_suspects_of_the_filter_are_what_it_met() -> None:
+    # f(x e_0) = x: y f = -2 and -3.
+    model = feed(learner(loss="filter"), *SEEDED, (2 * E[0], -1), (3 * E[0], -1))
+    assert suspects(model) == [(12, -1, -3.0), (11, -1, -2.0)]
+    # x = (1/2, 0, 0, 3/2), y = -1 makes f(x e_0) = 7/10 x. Only id 12 is visited again.
+    feed(model, ([0.5, 0.0, 0.0, 1.5], -1))
+    model.partial_fit([3 * E[0]], [-1], ids=[12])
+    assert suspects(model) == [(12, -1, pytest.approx(-2.1)), (11, -1, -2.0)]
+    model.partial_fit([3 * E[0]], [+1], ids=[12])  # with the right label
+    assert suspects(model) == [(11, -1, -2.0)]
+
+
+def test_suspects_that_are_stored_are_judged_by_the_model() -> None:
+    # y f = -2 on arrival, and -7/5 after the next row.
+    model = feed(learner(loss="ramp"), *SEEDED, (2 * E[0], -1))
+    assert suspects(model) == [(11, -1, -2.0)]
+    feed(model, ([0.5, 0.0, 0.0, 1.5], -1))
+    assert suspects(model) == [(11, -1, pytest.approx(-1.4))]
+    # x = (1, 0, 0, 1), y = -1: w = (7/10, ..., -9/10), f = -1/5, g = -4/5, K = 2, alpha = -2/5:
+    # w_0 = 3/10, and y f(2 e_0) = -3/5 is above the ramp.
+    feed(model, ([1.0, 0.0, 0.0, 1.0], -1))
+    assert model.decision_function([2 * E[0]]) == pytest.approx([0.6])
+    assert suspects(model) == []
+
+
+def test_suspects_that_clean_drops_stay() -> None:
+    # x = -4 e_0, y = +1 is dropped as above, with y f = -4; x = 2 e_0, y = -1 is 3 away, and stays.
+    model = feed(
+        learner(loss="ramp", clean_every=13, max_idle=9), *SEEDED, (-4 * E[0], +1), (2 * E[0], -1)
+    )
+    assert moved(model) == {10: 1.0, 12: 0.0}
+    assert suspects(model) == [(11, 1, -4.0), (12, -1, -2.0)]
+
+
+def test_suspects_of_several_classes_have_their_least_value() -> None:
+    # K = I: f_c(e_k) is 1 for c = k and -1 elsewhere. 2 e_0 as "b" has y f = -2 as "a", which it is
+    # not, -2 as "b", which it is, and 2 as "c". 3 e_1 + 2 e_0 as "c": y f = -1, -1 and -5.
+    model = learner(loss="filter")
+    for _ in range(10):  # five seeds of "a", "b" and "c", and ten of the rest, in each problem
+        model.partial_fit(E[:3], ["a", "b", "c"], classes=["a", "b", "c"])
+    model.partial_fit([2 * E[0]], ["b"], ids=[100])
+    model.partial_fit([2 * E[0] + 3 * E[1]], ["c"], ids=[200])
+    assert suspects(model) == [(200, "c", -5.0), (100, "b", -2.0)]
+    assert model.suspects_["label"].dtype == model.classes_.dtype
+
+
+def test_the_hinge_suspects_nothing() -> None:
+    model = feed(learner(), *SEEDED, (2 * E[0], -1))
+    assert not hasattr(model, "suspects_")
+    with pytest.raises(AttributeError, match="only with loss='ramp' or loss='filter'"):
+        model.suspects_  # noqa: B018
+
+
 # -- CLEAN ----------------------------------------------------------------------------------------
 
 IDLE = ((1.0, +1), (3.0, +1), (2.0, +1), (4.0, +1))  # w = 1: y g = 0, -2, -1, -3

@@ -33,8 +33,9 @@ def examples(name: str) -> list[Any]:
         rules = {"BudgetRule": BudgetRule, "MarginRule": MarginRule}
         return [rules[name](None) if name in rules else ImageDeformer((4, 4), fields=5)]
     kind, frame = getattr(marginwise, name), pd.DataFrame(X, columns=["a", "b"])
-    record = {"record": True} if "record" in kind().get_params() else {}
-    made = [kind(kernel=kernel, **record) for kernel in ("rbf", "linear")]
+    wanted = {"record": True, "loss": "ramp"}
+    given = {key: value for key, value in wanted.items() if key in kind().get_params()}
+    made = [kind(kernel=kernel, **given) for kernel in ("rbf", "linear")]
     return [model.set_params(**centred(model)).fit(frame, Y) for model in made]
 
 
@@ -80,6 +81,7 @@ def test_shapes_are_those_documented(name: str) -> None:
         problems = 1 if name == "ExactOneClassSVM" else 3
         sizes |= {"n_problems": problems, "n_classes": problems}
         sizes |= {"n_features": 2, "n_features_in_": 2}
+        sizes |= {"n_suspects": len(getattr(model, "suspects_", ()))}
         documented = {item.name: item.type for item in parsed(type(model))["Attributes"]}
         for kinds in (documented, table()[name]):
             for attribute, kind in kinds.items():

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from marginwise import ExactRampSVC, GapSVC, KernelPerceptron, TrackingSVC, load, save
+from marginwise._engine.suspects import SUSPECTS
 from tests.support import (
     Rows,
     assert_same_model,
@@ -97,6 +98,8 @@ def assert_same(one: Any, other: Any, why: str) -> None:
     assert_same_model(one, other, why)
     a, b = core_state(one), core_state(other)
     assert np.array_equal(a["notes"], b["notes"]), f"{why}: notes differ"
+    for name in SUSPECTS.keys() & a.keys():
+        assert np.array_equal(a[name], b[name]), f"{why}: {name} differs"
     for name in ("box", "trail"):
         kept = [state[name][is_open(state)] for state in (a, b)]
         assert np.array_equal(*kept), f"{why}: {name} differs"
@@ -356,7 +359,8 @@ def test_asking_changes_nothing(learner: str, classes: int, seed: int) -> None:
     model.duality_gap(X, y)
     model.dual_objective()
     names = ["support_", "support_vectors_", "dual_coef_", "intercept_", "n_support_", "ids_"]
-    names += [name for name in ("bound_", "normalised_gap_", "history_") if hasattr(model, name)]
+    more = ("bound_", "normalised_gap_", "history_", "suspects_")
+    names += [name for name in more if hasattr(model, name)]
     for name in names:
         answer = getattr(model, name)
         for given in answer.values() if isinstance(answer, dict) else [answer]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from marginwise._arrays import Float, Ints
 from marginwise._core import SKIP_BELOW
 from marginwise._engine.memory import AUTO
+from marginwise._engine.suspects import NOTING, no_suspects
 from marginwise._warn import warn
 
 NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
@@ -392,6 +393,8 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
         plan = {"unit": 1.0, "pairs": False, "budget": 0, **plan}
         zeros = np.zeros(np.shape(state.get("alpha", ())))
         state = {"inherited": zeros, **state, "plan": plan}
+        if plan.get("algorithm") in NOTING:
+            state = {**no_suspects(zeros.shape[:1]), **state}
     if isinstance(plan, dict) and plan.get("algorithm") == "exact":
         return _with_peaks(state)
     early = ("tol", "reprocess", "reprocess_each", "delta_max")

@@ -168,6 +168,30 @@ class ClassifierAttributes(SolverAttributes):
         return scalar_or_array(gap)
 
 
+class SuspectAttributes:
+    """Fitted attribute of the classifiers whose loss has a ramp."""
+
+    @property
+    def suspects_(self: Any) -> NDArray[np.void]:
+        """Rows whose labels look wrong, because y f(x) is below the ramp, the least value first.
+
+        It is a structured array with the fields "id", "label" (the class label that the row was
+        learned with) and "value" (y f(x), the least one if there are several binary problems). A
+        row that is stored is judged by the current model; any other row was judged when it was last
+        visited or dropped.
+        """
+        model = self._now()
+        ids, labels, values = model._fitted().native.suspects()
+        order = np.lexsort((ids, values))
+        _, first = np.unique(ids[order], return_index=True)
+        order = order[np.sort(first)]
+        kinds = [("id", np.int64), ("label", model.classes_.dtype), ("value", np.float64)]
+        suspects = np.empty(len(order), dtype=kinds)
+        suspects["id"], suspects["value"] = ids[order], values[order]
+        suspects["label"] = model.classes_[labels[order]]
+        return suspects
+
+
 def _linear_weights(engine: Engine) -> Float:
     """Return the sums of coefficients times features, measured from the centre if there is one."""
     state = engine.state()

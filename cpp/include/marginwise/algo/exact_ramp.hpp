@@ -45,11 +45,14 @@ class ExactRamp : public Learner<T> {
     static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
     ExactRamp(Dual<T> dual, ModelSettings common, ExactRampSettings settings)
-        : Learner<T>(std::move(dual), std::move(common)), settings_(settings) {}
+        : Learner<T>(std::move(dual), std::move(common)), settings_(settings) {
+        for (Subproblem& sub : D.subproblems) sub.suspects.ramp = 1 - kRampEnds;
+    }
 
     using Learner<T>::D;
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<ExactRamp>(*this); }
+    bool has_ramp() const override { return true; }
 
     void check(double tolerance) override { D.check(tolerance, false); }
 

@@ -54,12 +54,16 @@ class Gap : public Learner<T> {
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           standing_(D.problems()) {
-        for (Subproblem& sub : D.subproblems) sub.keeps_bounded = true;
+        for (Subproblem& sub : D.subproblems) {
+            sub.keeps_bounded = true;
+            if (settings.loss != Loss::hinge) sub.suspects.ramp = settings.ramp;
+        }
     }
 
     using Learner<T>::D;
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Gap>(*this); }
+    bool has_ramp() const override { return true; }
 
     // Repeats REPROCESS until no member violates by more than tau.
     bool finish(double tau, double seconds) override;
@@ -136,6 +140,8 @@ void Gap<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r,
         bool moved = !this->holds(c, s) && process(c, example, block, r, s, f, box);
         moved = repeat(c, threshold) || moved;
         if (moved) find_moments(c);
+    } else if (!this->holds(c, s)) {
+        D.subproblems[c].suspects.judge(example.id, example.label, z);
     }
     ++now.since_clean;
     if (settings_.clean_every > 0 && now.since_clean >= settings_.clean_every) clean(c);

@@ -48,6 +48,11 @@ void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Ind
     require_invariant(!P.biased || inherited > 0 || std::abs(sum) <= tolerance,
                       "sum of alpha == 0");
     require_invariant(own_[c].agrees(P.size), "own features are those of the places");
+    for (const Suspects::Note& note : subproblems[c].suspects.sorted()) {
+        const Index s = members.find(note.id);
+        require_invariant(s == kNone || !subproblems[c].holds(s), "no suspect is held");
+        require_invariant(note.value < subproblems[c].suspects.ramp, "suspects are below the ramp");
+    }
     if (!extremes) return;
     const simd::Extremes now =
         table().extremes(P.g.data(), P.up.data(), P.down.data(), padded(P.size));

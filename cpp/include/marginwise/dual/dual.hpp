@@ -86,6 +86,7 @@ class Dual {
             enlarge(sub.weight, padded(size() + n));
             enlarge(sub.member, sub.P.size + n);
             sub.P.reserve(n);
+            sub.suspects.reserve(sub.P.size + n);
         }
     }
 
@@ -179,6 +180,7 @@ class Dual {
         sub.place[s] = k;
         sub.weight[s] = alpha;
         own_[c].open(members, s);
+        sub.suspects.forget(members.ids[s]);
         if (holders[s]++ == 0) {
             --dead;
             members.remember(s);
@@ -197,6 +199,7 @@ class Dual {
     void close_place(Index c, Index k) {
         Subproblem& sub = subproblems[c];
         const Index s = sub.member[k];
+        sub.suspects.judge(members.ids[s], label[s], sub.P.margin(k));
         sub.P.close(k);
         sub.member[k] = 0;
         sub.rows.drop(k);

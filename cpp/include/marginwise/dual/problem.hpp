@@ -46,6 +46,7 @@ struct Problem {
     double unsolved = 0;  // violation at which a loop gave up, or 0; not part of the state
 
     double y(Index k) const { return side[k] > 0 ? 1 : -1; }
+    double margin(Index k) const { return 1 - y(k) * g[k]; }  // y f
     Index members() const { return size - closed; }
 
     double bias() const {

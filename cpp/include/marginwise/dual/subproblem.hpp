@@ -4,6 +4,7 @@
 #include "marginwise/dual/problem.hpp"
 #include "marginwise/dual/row_cache.hpp"
 #include "marginwise/dual/stats.hpp"
+#include "marginwise/dual/suspects.hpp"
 
 namespace marginwise {
 
@@ -22,10 +23,12 @@ struct Subproblem {
     //            rows.take(k).values[l] == K(k, l) for open l < length
     //            a member held here has a place, or is among the sleepers, or is owed: without
     //            weight, but still counted in the gradient of sleepers
+    //            no suspect is held
     Problem P;
     Vector<Sleepers> asleep;
     Vector<std::int32_t> owed;
     Vector<std::int32_t> left;  // members whose places were closed, still to be released
+    Suspects suspects;
     Stats stats;
     bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;

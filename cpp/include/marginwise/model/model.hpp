@@ -175,6 +175,9 @@ class Model {
     virtual void save_factors(State<T>&) const {}
     virtual void restore_factors(const State<T>&) {}
 
+    // Whether its loss may have a ramp; the state then has the suspects.
+    virtual bool has_ramp() const { return false; }
+
     // Throws if an invariant does not hold (for tests).
     virtual void check(double tolerance) { D.check(tolerance); }
 

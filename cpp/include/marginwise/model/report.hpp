@@ -60,6 +60,30 @@ std::tuple<Array<std::int64_t>, Array<std::int32_t>, OwnedMatrix<double>> coeffi
     return {std::move(ids), std::move(labels), std::move(alpha)};
 }
 
+// Ids, classes and y f of the examples below the ramp, problem by problem: by the gradient of those
+// that a problem holds; of the others, when they were last judged.
+template <class T>
+std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<double>> suspects(
+    const Model<T>& model) {
+    Array<std::int64_t> ids;
+    Array<std::int32_t> labels;
+    Array<double> values;
+    const auto add = [&](const Suspects::Note& note) {
+        ids.push_back(note.id);
+        labels.push_back(note.label);
+        values.push_back(note.value);
+    };
+    for (const Subproblem& sub : model.D.subproblems) {
+        for (Index k = 0; k < sub.P.size; ++k) {
+            if (!sub.P.open[k] || !(sub.P.margin(k) < sub.suspects.ramp)) continue;
+            const Index s = sub.member[k];
+            add({model.D.members.ids[s], sub.P.margin(k), model.D.label[s]});
+        }
+        for (const Suspects::Note& note : sub.suspects.sorted()) add(note);
+    }
+    return {std::move(ids), std::move(labels), std::move(values)};
+}
+
 // Gap, members and kernel evaluations, a row for each example and a column for each problem.
 template <class T>
 std::tuple<OwnedMatrix<double>, OwnedMatrix<std::int64_t>, OwnedMatrix<std::int64_t>> records(

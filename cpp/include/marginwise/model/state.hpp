@@ -10,6 +10,7 @@ template <class T>
 struct State {
     bool sparse = false;
     bool exact = false;
+    bool ramped = false;
 
     OwnedMatrix<T> X;  // features of the members, or:
     Array<T> data;
@@ -31,6 +32,12 @@ struct State {
     // one problem after the other.
     Array<std::int64_t> slots, free_members;
     Array<double> factors;
+
+    // Of models with a ramp: how many suspects each problem has noted; then of each note, one
+    // problem after the other, the id, the class and y f.
+    Array<std::int64_t> suspects, suspect_ids;
+    Array<std::int32_t> suspect_labels;
+    Array<double> suspect_values;
 
     // Calls use(name, array) for the arrays that describe the members.
     template <class F>
@@ -59,6 +66,12 @@ struct State {
         use("notes", extra);
         use("counters", counters);
         use("seconds", seconds);
+        if (ramped) {
+            use("suspects", suspects);
+            use("suspect_ids", suspect_ids);
+            use("suspect_labels", suspect_labels);
+            use("suspect_values", suspect_values);
+        }
         if (!exact) return;
         use("slots", slots);
         use("margin", free_members);
@@ -111,6 +124,32 @@ inline Array<double> seconds_of(const Stats& stats) {
 }
 
 template <class T>
+void save_suspects(const Dual<T>& D, State<T>& state) {
+    for (const Subproblem& sub : D.subproblems) {
+        const Vector<Suspects::Note> notes = sub.suspects.sorted();
+        state.suspects.push_back(notes.size());
+        for (const Suspects::Note& note : notes) {
+            state.suspect_ids.push_back(note.id);
+            state.suspect_labels.push_back(note.label);
+            state.suspect_values.push_back(note.value);
+        }
+    }
+}
+template <class T>
+void restore_suspects(const State<T>& state, Dual<T>& D) {
+    const Index notes = state.suspect_ids.size();
+    require(state.suspects.size() == D.problems() && state.suspect_labels.size() == notes &&
+                state.suspect_values.size() == notes &&
+                std::accumulate(state.suspects.begin(), state.suspects.end(), Index(0)) == notes,
+            "suspects do not fit");
+    Index i = 0;
+    for (Index c = 0; c < D.problems(); ++c)
+        for (const Index end = i + state.suspects[c]; i < end; ++i)
+            D.subproblems[c].suspects.judge(state.suspect_ids[i], state.suspect_labels[i],
+                                            state.suspect_values[i]);
+}
+
+template <class T>
 State<T> save_state(const Model<T>& model) {
     const Dual<T>& D = model.D;
     State<T> state;
@@ -134,6 +173,8 @@ State<T> save_state(const Model<T>& model) {
     state.seconds = seconds_of(D.stats);
     state.exact = model.has_factors();
     model.save_factors(state);
+    state.ramped = model.has_ramp();
+    if (state.ramped) save_suspects(D, state);
     return state;
 }
 
@@ -164,6 +205,7 @@ void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     Stats::visit_counters(D.stats, [&](std::int64_t& value) { value = *counter++; });
     Stats::visit_seconds(D.stats, [&](double& value) { value = *time++; });
     model.restore_factors(state);
+    if (state.ramped) restore_suspects(state, D);
 }
 
 }  // namespace marginwise
