@@ -160,6 +160,8 @@ def _model(kind: str, variant: int) -> Any:
         model.set_params(window=20)
     if variant == 3 and "average" in model.get_params():
         model.set_params(average=True)
+    if variant == 3 and "loss" in model.get_params():
+        model.set_params(loss="filter", ramp=0.0)
     learn(model, X, y, classes)
     return model
 
