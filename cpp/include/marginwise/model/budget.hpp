@@ -112,9 +112,9 @@ class Budget {
     }
 
   private:
-    static constexpr Index kShare = 32;            // of the members, leaves at a time
-    static constexpr Index kCandidates = 4;        // for each that leaves
-    static constexpr double kPrecision = 1e-3;     // of the projection, relative
+    static constexpr Index kShare = 32;           // of the members, leaves at a time
+    static constexpr Index kCandidates = 4;       // for each that leaves
+    static constexpr double kPrecision = 1e-3;    // of the projection, relative
     static constexpr Index kMostIterations = 20;  // ... at most so many
     static constexpr double kMostContributed =
         3;  // to f(x) by x itself, when members begin to leave
