@@ -143,3 +143,17 @@ def test_a_model_that_outgrows_memory_says_so_once(monkeypatch: pytest.MonkeyPat
         model.partial_fit(X[:500], Y[:500], classes=[0, 1])
     model.partial_fit(X[500:900], Y[500:900])  # warnings are errors
     OnlineSVC(C=5, gamma=1.0, budget=50).partial_fit(X[:500], Y[:500], classes=[0, 1])
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+@pytest.mark.parametrize("equal", [False, True])
+def test_finishing_keeps_gradients_where_rows_are_equal(multiclass: str, equal: bool) -> None:
+    """Boxes that moved need not hold 0: duplicates must not be pooled as if they did."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        b = rng.integers(0, 3, 60)
+        A = np.zeros((60, 2)) if equal else np.round(rng.normal(size=(60, 2)))
+        model = OnlineSVC(C=100 if equal else 1, gamma=0.01, budget=40, multiclass=multiclass)
+        model.partial_fit(A, b, classes=[0, 1, 2]).finish()
+        model._engine.native.check(1e-3 * (1 + np.abs(model.dual_coef_).sum()))
+        pickle.loads(pickle.dumps(model))

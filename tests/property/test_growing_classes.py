@@ -142,3 +142,13 @@ def test_class_weights_may_name_classes_to_come() -> None:
     model = learner(class_weight={2: 3.0}).partial_fit(A[b < 2], b[b < 2])
     model.partial_fit(A[b == 2], b[b == 2])
     assert model._costs.tolist() == [10.0, 10.0, 30.0]
+
+
+def test_labels_of_another_type_are_refused() -> None:
+    """Numbers and names in one array would turn the numbers into names."""
+    A, b = blobs(20, 12, 2)
+    model = learner().partial_fit(A, b)
+    for call in (lambda: model.partial_fit(A[:1], ["a"]), lambda: model.learn_one(A[0], "a")):
+        with pytest.raises(ValueError, match="another type"):
+            call()
+    assert model.classes_.tolist() == [0, 1]

@@ -132,6 +132,7 @@ def test_bad_values_and_forged_reservoirs() -> None:
         "X": np.full((200, 2), np.nan),
         "seen": 3,
         "seed": -1,
+        "size": 10,
     }
     for name, value in forged.items():
         state = {**honest, "_reservoir": {**honest["_reservoir"], name: value}}
@@ -153,3 +154,14 @@ def test_several_classes_and_weights() -> None:
         assert model._reservoir.seen == 1499, "rows of weight zero are not kept"
         scores.append(model.finish().score(A, b))
     assert scores[0] > scores[1] - 0.03
+
+
+def test_the_reservoir_keeps_its_size_when_the_parameter_changes() -> None:
+    """A parameter that shapes a model applies from the next `fit`, in copies too."""
+    model = learner(replay=50).partial_fit(X[:200], Y[:200], classes=[0, 1])
+    model.set_params(replay=5)
+    twin = pickle.loads(pickle.dumps(model))
+    for each in (model, twin):
+        each.partial_fit(X[200:500], Y[200:500]).finish()
+        assert len(each._reservoir.ids) == 50
+    assert_same_model(model, twin, "copied after set_params")

@@ -440,7 +440,7 @@ class KernelClassifier(
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_reservoir" in self.__dict__:
-            self._reservoir = Reservoir.from_state(state["_reservoir"], state["replay"])
+            self._reservoir = Reservoir.from_state(state["_reservoir"])
         if "classes_" in state:
             self._grows = bool(state.get("_grows", False))
             self._index = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -490,6 +490,11 @@ class KernelClassifier(
 
     def _grow_classes(self, y: Any) -> None:
         """Make room for labels that were not met before."""
+        if (np.asarray(y).dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
+            raise ValueError(
+                f"y holds labels of another type than the known classes {plain(self.classes_)}: "
+                f"{plain(np.asarray(y).flat[0])!r}."
+            )
         before, classes = self.classes_, np.union1d(self.classes_, y)
         if len(classes) == len(before):
             return

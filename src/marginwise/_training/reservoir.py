@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from marginwise._arrays import Float, Ints, Labels
 
 PIECE = 64  # rows of a stream after which as many of the reservoir are learned again
-_PARTS = {"seen", "seed", "ids", "labels", "costs"}
+_PARTS = {"size", "seen", "seed", "ids", "labels", "costs"}
 _DENSE, _LISTS = {"X"}, {"data", "indices", "indptr"}
 
 
@@ -137,9 +137,9 @@ class Reservoir:
         return {**state, "X": np.empty((0, 0)) if self._X is None else self._X}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], size: int) -> Reservoir:
+    def from_state(cls, state: Mapping[str, Any]) -> Reservoir:
         """Return the reservoir that had this state."""
-        reservoir = cls(size, int(state["seed"]))
+        reservoir = cls(int(state["size"]), int(state["seed"]))
         reservoir.seen = int(state["seen"])
         reservoir.ids, reservoir.labels = state["ids"].copy(), state["labels"].copy()
         reservoir.costs = state["costs"].copy()
@@ -165,6 +165,8 @@ class Reservoir:
                 raise ValueError(f"{name} of _reservoir must have a number for each row")
         if type(seen) is not int or type(state["seed"]) is not int or not n <= seen < 2**62:
             raise ValueError("_reservoir must have seen as many rows as it holds, or more")
+        if type(state["size"]) is not int or state["size"] < max(n, 1):
+            raise ValueError("_reservoir must not hold more rows than its size")
         if not 0 <= state["seed"] < 2**32:
             raise ValueError("seed of _reservoir must have 32 bits")
         if n and not (state["labels"].min() >= 0 and state["labels"].max() < classes):

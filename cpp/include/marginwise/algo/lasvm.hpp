@@ -373,7 +373,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     end_finish();
     D.rest();
     for (Index c = 0; c < D.problems(); ++c) {
-        pool_duplicates(D, c);
+        if (!this->budget_.limited()) pool_duplicates(D, c);  // which expects boxes that hold 0
         evict(c);
         D.release_closed(c);
         if (D.problems() > 1) D.compact_places(c);
