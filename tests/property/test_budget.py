@@ -157,3 +157,17 @@ def test_finishing_keeps_gradients_where_rows_are_equal(multiclass: str, equal: 
         model.partial_fit(A, b, classes=[0, 1, 2]).finish()
         model._engine.native.check(1e-3 * (1 + np.abs(model.dual_coef_).sum()))
         pickle.loads(pickle.dumps(model))
+
+
+def test_a_copy_continues_to_the_bit_where_members_come_back() -> None:
+    """With replay, a member that left may return before the next projection."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(400, 2))
+        b = (A[:, 0] * A[:, 1] + 0.5 * rng.normal(size=400) > 0).astype(int)
+        model = OnlineSVC(C=1, gamma=0.3, budget=40, replay=30, random_state=0)
+        model.partial_fit(A[:200], b[:200], classes=[0, 1])
+        twin = pickle.loads(pickle.dumps(model))
+        for each in (model, twin):
+            each.partial_fit(A[200:], b[200:]).finish()
+        assert_same_model(model, twin, f"seed {seed}")

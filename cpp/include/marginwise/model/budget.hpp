@@ -41,10 +41,18 @@ class Gram {
     }
 
   private:
+    // Slots have the order of members, so that a copy of the model sums in the same order. A member
+    // that left and came back meanwhile is behind the others, and counts as new.
     void keep_live(const Dual<T>& D) {
+        Vector<std::uint8_t> stays(size(), 0);
+        for (Index next = D.size(), k = size() - 1; k >= 0; --k) {
+            const Index s = D.members.find(ids_[k]);
+            stays[k] = s != kNone && s < next;
+            if (stays[k]) next = s;
+        }
         Compaction kept;
         for (Index k = 0; k < size(); ++k)
-            if (D.members.find(ids_[k]) != kNone) kept.add(k);
+            if (stays[k]) kept.add(k);
         kept.apply(ids_);
         for (Index k = 0; k < kept.size(); ++k) {
             float* to = values_.data() + k * stride_;
