@@ -70,6 +70,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     c.def("learn_ahead", interruptible(&calls::learn_ahead<T>), "batch"_a, "order"_a, "roughly"_a,
           "distance"_array, "seconds"_a);
     c.def("rest", writing(&M::rest));
+    c.def("adopt", writing(&calls::adopt<T>), "batch"_a, "order"_a);
     c.def("learn_wanted", interruptible(&calls::learn_wanted<T>), "batch"_a, "order"_a,
           "wanted"_array, "seconds"_a);
     c.def("begin_pass", writing(&calls::begin_pass<T>), "rule"_a, "pool_size"_a, "seen"_array,
@@ -80,6 +81,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     c.def("end_finish", writing(&M::end_finish));
     c.def("clone", reading(&M::clone));
     c.def("decision", reading(&calls::decision<T>), "batch"_a);
+    c.def("own_decision", reading(&calls::own_decision<T>), "batch"_a);
     c.def("decision_of", reading(&calls::decision_of<T>), "batch"_a, "rows"_array);
     c.def("rough_decision", reading(&calls::rough_decision<T>), "batch"_a, "rows"_array);
     c.def("rough_decision_where", reading(&calls::rough_decision_where<T>), "batch"_a,

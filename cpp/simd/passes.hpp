@@ -161,14 +161,36 @@ Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
     });
 }
 
+// Gains are compared as the fractions they are, slope^2 / curvature, because a division for each
+// member would take longer than all the rest. Several chains of comparisons run side by side.
 Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
                   double g_i, double k_ii, Index n) {
-    return highest_gain(n, [=](Index s) {
-        const Doubles slope = g_i - (load(g + s) + load(down + s));
-        const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
-        const Doubles safe = curvature > all(kLeastCurvature) ? curvature : all(kLeastCurvature);
-        return slope > Doubles{} ? slope * slope / safe : Doubles{};
-    });
+    constexpr Index kChains = 4;
+    Doubles above[kChains] = {}, below[kChains], at[kChains] = {};
+    for (Doubles& denominator : below) denominator = all(1.0);
+    for (Index begin = 0; begin < n; begin += kChains * kWide)
+        for (Index chain = 0; chain < kChains; ++chain) {
+            const Index s = begin + chain * kWide;
+            const Doubles slope = g_i - (load(g + s) + load(down + s));
+            const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
+            const Doubles safe =
+                curvature > all(kLeastCurvature) ? curvature : all(kLeastCurvature);
+            const Doubles squared = slope > Doubles{} ? slope * slope : Doubles{};
+            const auto better = squared * below[chain] > above[chain] * safe;
+            above[chain] = better ? squared : above[chain];
+            below[chain] = better ? safe : below[chain];
+            at[chain] = better ? all(static_cast<double>(s)) : at[chain];
+        }
+    Best best;
+    for (Index chain = 0; chain < kChains; ++chain) {
+        const Doubles gain = above[chain] / below[chain];
+        for (Index lane = 0; lane < kWide; ++lane) {
+            const Index s = static_cast<Index>(at[chain][lane]) + lane;
+            const bool first = gain[lane] == best.gain && s < best.s;
+            if (gain[lane] > best.gain || (first && best.s != kNone)) best = {s, gain[lane]};
+        }
+    }
+    return best;
 }
 
 }  // namespace

@@ -274,6 +274,47 @@ TEST(windows_leave_a_whole_model) {
         }
 }
 
+TEST(adopted_rows_are_solved_as_a_whole) {
+    for (const Index classes : {2, 3})
+        for (const bool sparse : {false, true}) {
+            const auto learned = [&](Index threads, Index cache_bytes, double seconds) {
+                Options options = noisy(classes);
+                options.sparse = options.csr = sparse;
+                options.threads = threads;
+                options.cache_bytes = cache_bytes;
+                Pupil<float> learner(1000, options);
+                CHECK(learner.adopt(1000));
+                CHECK(learner.D().size() == 1000);
+                CHECK_SAY(!learner.adopt(1000), "a model with members adopted rows");
+                while (!learner.lasvm->finish(1e-4, seconds)) {
+                }
+                learner.D().check(1e-4);
+                for (Index c = 0; c < learner.D().problems(); ++c)
+                    CHECK(learner.P(c).extremes.delta() <= 1e-4);
+                Vector<float> distance(1000);
+                learner.look_ahead(0, 1000, distance, 1e9, false);
+                for (const float far : distance) CHECK_SAY(far > -1e-3f, "a row violates");
+                learner.lasvm->rest();
+                return Essence<float>(learner.D());
+            };
+            const Essence<float> plain = learned(1, 1 << 20, 1e9);
+            CHECK(learned(3, 1 << 20, 1e9) == plain);
+            CHECK(learned(1, 0, 1e9) == plain);
+            CHECK(learned(2, 0, 0.0) == plain);
+        }
+}
+
+TEST(rows_beyond_the_limit_are_not_adopted) {
+    Options options;
+    options.norm_limit = 4.0;
+    Pupil<float> learner(300, options);
+    learner.stream.data.dense[3 * 270] = 50.0;
+    CHECK(!learner.adopt(300));
+    CHECK(learner.lasvm->beyond() && learner.D().size() == 0);
+    CHECK(learner.adopt(270));
+    CHECK(!learner.lasvm->beyond() && learner.D().size() == 270);
+}
+
 TEST(windows_do_not_depend_on_clock_threads_or_cache) {
     for (const Index classes : {2, 3}) {
         const auto learned = [&](Index threads, Index cache_bytes, double seconds) {

@@ -80,6 +80,8 @@ struct Pupil {
                                   {roughly, distance.data()}, seconds);
     }
 
+    bool adopt(Index n) { return lasvm->adopt(stream.batch(options.csr), ascending(n).data(), n); }
+
     Dual<T>& D() { return lasvm->D; }
     Problem& P(Index c = 0) { return lasvm->D.problem(c); }
 };

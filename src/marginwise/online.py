@@ -159,7 +159,8 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
         processor available to the process. The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed for the order in which rows are visited.
+        Seed for the order in which rows are visited. Small problems, which are solved as a whole,
+        do not depend on it.
     verbose : int, default=0
         If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
         few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not

@@ -435,11 +435,13 @@ def test_failing_kernel_of_a_model_that_exists(way: str, fault: str, after: int)
 INTERRUPTED = """
 from tests.estimator.test_errors import *
 
-for way in ("fit", "partial_fit", "learn_many"):
-    for after in (0, 1, 2, 3, 10, 30):
+fits = [("fit", None, 1), ("fit", 1000, 4)]  # as a whole, in few calls, and by windows
+for way, every, calls in (*fits, ("partial_fit", None, 31), ("learn_many", None, 31)):
+    for after in [n for n in (0, 1, 2, 3, 10, 30) if n < calls]:
         print(way, after, flush=True)
         kernel = Failing(10**9, "Ctrl-C")
-        model = OnlineSVC(kernel=kernel, C=5.0).partial_fit(X[:10], Y[:10], classes=[0, 1])
+        model = OnlineSVC(kernel=kernel, C=5.0, finish_every=every)
+        model.partial_fit(X[:10], Y[:10], classes=[0, 1])
         kernel.calls, kernel.after = 0, after
         with pytest.raises(KeyboardInterrupt):
             getattr(model, way)(*((X, Y) if way == "fit" else (X[10:], Y[10:])))

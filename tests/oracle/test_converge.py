@@ -22,7 +22,7 @@ def flipped(y: np.ndarray, share: float, seed: int) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random(len(y)) < share, 1 - y, y)
 
 
-@pytest.mark.parametrize("n", [300, 6000])  # all judged again, or the nearest
+@pytest.mark.parametrize("n", [300, 6000])  # solved as a whole, or by windows
 @pytest.mark.parametrize("share", [0.0, 0.15])
 def test_the_dual_objective_is_that_of_svc(n: int, share: float, seed: int) -> None:
     X, y = rings(n, seed, noise=0.3)
@@ -35,6 +35,29 @@ def test_the_dual_objective_is_that_of_svc(n: int, share: float, seed: int) -> N
     assert (margins[free] > 1 - 2e-3).all(), "a row that is not stored violates"
     difference = np.abs(model.decision_function(X) - svc.decision_function(X))
     assert difference.max() < 0.05
+
+
+@pytest.mark.parametrize("C", [0.1, 5.0, 100.0])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_few_rows_are_solved_in_any_case(C: float, form: type, seed: int) -> None:
+    """One pass over a small set is SVC's solution, in any order and with any number of epochs."""
+    X, y = rings(700, seed, noise=0.3)
+    y = flipped(y, 0.1, seed)
+    svc = SVC(C=C, gamma=0.5).fit(X, y)
+    model = OnlineSVC(C=C, gamma=0.5, random_state=seed).fit(form(X), y)
+    assert model.dual_objective() == pytest.approx(dual_of(svc, X), rel=1e-4)
+    for more in ({"epochs": 3}, {"random_state": seed + 1}, {"epochs": "converge"}):
+        other = OnlineSVC(**{"C": C, "gamma": 0.5, "random_state": seed, **more}).fit(form(X), y)
+        np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_, f"{more}")
+
+
+@pytest.mark.parametrize("n", [3000, 9000])  # solved as a whole, or by windows
+def test_pairs_converge_to_those_of_svc(n: int, seed: int) -> None:
+    X, y = blobs(n, seed, 3)
+    svc = SVC(C=2.0, gamma=0.5, decision_function_shape="ovo", cache_size=1000).fit(X, y)
+    model = OnlineSVC(C=2.0, gamma=0.5, epochs="converge", random_state=seed).fit(X, y)
+    values, expected = binary_values(model, X), svc.decision_function(X)
+    np.testing.assert_allclose(np.abs(values), np.abs(expected), atol=0.05)
 
 
 def test_several_classes_converge_to_one_vs_rest(seed: int) -> None:

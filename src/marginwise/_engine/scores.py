@@ -29,12 +29,23 @@ class Scores:
         The rows.
     find
         Returns the features of members by their ids, or None where it does not know one of them.
+    labelled
+        Whether the rows have labels, and only the problems that a row has a part in matter.
     """
 
-    def __init__(self, engine: Engine, batch: Batch, find: Callable[[Ints], Any | None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        batch: Batch,
+        find: Callable[[Ints], Any | None],
+        labelled: bool = False,
+    ) -> None:
         self.engine = engine
         self._batch = batch
         self._find = find
+        self._labelled = labelled
+        # A correction meets all rows; labelled rows, in pairs of classes, a third of the members.
+        self._most_changed = 1 / 6 if labelled and engine.plan.pairs else 1 / 2
         self._ids: Ints = np.empty(0, dtype=np.int64)
         self._alpha: Float = np.empty((engine.plan.problems, 0))
         self._sums: Float | None = None
@@ -46,10 +57,13 @@ class Scores:
         engine = self.engine
         ids, _, alpha = engine.coefficients
         changed, change = self._difference(ids, alpha)
-        centres = self._find(changed) if 0 < len(changed) <= len(ids) // 2 else None
+        few = 0 < len(changed) <= self._most_changed * len(ids)
+        centres = self._find(changed) if few else None
         sums = self._sums
         if sums is None or (len(changed) and (centres is None or self._too_large)):
-            sums = engine.native.decision(self._batch) - engine.native.bias()
+            native = engine.native
+            decision = native.own_decision if self._labelled else native.decision
+            sums = decision(self._batch) - native.bias()
             self.recomputed += 1
         elif centres is not None:
             sums = sums + engine.expansion(centres, change, self._rows_laid_out())

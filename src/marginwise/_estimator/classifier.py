@@ -151,7 +151,9 @@ class KernelClassifier(
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
         """Warn of a decision function that is the same for all rows although these differ."""
         native = self._engine.native
-        if len(native.coefficients()[0]):
+        if native.unsolved:  # of which a warning follows
+            return
+        if native.objective().any():
             if callable(self.kernel) or self._algorithm.exact:  # which checks its solution itself
                 return
             rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW_ROWS)).astype(np.int64)

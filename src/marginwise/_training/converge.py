@@ -11,7 +11,7 @@ from marginwise._engine.scores import Scores
 from marginwise._training.loop import ArrayFeed, LookAhead, Step, Trainer
 from marginwise._warn import warn_unconverged
 
-NEARLY_NONE = 0.02  # share of violating rows at which all rows are looked at instead
+FEW_ROWS = 4096, 8192  # as in fit; what problems share is worth less here
 MOST_LOOKS = 100
 
 
@@ -41,8 +41,8 @@ def learn_until_converged(
         Wraps the steps.
     """
     engine = trainer.engine
-    chooser = LookAhead(len(feed.ids))
-    scores = Scores(engine, feed.batch, find)
+    chooser = LookAhead(len(feed.ids), trainer.is_solved_whole(labels, FEW_ROWS))
+    scores = Scores(engine, feed.batch, find, labelled=True)
     signs = engine.signs(labels)
 
     def violating() -> Ints:
@@ -57,9 +57,9 @@ def learn_until_converged(
     def steps() -> Iterator[Step]:
         """Give all rows, then those that violate."""
         for step in epoch:
-            yield Step(step.rows, finish=True, look_again=NEARLY_NONE)
+            yield Step(step.rows, finish=True, look_again=True)
         for _ in range(MOST_LOOKS):
-            if engine.native.unsolved:  # of which a warning follows
+            if chooser.whole or engine.native.unsolved:  # of which a warning follows
                 return
             rows = violating()
             if len(rows) == 0:

@@ -2,6 +2,7 @@
 
 partial_fit            one order of the rows                            every row
 fit                    orders of the rows, one per epoch                every row
+fit, few rows          one step: all become members, and are solved     every row
 fit with selection     passes over the rows that are left               the best of each pool
 full search            the best of all rows, one after the other        that row
 learn_from             chunks of a source, stage by stage               any of them, or sifted
@@ -31,9 +32,12 @@ SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progres
 # through again until so many were learned.
 LEAST_CHOSEN = 1000
 # After the last epoch, rows that are not members are judged again, AUDITED and more at a time,
-# while more than a share of WORTH_IT of them become members. Up to FEW_ROWS rows are all judged
-# again, by a finished model, until none does.
-AUDITED, WORTH_IT, FEW_ROWS, MOST_LOOKS = 1024, 0.1, 4096, 20
+# while more than a share of WORTH_IT of them become members.
+AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
+# Problems of so few rows, the first if there is only one problem, are solved as a whole. Beyond
+# that, windows of rows are faster, in particular where problems share their kernel values.
+FEW_ROWS = 4096, 2560
+MOST_PLACES = 1 << 21  # of all rows in all problems
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
@@ -102,12 +106,12 @@ class Step:
     """Rows of a feed to go through in order, and whether to finish the model after them.
 
     With `look_again`, rows that are not members are then judged again, those nearest to violating
-    first, while more than that share of them become members.
+    first, while many of them become members.
     """
 
     rows: Ints
     finish: bool = False
-    look_again: float | None = None
+    look_again: bool = False
 
 
 class EveryRow:
@@ -142,12 +146,25 @@ class LookAhead(EveryRow):
     ----------
     n_rows : int
         Number of rows of the batch.
+    whole : bool, default=False
+        Whether to solve the problems of a new model as a whole, without windows, if it can be done.
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, whole: bool = False) -> None:
         # How far a row was from violating when it was last judged.
         self.distance = np.full((1, n_rows), np.inf, dtype=np.float32)
         self.roughly = True  # the first time, rows that violate by little are passed over
+        self.whole = whole
+
+    def adopt(self, engine: Engine, batch: Batch, rows: Ints) -> bool:
+        """Make members of all rows, for finishing to solve; return whether that was possible."""
+        order = np.sort(rows)
+        adopted = engine.native.adopt(batch, order)
+        if not adopted and engine.native.beyond:
+            self.to_double(engine)
+            adopted = engine.native.adopt(batch, order)
+        self.whole = adopted
+        return adopted
 
     def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
         native = engine.native
@@ -293,7 +310,10 @@ class Trainer:
         as_subtasks : callable, default=None
             Wraps the steps, each of which is an epoch.
         """
-        chooser = LookAhead(len(feed.ids)) if isinstance(feed, ArrayFeed) else EveryRow()
+        chooser = EveryRow()
+        if isinstance(feed, ArrayFeed):
+            whole = labels is not None and self.is_solved_whole(labels, FEW_ROWS)
+            chooser = LookAhead(len(feed.ids), whole)
         steps: Iterable[Step] = self.orders(len(feed.ids), rng, labels, seeds)
         if as_subtasks is not None:
             steps = as_subtasks(steps)
@@ -308,7 +328,7 @@ class Trainer:
     def learn_again(self, feed: ArrayFeed, rng: np.random.RandomState) -> None:
         """Learn rows that were learned before, in random order, and finish the model."""
         order = rng.permutation(len(feed.ids)).astype(np.int64)
-        step = Step(order, finish=True, look_again=WORTH_IT)
+        step = Step(order, finish=True, look_again=True)
         self.train(feed, [step], LookAhead(len(order)), total=len(order))
 
     def finish(self) -> None:
@@ -332,7 +352,18 @@ class Trainer:
                     first[np.flatnonzero(labels[order] == label)[:seeds]] = True
                 order = np.concatenate([order[first], order[~first]])
             last = epoch + 1 == self.epochs
-            yield Step(order, self.finish_at_end, look_again=WORTH_IT if last else None)
+            yield Step(order, self.finish_at_end, look_again=last)
+
+    def is_solved_whole(self, labels: Labels, few: tuple[int, int]) -> bool:
+        """Return whether to solve problems with rows of these classes as a whole.
+
+        They must have few rows, and nothing may be asked for between rows.
+        """
+        counts, plan = np.bincount(labels), self.engine.plan
+        largest = int(np.sort(counts)[-2:].sum()) if plan.pairs else len(labels)
+        places = len(labels) * (len(counts) - 1 if plan.pairs else plan.problems)
+        small = largest <= few[plan.problems > 1] and places <= MOST_PLACES
+        return small and self.finish_at_end and self.finish_every is None
 
     def _passes(
         self, ids: Ints, seen: NDArray[np.uint8], rng: np.random.RandomState
@@ -386,6 +417,8 @@ class Trainer:
         shown = Progress(total, self.verbose, done) if self.verbose else nullcontext()
         with shown as progress:
             for step in steps:
+                if feed is not None and self._solve_whole(feed, step, chooser, progress):
+                    continue
                 if feed is not None:
                     chooser.begin(self.engine, feed.ids[step.rows])
                     for part in [step.rows] if in_chunks else self._parts(step.rows):
@@ -393,32 +426,45 @@ class Trainer:
                             self._learn(batch, rows, chooser, progress)
                         if not in_chunks and self._finish_is_due():
                             self._finish(progress)
-                    if step.look_again is not None and isinstance(chooser, LookAhead):
+                    if step.look_again and isinstance(chooser, LookAhead):
                         self._look_again(feed, step, chooser)
                     chooser.end(self.engine)
                 if step.finish or (in_chunks and self._finish_is_due()):
                     self._finish(progress)
                 chooser.rest(self.engine)
 
+    def _solve_whole(
+        self, feed: Feed, step: Step, chooser: EveryRow, progress: Progress | None
+    ) -> bool:
+        """Solve problems of few rows as a batch solver does; return whether that was done.
+
+        Every later step over the same rows is then done, too: no row violates.
+        """
+        if not isinstance(chooser, LookAhead) or not chooser.whole:
+            return False
+        if self.engine.native.size == 0:
+            for batch, rows in feed.cuts(step.rows):
+                if not chooser.adopt(self.engine, batch, rows):
+                    return False
+            self._finish(progress)
+            chooser.rest(self.engine)
+        if progress is not None:
+            progress.learned(len(step.rows), self.engine.native.size, self.engine.delta)
+        return True
+
     def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
         """Judge rows again that are not members, while enough of them become members."""
-        native, worth = self.engine.native, step.look_again or 0.0
-        rows, few = chooser.judged(step.rows), len(step.rows) <= FEW_ROWS
-        chooser.roughly = not few and worth >= WORTH_IT  # else rows that violate by little count
+        native, rows = self.engine.native, chooser.judged(step.rows)
         for _ in range(MOST_LOOKS if len(rows) else 0):
-            if few and step.finish:
-                self._finish(progress=None)
-                if native.unsolved:
-                    return
-            again = rows if few else chooser.nearest(self.engine, feed.ids, rows)
-            start, size = 0, FEW_ROWS if few else AUDITED
+            again = chooser.nearest(self.engine, feed.ids, rows)
+            start, size = 0, AUDITED
             while start < len(again):
                 part = again[start : start + size]
                 before = native.holds(feed.ids[part])
                 for batch, at in feed.cuts(part):
                     self._learn(batch, at, chooser, progress=None)
                 stored = np.count_nonzero(native.holds(feed.ids[part]) > before)
-                if stored <= (0 if few else worth * len(part)):
+                if stored <= WORTH_IT * len(part):
                     break
                 start, size = start + size, size + size // 2
             if start == 0:

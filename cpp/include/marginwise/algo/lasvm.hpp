@@ -365,8 +365,10 @@ bool Lasvm<T>::finish(double tau, double seconds) {
         if (!finishing.done()) left.push_back(&finishing);
     std::atomic<bool> begun{false};  // however short the time, some progress is made
     ThreadPool workers(std::min(this->threads(), left.size()));
-    workers.run(left.size(), [&](Index k, Index) {
-        if (!begun.exchange(true) || !deadline.passed()) left[k]->solve(tau, deadline);
+    Vector<RowCache> memory(workers.threads(), RowCache(0));
+    workers.run(left.size(), [&](Index k, Index worker) {
+        if (!begun.exchange(true) || !deadline.passed())
+            left[k]->solve(tau, deadline, memory[worker]);
     });
     for (const Finishing<T>* finishing : left)
         if (!finishing->done()) return false;
@@ -382,14 +384,16 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     return true;
 }
 
-// Problems that have no room for their rows are lent what the others leave, as many at a time as
-// there are threads.
+// Problems that have no kernel rows, or no room for them, are lent what the others leave, as many
+// at a time as there are threads.
 template <class T>
 void Lasvm<T>::begin_finish() {
-    Vector<std::uint8_t> crowded;
-    for (const Subproblem& sub : D.subproblems) crowded.push_back(sub.crowded());
     const Index lent = D.problems() > 1 ? D.release_crowded() / this->threads() : 0;
-    for (Index c = 0; c < D.problems(); ++c) finishing_.emplace_back(D, c, crowded[c] ? lent : 0);
+    for (Index c = 0; c < D.problems(); ++c) {
+        const RowCache& rows = D.subproblems[c].rows;
+        const bool borrows = rows.held() == 0 && rows.limit() < lent;
+        finishing_.emplace_back(D, c, borrows ? lent : 0);
+    }
 }
 
 template <class T>

@@ -115,6 +115,7 @@ class Dual {
             for (second = first + 1; second < classes_in_pairs(problems()); ++second)
                 pairs_.push_back({first, second});
     }
+    bool in_pairs() const { return !pairs_.empty(); }
     static std::int32_t classes_in_pairs(Index problems) {
         std::int32_t classes = 2;
         while (Index{classes} * (classes - 1) / 2 < problems) ++classes;
@@ -132,17 +133,26 @@ class Dual {
     }
     // The same, with K(x, x) of the row.
     Index append(const Rows<T>& rows, Index r, const Example& example, double k_xx) {
+        const Index s = append_alone(rows, r, example, k_xx);
+        extend_problems();
+        return s;
+    }
+
+    // In two parts, of which the second may follow several of the first.
+    Index append_alone(const Rows<T>& rows, Index r, const Example& example, double k_xx) {
         const Index s = members.append(rows, r, example.id);
         diagonal.push_back(k_xx);
         label.push_back(example.label);
         cost.push_back(example.cost);
         holders.push_back(0);
         ++dead;
-        for (Subproblem& sub : subproblems) {
-            sub.place.push_back(kNone);
-            sub.weight.resize(padded(s + 1), 0.0);
-        }
         return s;
+    }
+    void extend_problems() {
+        for (Subproblem& sub : subproblems) {
+            sub.place.resize(size(), kNone);
+            sub.weight.resize(padded(size()), 0.0);
+        }
     }
 
     // K(x, x) for row r.
@@ -347,7 +357,9 @@ class Dual {
     void tidy(Index c) {
         if (problems() > 1 && subproblems[c].wants_compaction()) compact_places(c);
     }
-    void compact_places(Index c) { own_[c].compact(subproblems[c].compact()); }
+    void compact_places(Index c) {
+        if (problem(c).closed > 0) own_[c].compact(subproblems[c].compact());
+    }
 
     // Removes the dead. Positions change: position compaction[k] becomes k for the compaction
     // returned.

@@ -111,7 +111,7 @@ class Members {
     }
     void extract(Index s, Rows<T>& row) const { extract(&s, 1, row); }
 
-    // A copy of the members at positions at[0] < at[1] < ...
+    // A copy of the members at these positions; find() finds none of them.
     Members some(const Vector<Index>& at) const {
         Members copy(d_, sparse_);
         for (Index first = 0; first < at.size(); first += kLanes) {
@@ -119,10 +119,7 @@ class Members {
             copy.gather(*this, first / kLanes, at.data() + first,
                         std::min(kLanes, at.size() - first));
         }
-        for (const Index s : at) {
-            copy.position_.emplace(ids[s], copy.size());
-            copy.ids.push_back(ids[s]);
-        }
+        for (const Index s : at) copy.ids.push_back(ids[s]);
         return copy;
     }
 

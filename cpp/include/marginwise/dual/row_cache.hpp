@@ -85,6 +85,16 @@ class BasicRowCache {
     // Drops all rows and releases their memory.
     void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
 
+    // Drops all rows, and gives their memory away, for that of `other`, which holds no row.
+    void exchange_memory(BasicRowCache& other) {
+        BasicRowCache empty(limit(), most());
+        std::swap(empty.arena_, other.arena_);
+        std::swap(empty.backed_, other.backed_);
+        std::swap(arena_, other.arena_);
+        std::swap(backed_, other.backed_);
+        *this = std::move(empty);
+    }
+
     Index limit() const { return limit_ * Index(sizeof(V)); }
     Index most() const { return most_ * Index(sizeof(V)); }
 
@@ -95,7 +105,8 @@ class BasicRowCache {
         if (rows_.size() <= room(width_)) return reserve(width_);
         while (held_ > room(width_)) drop(rows_[oldest_].owner);
         close_ranks(width_);
-        arena_.release(rows_.size() * width_);
+        backed_ = rows_.size() * width_;
+        arena_.release(backed_);
     }
 
     // Rows and columns compaction[0] < compaction[1] < ... become 0, 1, ...; the other rows must be
@@ -121,12 +132,23 @@ class BasicRowCache {
         if (free_.empty() && rows_.size() < std::min(room(width_), arena_.size() / width_)) {
             rows_.emplace_back();
             rows_.back().values = arena_.data() + (rows_.size() - 1) * width_;
+            back_rows();
             return rows_.size() - 1;
         }
         if (free_.empty()) drop(rows_[oldest_].owner);
         const Index slot = free_.back();
         free_.pop_back();
         return slot;
+    }
+
+    // Has memory behind the last row, and behind some more rows in advance.
+    void back_rows() {
+        constexpr Index kAhead = (1 << 20) / Index(sizeof(V));
+        const Index used = rows_.size() * width_;
+        if (used <= backed_) return;
+        const Index ahead = std::min(used + kAhead, std::min(room(width_) * width_, arena_.size()));
+        arena_.back(backed_, ahead);
+        backed_ = std::max(used, ahead);
     }
 
     void widen(Index columns) {
@@ -192,6 +214,7 @@ class BasicRowCache {
     Index most_;   // ... that the limit may be set to
     Index width_ = 0;
     Index held_ = 0;
+    Index backed_ = 0;  // values of the arena that have memory behind them
     Index newest_ = kNone, oldest_ = kNone;
     Arena<V> arena_;
     Vector<Row> rows_;       // by slot

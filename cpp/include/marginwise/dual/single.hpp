@@ -11,24 +11,26 @@ Dual<T> Dual<T>::single(Index c) {
     ThreadPool caller(1);
     catch_up(c, caller);
     compact_places(c);
-    Dual alone(Members<T>(members.features(), members.sparse()), kernel, 1, 0);
-    Subproblem& its = alone.subproblems[0];
-    Rows<T> row;
-    Vector<std::int32_t> held = sub.member;
+    Vector<Index> held(sub.member.begin(), sub.member.end());
     for (const Sleepers& sleepers : sub.asleep)
         held.insert(held.end(), sleepers.member.begin(), sleepers.member.end());
-    for (const std::int32_t s : held) {
-        members.extract(Index(s), row);
-        const std::int32_t positive = sign(c, label[s]) > 0 ? 1 : 0;
-        const Index k = alone.append(row, 0, {members.ids[s], positive, cost[s]}, diagonal[s]);
-        if (k < sub.P.size) {
-            its.member.push_back(static_cast<std::int32_t>(k));
-            its.place[k] = k;
-        }
+    Dual alone(members.some(held), kernel, 1, 0);
+    Subproblem& its = alone.subproblems[0];
+    const Index n = held.size();
+    its.weight.resize(padded(n), 0.0);
+    its.place.assign(n, kNone);
+    alone.holders.assign(n, 1);
+    for (Index k = 0; k < n; ++k) {
+        const Index s = held[k];
+        alone.members.ids[k] = s;  // for take_back()
+        alone.label.push_back(sign(c, label[s]) > 0 ? 1 : 0);
+        alone.cost.push_back(cost[s]);
+        alone.diagonal.push_back(diagonal[s]);
         its.weight[k] = sub.weight[s];
-        alone.holders[k] = 1;
+        if (k >= sub.P.size) continue;
+        its.member.push_back(static_cast<std::int32_t>(k));
+        its.place[k] = k;
     }
-    alone.dead = 0;
     if (!sub.asleep.empty()) {
         its.asleep = std::move(sub.asleep);
         sub.asleep.clear();
@@ -47,7 +49,7 @@ void Dual<T>::take_back(Index c, Dual alone) {
     Subproblem &sub = subproblems[c], &its = alone.subproblems[0];
     alone.rest();
     for (Index k = 0; k < its.P.size; ++k) {
-        const Index s = members.find(alone.members.ids[its.member[k]]);
+        const Index s = alone.members.ids[its.member[k]];
         its.member[k] = static_cast<std::int32_t>(s);
         sub.place[s] = k;
     }

@@ -118,7 +118,7 @@ struct Subproblem {
 
     // Gives finite values to the closed places of a row that has those of the open ones.
     void finish_row(RowCache::Row& row) {
-        for (Index l = 0; l < P.size; ++l)
+        for (Index l = 0; P.closed > 0 && l < P.size; ++l)
             if (!P.open[l]) row.values[l] = 0.0f;
         complete(row, P.size);
     }

@@ -29,6 +29,11 @@ Index learn_ahead(Model<T>& model, const Batch& batch, View<std::int64_t> order,
 }
 
 template <class T>
+bool adopt(Model<T>& model, const Batch& batch, View<std::int64_t> order) {
+    return model.adopt(batch, order.data, order.size);
+}
+
+template <class T>
 Index learn_wanted(Model<T>& model, const Batch& batch, View<std::int64_t> order,
                    DenseView<std::uint8_t> wanted, double seconds) {
     require(wanted.rows == order.size && wanted.cols == model.D.problems(),
@@ -54,6 +59,14 @@ template <class T>
 OwnedMatrix<double> decision(const Model<T>& model, const Batch& batch) {
     OwnedMatrix<double> out(rows_of(batch.X), model.D.problems());
     model.decision(batch.X, out.values.data());
+    return out;
+}
+
+template <class T>
+OwnedMatrix<double> own_decision(const Model<T>& model, const Batch& batch) {
+    require(batch.label != nullptr, "rows must have labels");
+    OwnedMatrix<double> out(rows_of(batch.X), model.D.problems());
+    model.own_decision(batch, out.values.data());
     return out;
 }
 

@@ -32,6 +32,7 @@ class Learner : public Model<T> {
                        Index n, double seconds) override;
     Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, const Look& look,
                       double seconds) override;
+    bool adopt(const Batch& batch, const std::int64_t* order, Index n) override;
     void begin_pass(const Choice& choice, std::uint8_t* seen, Index examples) override;
     Index select(const Batch& batch, const std::int64_t* order, Index n, double seconds) override;
     void end_pass() override;
@@ -402,6 +403,28 @@ Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Ind
     beyond_ = beyond_ && queue.learned == queue.n;
     if (beyond_) D.rest();
     return queue.learned;
+}
+
+// Adopted members have no kernel rows yet: finish() computes those that it needs.
+template <class T>
+bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
+    if (!looks_ahead() || settings_.record || D.size() > 0) return false;
+    require_width(batch.X);
+    const Stopwatch whole(D.stats.learn_seconds);
+    Block<T> block;
+    block.read(batch, order, n, settings_.scaling, 0);
+    beyond_ = block.rows_within(settings_.norm_limit) < n;
+    if (beyond_) return false;
+    Window all;
+    all.add(block.source, D.problems());
+    for (Index c = 0; c < D.problems(); ++c)
+        for (Index r = 0; r < n; ++r)
+            if (const double y = D.sign(c, batch.label[order[r]]); y != 0)
+                all.violators[c].push_back({r, y});
+    Admission<T>(D, batch, scaling(), all);
+    D.subproblems[0].in_order = D.problems() == 1;
+    for (Index r = 0; r < n; ++r) this->count_example(batch.ids[order[r]]);
+    return true;
 }
 
 }  // namespace marginwise

@@ -86,6 +86,11 @@ class Model {
     }
     void rest() { D.rest(); }
 
+    // Makes members of all rows order[0..n) of a small set, without weight, for finish() to solve
+    // as a batch solver does. Returns false, and changes nothing, if the model has members, if the
+    // algorithm does not look ahead, or if a row is beyond norm_limit.
+    virtual bool adopt(const Batch&, const std::int64_t*, Index) { return false; }
+
     // As learn() where, if `wanted` is not null, problem c learns row order[k] only if
     // wanted[k * problems + c].
     virtual Index learn_wanted(const Batch&, const std::int64_t*, const std::uint8_t*, Index,
@@ -115,7 +120,11 @@ class Model {
     // out[r * problems + c] = f_c(x_r), for the rows of a sample.
     virtual void decision(const Sample& sample, double* out) const;
 
-    // The same in single precision, for screening.
+    // The same for all rows of a batch, in the problems that a row has a part in; 0 in the others.
+    // Rows of one class meet only the members that count in its problems.
+    void own_decision(const Batch& batch, double* out) const;
+
+    // Decision values in single precision, for screening.
     void rough_decision(const Sample& sample, float* out) const;
 
     // out[r * problems + c] = f_c(x_r) where asked[r * problems + c] is 1, of all rows of X,
@@ -270,6 +279,42 @@ void Model<T>::decision(const Sample& sample, double* out) const {
     Vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
     decide(D, weight, settings_.scaling, threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::own_decision(const Batch& batch, double* out) const {
+    if (!D.in_pairs()) return decision(batch.X, out);
+    require_width(batch.X);
+    const Index problems = D.problems(), n = rows_of(batch.X);
+    std::fill_n(out, n * problems, 0.0);
+    for (std::int32_t label = 0; label < D.classes_in_pairs(problems); ++label) {
+        Vector<Index> own;  // problems
+        for (Index c = 0; c < problems; ++c)
+            if (D.sign(c, label) != 0) own.push_back(c);
+        Vector<Index> held;
+        for (Index s = 0; s < D.size(); ++s)
+            if (std::any_of(own.begin(), own.end(),
+                            [&](Index c) { return D.subproblems[c].weight[s] != 0.0; }))
+                held.push_back(s);
+        Vector<Array<double>> weights;
+        Vector<const double*> weight;
+        for (const Index c : own) {
+            weights.emplace_back(padded(held.size()), 0.0);
+            for (Index k = 0; k < held.size(); ++k)
+                weights.back()[k] = D.subproblems[c].weight[held[k]];
+        }
+        for (const Array<double>& w : weights) weight.push_back(w.data());
+        Vector<std::int64_t> rows;
+        for (Index r = 0; r < n; ++r)
+            if (batch.label[r] == label) rows.push_back(r);
+        Array<double> f(rows.size() * own.size(), 0.0);
+        expand<float>(D.kernel, D.members.some(held), weight, settings_.scaling, threads(),
+                      Sample(batch.X, rows.data(), rows.size()), f.data());
+        for (Index k = 0; k < rows.size(); ++k)
+            for (Index o = 0; o < own.size(); ++o)
+                out[rows[k] * problems + own[o]] =
+                    f[k * own.size() + o] + D.subproblems[own[o]].P.bias();
+    }
 }
 
 template <class T>

@@ -102,14 +102,16 @@ class Admission {
         Index r = 0;
         for (Index& member : member_) {
             if (member != kNone) continue;
-            member = D_.append(rows, r, batch.example(fresh_[r]), diagonal[r]);
+            member = D_.append_alone(rows, r, batch.example(fresh_[r]), diagonal[r]);
             ++r;
         }
+        D_.extend_problems();
     }
 
     void open_places(Index c) {
         first_place_.push_back(D_.problem(c).size);
         D_.subproblems[c].in_order = false;
+        D_.problem(c).reserve(window_.violators[c].size());
         for (const auto& [n, g] : window_.violators[c])
             D_.open(c, member_[number_[n]], 0.0, g, Box::usual);
         D_.problem(c).find_extremes();

@@ -13,14 +13,15 @@ namespace marginwise {
 template <class T>
 class Finishing {
   public:
-    // `lent`: memory for the kernel rows of the problem while it is worked on, 0 for its own share.
+    // `lent`: bytes for the kernel rows of the problem while it is worked on, 0 for its own share.
     Finishing(Dual<T>& D, Index c, Index lent)
         : D_(D), c_(c), lent_(lent), limit_(StepLimit::finishing(D.problem(c))) {}
 
     // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
-    // the deadline. Call end() when all problems are done or abandoned.
-    void solve(double tau, const Deadline& deadline) {
-        if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out();
+    // the deadline. Call end() when all problems are done or abandoned. `memory` is that of a
+    // problem solved before, or none: a problem that has memory lent to it uses this first.
+    void solve(double tau, const Deadline& deadline, RowCache& memory) {
+        if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out(memory);
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         ThreadPool caller(1);  // other problems may be solved by the other threads
@@ -30,30 +31,33 @@ class Finishing {
         const simd::Extremes& e = D.problem(c).extremes;
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
-        return_memory();
+        return_memory(memory);
     }
     bool done() const { return done_; }
 
     // Applies the progress so far to the dual; not while other problems are being solved.
     void end() {
-        return_memory();
+        RowCache nobodys(0);
+        return_memory(nobodys);
         if (alone_) D_.take_back(c_, std::move(*alone_));
         alone_.reset();
     }
 
   private:
     // Takes the problem out of the dual, with the memory that it is lent.
-    void take_out() {
+    void take_out(RowCache& memory) {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
+        if (lent_ == 0) return;
         RowCache& rows = alone_->subproblems[0].rows;
         share_ = rows.limit();
-        if (lent_ > share_) rows.set_limit(lent_);
+        rows.exchange_memory(memory);
+        rows.set_limit(lent_);
     }
-    void return_memory() {
-        if (!alone_ || lent_ <= share_) return;
+    void return_memory(RowCache& memory) {
+        if (!alone_ || share_ == 0) return;
         RowCache& rows = alone_->subproblems[0].rows;
-        rows.clear();
-        rows.set_limit(share_);
+        rows.exchange_memory(memory);
+        rows.set_limit(std::exchange(share_, 0));
     }
 
     bool solved(double tau) const {
