@@ -287,4 +287,40 @@ TEST(problems_share_the_memory_for_rows) {
     D.check(1e-4);
 }
 
+TEST(problems_that_find_no_room_borrow_in_turn) {
+    Options options;
+    options.classes = 5;
+    options.cache_bytes = 8 << 20;
+    Pupil<float> pupil(kRows, options);
+    pupil.learn(0, kRows);
+    Dual<float>& D = pupil.D();
+    const auto borrowers = [&] {
+        Index count = 0;
+        for (const Subproblem& sub : D.subproblems) count += sub.borrows;
+        return count;
+    };
+    CHECK(D.lend_cache(2, false) == 0);  // there is room for all
+    CHECK(borrowers() == 0);
+    const Index width = padded(D.problem(3).size);
+    for (Subproblem& sub : D.subproblems) sub.rows = RowCache(0, 4 * width * width);
+    const Index lent = D.lend_cache(2, false);
+    CHECK(borrowers() > 0 && lent > 0);
+    Index total = 2 * lent;
+    for (const Subproblem& sub : D.subproblems) total += sub.borrows ? 0 : sub.rows.limit();
+    CHECK(total <= 4 * width * width);
+    RowCache memory(0);
+    for (Index c = 0; c < D.problems(); ++c) {
+        D.borrow_rows(c, memory, lent);
+        if (D.subproblems[c].borrows) CHECK(D.subproblems[c].rows.limit() == lent);
+        for (Index k = 0; k < D.problem(c).size; ++k)
+            if (D.problem(c).open[k]) D.row(c, k);
+        CHECK(D.subproblems[c].rows.held() > 0);
+        D.return_rows(c, memory);
+        if (D.subproblems[c].borrows) CHECK(D.subproblems[c].rows.held() == 0);
+    }
+    D.check(1e-4);
+    D.divide_cache();
+    CHECK(borrowers() == 0);
+}
+
 }  // namespace

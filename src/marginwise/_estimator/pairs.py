@@ -11,8 +11,9 @@ from marginwise._engine.plan import paired
 def votes(f: Float) -> Float:
     """Count the pairs that each class wins; the sum of its decision values decides ties.
 
-    This is scikit-learn's score of one-against-one: the sum is squeezed between -1/3 and 1/3, so
-    that it cannot outweigh a vote.
+    Decision values are clipped at the margin: pairs that a row has nothing to do with have large
+    values, and would decide instead of the close ones. As in scikit-learn's score of
+    one-against-one, the sum is squeezed between -1/3 and 1/3, so that it cannot outweigh a vote.
 
     Parameters
     ----------
@@ -26,11 +27,12 @@ def votes(f: Float) -> Float:
     """
     first, second = paired(f.shape[1])
     won, sums = np.zeros((2, len(f), int(second.max()) + 1))
+    clipped = np.clip(f, -1.0, 1.0)
     for c, (a, b) in enumerate(zip(first, second, strict=True)):
         won[:, a] += f[:, c] <= 0
         won[:, b] += f[:, c] > 0
-        sums[:, a] -= f[:, c]
-        sums[:, b] += f[:, c]
+        sums[:, a] -= clipped[:, c]
+        sums[:, b] += clipped[:, c]
     scores: Float = won + sums / (3 * (np.abs(sums) + 1))
     return scores
 

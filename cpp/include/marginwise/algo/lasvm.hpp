@@ -311,9 +311,13 @@ void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
     if (D.problems() == 1) {
         solve_window(0, 0, workers);
     } else {
+        const Index lent = D.lend_cache(workers.threads(), false);
+        Vector<RowCache> memory(workers.threads(), RowCache(0));
         workers.run(D.problems(), [&](Index c, Index worker) {
             ThreadPool caller(1);
+            D.borrow_rows(c, memory[worker], lent);
             solve_window(c, worker, caller);
+            D.return_rows(c, memory[worker]);
         });
     }
     for (Index c = 0; c < D.problems(); ++c) D.release_closed(c);
@@ -384,16 +388,11 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     return true;
 }
 
-// Problems that have no kernel rows, or no room for them, are lent what the others leave, as many
-// at a time as there are threads.
 template <class T>
 void Lasvm<T>::begin_finish() {
-    const Index lent = D.problems() > 1 ? D.release_crowded() / this->threads() : 0;
-    for (Index c = 0; c < D.problems(); ++c) {
-        const RowCache& rows = D.subproblems[c].rows;
-        const bool borrows = rows.held() == 0 && rows.limit() < lent;
-        finishing_.emplace_back(D, c, borrows ? lent : 0);
-    }
+    const Index lent = D.problems() > 1 ? D.lend_cache(this->threads(), true) : 0;
+    for (Index c = 0; c < D.problems(); ++c)
+        finishing_.emplace_back(D, c, D.subproblems[c].borrows ? lent : 0);
 }
 
 template <class T>

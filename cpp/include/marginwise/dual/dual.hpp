@@ -70,9 +70,15 @@ class Dual {
     // all its rows would take, and what is left goes to the others in equal parts.
     void divide_cache();
 
-    // Drops the rows of the problems that have no room for those of all free members; returns how
-    // much memory that leaves, which they may use in turn.
-    Index release_crowded();
+    // The same for problems that are solved one after the other, on each of some threads: where
+    // memory is short, those that need little have rows of their own, and the others borrow the
+    // rest in turn. With `empty_too`, so do those that hold no rows. Returns the bytes of a loan.
+    Index lend_cache(Index threads, bool empty_too);
+
+    // Lets problem c, if it borrows, use `memory` while it is solved; that is given back with
+    // return_rows(), and problem c then holds no rows.
+    void borrow_rows(Index c, RowCache& memory, Index bytes);
+    void return_rows(Index c, RowCache& memory);
 
     // Reserves memory for n more members in all problems, so that adding them cannot fail.
     void reserve(Index n) {
@@ -311,6 +317,7 @@ class Dual {
         constexpr Index kLeast = 16 << 20, kMost = 128 << 20;  // bytes
         constexpr Index kWorth = 1 << 16;  // ... for each byte of a member's features
         const Subproblem& sub = subproblems[c];
+        if (sub.borrows) return false;
         const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
         const Index features = members.bytes() / std::max<Index>(size(), 1);
         if (bytes > std::clamp(kWorth * features, kLeast, kMost)) return false;

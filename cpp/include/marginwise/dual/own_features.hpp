@@ -35,8 +35,11 @@ class OwnFeatures {
     void copy(const Members<T>& members, const Vector<std::int32_t>& member, Index most_bytes) {
         const Index each = members.bytes() / std::max<Index>(members.size(), 1);
         if (member.size() * each > most_bytes) return;
-        features_ = std::make_unique<Members<T>>(members.features(), members.sparse());
-        for (const std::int32_t s : member) open(members, s);
+        try {
+            features_ = std::make_unique<Members<T>>(
+                members.some(Vector<Index>(member.begin(), member.end())));
+        } catch (const std::bad_alloc&) {
+        }
     }
 
     // A place has been opened for member s.

@@ -37,6 +37,7 @@ struct Subproblem {
     Array<double> weight;
     Index tended = 0;            // places at the last tend_rows()
     bool keeps_bounded = false;  // rows of bounded members stay while there is room
+    bool borrows = false;        // it has memory for rows only while it is being solved
 
     // `most_bytes`: the largest limit that kernel rows may be given.
     Subproblem(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}

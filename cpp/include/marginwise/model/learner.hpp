@@ -394,7 +394,6 @@ Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Ind
         for (const std::int64_t row : block.source) this->count_example(batch.ids[row]);
         queue.learned += block.size();
         if (window_.full || queue.learned == queue.n) {
-            if (D.problems() > 1) D.divide_cache();
             learn_window(batch, workers);
             window_.clear();
             if (D.wants_compaction()) compact();

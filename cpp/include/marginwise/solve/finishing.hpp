@@ -49,15 +49,14 @@ class Finishing {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
         if (lent_ == 0) return;
         RowCache& rows = alone_->subproblems[0].rows;
-        share_ = rows.limit();
         rows.exchange_memory(memory);
         rows.set_limit(lent_);
     }
     void return_memory(RowCache& memory) {
-        if (!alone_ || share_ == 0) return;
+        if (!alone_ || lent_ == 0) return;
         RowCache& rows = alone_->subproblems[0].rows;
         rows.exchange_memory(memory);
-        rows.set_limit(std::exchange(share_, 0));
+        rows.set_limit(0);
     }
 
     bool solved(double tau) const {
@@ -82,7 +81,7 @@ class Finishing {
 
     Dual<T>& D_;
     Index c_;
-    Index lent_, share_ = 0;  // bytes
+    Index lent_;  // bytes
     StepLimit limit_;
     PairSolver solver_;
     bool done_ = false;
