@@ -332,6 +332,7 @@ void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
     Problem& P = D.problem(c);
     Subproblem& sub = D.subproblems[c];
     sub.tend_rows();
+    if (sub.borrows) D.fetch_from(c, P.size - this->window_.violators[c].size());
     const double tau = std::max(kRough, settings_.tau);
     Index left = kMostSteps * this->window_.violators[c].size();
     for (bool woken : {false, true}) {

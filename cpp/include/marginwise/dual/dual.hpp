@@ -317,7 +317,7 @@ class Dual {
         constexpr Index kLeast = 16 << 20, kMost = 128 << 20;  // bytes
         constexpr Index kWorth = 1 << 16;  // ... for each byte of a member's features
         const Subproblem& sub = subproblems[c];
-        if (sub.borrows) return false;
+        if (sub.rows.limit() == 0) return false;
         const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
         const Index features = members.bytes() / std::max<Index>(size(), 1);
         if (bytes > std::clamp(kWorth * features, kLeast, kMost)) return false;
