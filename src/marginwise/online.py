@@ -83,9 +83,10 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         optimized. Smaller values are more exact and slower.
     epochs : int or "converge", default=1
         Number of passes of `fit` over the rows. After the last one, rows that are not stored are
-        examined again as long as a fifth of them violate the optimality conditions, which is the
+        examined again as long as a tenth of them violate the optimality conditions, which is the
         case with noisy labels. "converge" continues until no row violates the conditions by more
-        than `tol`: the solution of `SVC`, by the same criterion.
+        than `tol`: the solution of `SVC`, by the same criterion. Problems of up to 4,096 rows, or
+        2,560 each where there are several, are solved exactly in any case.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
         Strategy by which `fit` chooses the rows to learn.
 

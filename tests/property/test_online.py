@@ -571,3 +571,24 @@ def test_a_stream_may_start_with_one_class(
     model.partial_fit(X, y)
     model._engine.native.check(1e-5 * (1 + core_state(model)["costs"].sum()))
     assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+@pytest.mark.parametrize("params", [{"epochs": 2}, {"finish_every": 200}, {"finish_every": 900}])
+def test_several_classes_stay_whole_when_finished_often(
+    params: dict[str, Any], multiclass: str, seed: int
+) -> None:
+    """Kernel rows kept for a window may lose their memory before it is learned."""
+    X = np.random.default_rng(seed).normal(size=(2700, 3))
+    y = np.floor(np.abs(2 * X.sum(axis=1))).astype(int) % 3
+    for C, gamma in ((1.0, 0.5), (0.17, 0.075)):
+        model = OnlineSVC(C=C, gamma=gamma, multiclass=multiclass, random_state=seed, **params)
+        model.fit(X, y)._engine.native.check(1e-4)
+
+
+def test_precomputed_kernels_are_not_solved_as_a_whole(seed: int) -> None:
+    """Their members are rows of the matrix, which would be copied again and again."""
+    X, y = blobs(300, seed, 2)
+    for kernel, whole in (("precomputed", False), ("linear", True)):
+        model = OnlineSVC(kernel=kernel).fit(X @ X.T, y)
+        assert model._trainer.is_solved_whole(y.astype(np.int32), (400, 400)) is whole

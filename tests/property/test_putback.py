@@ -30,6 +30,13 @@ def test_a_number_of_rows_is_learned_and_no_more(selection: str, form: str) -> N
     assert len(model.ids_) <= 160
 
 
+@pytest.mark.parametrize("number", [17, np.int64(40)])
+def test_any_number_of_rows_is_counted_one_by_one(number: Any) -> None:
+    model = learner(selection="gradient", stop=number).fit(X, Y)
+    assert model.stats_["process"] == number
+    assert learner(stop=1).fit(X, Y).stats_["process"] <= 10, "five of each class come first"
+
+
 def test_the_rule_sees_what_was_learned() -> None:
     """Counts grow row by row, candidates are the values of the sample, unseen rows shrink."""
     seen: list[tuple[int, int, int]] = []

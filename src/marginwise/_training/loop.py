@@ -38,6 +38,7 @@ AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
 # that, windows of rows are faster, in particular where problems share their kernel values.
 FEW_ROWS = 4096, 2560
 MOST_PLACES = 1 << 21  # of all rows in all problems
+WIDE = 256  # features that are too many to be copied for every call of a kernel function
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
@@ -363,6 +364,8 @@ class Trainer:
         largest = int(np.sort(counts)[-2:].sum()) if plan.pairs else len(labels)
         places = len(labels) * (len(counts) - 1 if plan.pairs else plan.problems)
         small = largest <= few[plan.problems > 1] and places <= MOST_PLACES
+        if plan.kernel == "callable" and plan.features > WIDE:
+            return False
         return small and self.finish_at_end and self.finish_every is None
 
     def _passes(

@@ -6,6 +6,7 @@ It ends when a stopping rule is met, or after a number of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -109,9 +110,7 @@ class PutBack:
         for label in range(int(self._labels.max()) + 1):
             first[np.flatnonzero(self._labels[order] == label)[: max(seeds, 1)]] = True
         yield Step(self._take(order[first]))
-        while len(self._unseen):
-            if len(self.history_) % LOOK == 0 and self._is_met():
-                break
+        while len(self._unseen) and not self._is_met():
             yield Step(self._take(np.array([self._best()], dtype=np.int64)))
         if self._trainer.finish_at_end:
             yield Step(NOTHING, finish=True)
@@ -129,9 +128,10 @@ class PutBack:
         self.support_counts_ += [self._supports] * learned
 
     def _is_met(self) -> bool:
-        if isinstance(self._stop, int):
-            return len(self.history_) >= self._stop
-        return bool(self._stop.check(self))
+        learned = len(self.history_)
+        if isinstance(self._stop, Integral):
+            return learned >= int(self._stop)
+        return learned % LOOK == 0 and bool(self._stop.check(self))
 
     def _best(self) -> int:
         """Return the best row of a sample; any once none of them lies within the margin."""

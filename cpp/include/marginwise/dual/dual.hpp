@@ -317,11 +317,10 @@ class Dual {
         constexpr Index kLeast = 16 << 20, kMost = 128 << 20;  // bytes
         constexpr Index kWorth = 1 << 16;  // ... for each byte of a member's features
         const Subproblem& sub = subproblems[c];
-        if (sub.rows.limit() == 0) return false;
         const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
         const Index features = members.bytes() / std::max<Index>(size(), 1);
         if (bytes > std::clamp(kWorth * features, kLeast, kMost)) return false;
-        return sub.rows.width() == 0 || 2 * n <= sub.rows.room();
+        return 2 * bytes <= sub.rows.limit();
     }
 
     // Computes the rows of the places from `first` on, as far as rows are kept ahead.

@@ -102,11 +102,11 @@ class Budget {
 
     // The cost of an example that becomes a member, K(x, x) = k_xx. The more members have left, the
     // less a single one may contribute: what leaves is not visited again, so that only averages of
-    // many could cancel the contributions of wrong labels.
+    // many could cancel the contributions of wrong labels. They do not wait for a large budget.
     double cost(const Dual<T>& D, double given, double k_xx) const {
         if (!limited() || D.stats.projected == 0) return given;
-        const double share =
-            static_cast<double>(most_) / static_cast<double>(most_ + D.stats.projected);
+        const double many = static_cast<double>(std::min(most_, kMany));
+        const double share = many / (many + static_cast<double>(D.stats.projected));
         return std::min(given, kMostContributed * share / std::max(k_xx, simd::kLeastCurvature));
     }
 
@@ -120,6 +120,7 @@ class Budget {
     }
 
   private:
+    static constexpr Index kMany = 1000;          // members that leave before C is halved
     static constexpr Index kShare = 32;           // of the members, leaves at a time
     static constexpr Index kCandidates = 4;       // for each that leaves
     static constexpr double kPrecision = 1e-3;    // of the projection, relative

@@ -124,6 +124,10 @@ class Admission {
         const Index first = first_place_[c];
         if (!sub.rows.peek(first + v)) return;
         RowCache::Row& held = sub.rows.take(first + v, sub.P.size);
+        if (held.length < first) {  // wider rows left no room for this one
+            sub.rows.drop(first + v);
+            return;
+        }
         float* to = held.values + first;
         for (const auto& [n, g] : window_.violators[c]) *to++ = values[number_[n]];
         Subproblem::complete(held, sub.P.size);
