@@ -114,23 +114,22 @@ void weigh(const float* k, Index rows, const float* w, Index width, float* sums)
 // two halves of the rows into pairs, like cards; as many rounds as there are bits in a row's
 // number.
 inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
-    constexpr int W = static_cast<int>(kWidth<float>);
-    typedef std::int32_t Ints __attribute__((vector_size(kBytes)));
-    Ints low, high;
-    for (int v = 0; v < W; ++v) {
-        low[v] = v / 2 + v % 2 * W;
-        high[v] = low[v] + W / 2;
+    constexpr Index W = kWidth<float>;
+    Integers low, high;
+    for (Index v = 0; v < W; ++v) {
+        low[v] = static_cast<std::int32_t>(v / 2 + v % 2 * W);
+        high[v] = low[v] + static_cast<std::int32_t>(W / 2);
     }
     Vec<float> rows[W], dealt[W];
-    for (int r = 0; r < W; ++r) rows[r] = load(from + r * stride);
-    for (int round = 1; round < W; round *= 2) {
-        for (int r = 0; r < W / 2; ++r) {
-            dealt[2 * r] = __builtin_shuffle(rows[r], rows[r + W / 2], low);
-            dealt[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + W / 2], high);
+    for (Index r = 0; r < W; ++r) rows[r] = load(from + r * stride);
+    for (Index round = 1; round < W; round *= 2) {
+        for (Index r = 0; r < W / 2; ++r) {
+            dealt[2 * r] = shuffle(rows[r], rows[r + W / 2], low);
+            dealt[2 * r + 1] = shuffle(rows[r], rows[r + W / 2], high);
         }
-        for (int r = 0; r < W; ++r) rows[r] = dealt[r];
+        for (Index r = 0; r < W; ++r) rows[r] = dealt[r];
     }
-    for (int r = 0; r < W; ++r) store(to + r * to_stride, rows[r]);
+    for (Index r = 0; r < W; ++r) store(to + r * to_stride, rows[r]);
 }
 
 // Rows are summed side by side, or one by one where they are few; to the bit, it is the same.

@@ -48,6 +48,19 @@ inline Doubles widen(const float* p) {
     return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
 }
 
+// Lane v of the result is lane at[v] of a and b, side by side.
+typedef std::int32_t Integers __attribute__((vector_size(kBytes)));
+inline Vec<float> shuffle(Vec<float> a, Vec<float> b, Integers at) {
+#if defined(__clang__)
+    Vec<float> out{};
+    constexpr std::int32_t W = static_cast<std::int32_t>(kWidth<float>);
+    for (Index v = 0; v < kWidth<float>; ++v) out[v] = at[v] < W ? a[at[v]] : b[at[v] - W];
+    return out;
+#else
+    return __builtin_shuffle(a, b, at);
+#endif
+}
+
 constexpr Index kWide = kWidth<double>;
 
 inline double highest(Doubles v) {

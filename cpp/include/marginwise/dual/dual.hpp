@@ -328,7 +328,8 @@ class Dual {
         constexpr Index kBlock = 128;
         for (Index kept = 0; first < subproblems[c].P.size; first += kBlock) {
             Vector<Index> places(std::min(kBlock, subproblems[c].P.size - first));
-            if (!keeps_ahead(c, kept += places.size())) return;
+            kept += places.size();
+            if (!keeps_ahead(c, kept)) return;
             std::iota(places.begin(), places.end(), first);
             fetch(c, places);
         }

@@ -39,6 +39,7 @@ class OwnFeatures {
             features_ = std::make_unique<Members<T>>(
                 members.some(Vector<Index>(member.begin(), member.end())));
         } catch (const std::bad_alloc&) {
+            drop();
         }
     }
 

@@ -420,7 +420,7 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
         for (Index r = 0; r < n; ++r)
             if (const double y = D.sign(c, batch.label[order[r]]); y != 0)
                 all.violators[c].push_back({r, y});
-    Admission<T>(D, batch, scaling(), all);
+    const Admission<T> admission(D, batch, scaling(), all);
     D.subproblems[0].in_order = D.problems() == 1;
     for (Index r = 0; r < n; ++r) this->count_example(batch.ids[order[r]]);
     return true;

@@ -33,6 +33,62 @@ struct Sample {
 inline double dot(const double* a, const float* k, Index n) { return table().dot(a, k, n); }
 inline double dot(const double* a, const double* k, Index n) { return table().dot_full(a, k, n); }
 
+// The coefficients of some members in several problems. Kernel values are rounded to V.
+template <class V, class T>
+class Expansion {
+  public:
+    // The weights are padded to whole tiles.
+    Expansion(const KernelBlocks<T>& kernel, const Members<T>& members,
+              const Vector<const double*>& weight)
+        : kernel_(kernel),
+          members_(members),
+          weight_(weight),
+          by_member_(weight.size() > 1 && sizeof(V) == sizeof(float)),
+          class_weights_(weight, by_member_ ? members.size() : 0) {}
+
+    // out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a block.
+    void add(const Rows<T>& block, Scratch<T>& scratch, double* out) const {
+        const Index rows = block.n;
+        Array<V> k(rows * kLanes);
+        const bool packs = members_.sparse() && rows >= 4;  // fewer are quicker scattered
+        if (packs) kernel_.pack_rows(block, rows, scratch);
+        Vector<ClassWeights::Sums> sums(by_member_ ? (rows + kLanes - 1) / kLanes : 0,
+                                        ClassWeights::Sums(class_weights_));
+        for (Index t = 0; t < tiles_for(members_.size()); ++t) {
+            if (packs)
+                kernel_.values_packed(rows, members_.tile(t), scratch, k.data());
+            else
+                kernel_.values(block, 0, rows, members_.tile(t), scratch, k.data(), kLanes,
+                               members_.tile_after(t));
+            add_tile(t, k, rows, sums, out);
+        }
+        for (Index part = 0; part < sums.size(); ++part)
+            sums[part].add_to(out + part * kLanes * weight_.size(),
+                              std::min(kLanes, rows - part * kLanes));
+        if (packs) kernel_.clear_packed_rows(block, scratch);
+    }
+
+  private:
+    void add_tile(Index t, const Array<V>& k, Index rows, Vector<ClassWeights::Sums>& sums,
+                  double* out) const {
+        if constexpr (sizeof(V) == sizeof(float))
+            for (Index part = 0; part < sums.size(); ++part)
+                sums[part].add(t, k.data() + part * kLanes * kLanes, kLanes,
+                               std::min(kLanes, rows - part * kLanes));
+        if (by_member_) return;
+        for (Index r = 0; r < rows; ++r)
+            for (Index c = 0; c < weight_.size(); ++c)
+                out[r * weight_.size() + c] +=
+                    dot(weight_[c] + t * kLanes, k.data() + r * kLanes, kLanes);
+    }
+
+    const KernelBlocks<T>& kernel_;
+    const Members<T>& members_;
+    const Vector<const double*>& weight_;
+    bool by_member_;
+    ClassWeights class_weights_;
+};
+
 // out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample; the
 // weights are padded to whole tiles. A row's values do not depend on the others. Kernel values are
 // rounded to V.
@@ -43,8 +99,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     // Rows against sparse tiles are packed, as many as there are lanes.
     const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
     const Index n = sample.n, problems = weight.size();
-    const bool by_member = problems > 1 && sizeof(V) == sizeof(float);
-    const ClassWeights class_weights(weight, by_member ? members.size() : 0);
+    const Expansion<V, T> expansion(kernel, members, weight);
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Kept from call to call: for a few rows, fresh memory would cost more than the product.
@@ -56,36 +111,9 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         Rows<T> own_block;
         Scratch<T> own_scratch;
         Rows<T>& block = keeps ? kept_block : own_block;
-        Scratch<T>& scratch = keeps ? kept_scratch : own_scratch;
         const Index first = task * at_once, rows = std::min(at_once, n - first);
-        const Vector<std::int64_t> order = sample.numbers(first, rows);
-        Array<V> k(rows * kLanes);
-        block.read(sample.X, order.data(), rows, scaling);
-        const bool packs = members.sparse() && rows >= 4;  // fewer are quicker scattered
-        if (packs) kernel.pack_rows(block, rows, scratch);
-        Vector<ClassWeights::Sums> sums(by_member ? (rows + kLanes - 1) / kLanes : 0,
-                                        ClassWeights::Sums(class_weights));
-        double* of_rows = out + first * problems;
-        for (Index t = 0; t < tiles_for(members.size()); ++t) {
-            if (packs)
-                kernel.values_packed(rows, members.tile(t), scratch, k.data());
-            else
-                kernel.values(block, 0, rows, members.tile(t), scratch, k.data(), kLanes,
-                              members.tile_after(t));
-            if constexpr (sizeof(V) == sizeof(float))
-                for (Index part = 0; part < sums.size(); ++part)
-                    sums[part].add(t, k.data() + part * kLanes * kLanes, kLanes,
-                                   std::min(kLanes, rows - part * kLanes));
-            if (by_member) continue;
-            for (Index r = 0; r < rows; ++r)
-                for (Index c = 0; c < problems; ++c)
-                    of_rows[r * problems + c] +=
-                        dot(weight[c] + t * kLanes, k.data() + r * kLanes, kLanes);
-        }
-        for (Index part = 0; part < sums.size(); ++part)
-            sums[part].add_to(of_rows + part * kLanes * problems,
-                              std::min(kLanes, rows - part * kLanes));
-        if (packs) kernel.clear_packed_rows(block, scratch);
+        block.read(sample.X, sample.numbers(first, rows).data(), rows, scaling);
+        expansion.add(block, keeps ? kept_scratch : own_scratch, out + first * problems);
     });
 }
 
