@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -91,18 +91,28 @@ def race(name: str, folder: Path) -> None:
         )
 
 
-def main() -> None:
+def parse_cases(about: str | None, cases: Iterable[str], **more: Any) -> argparse.Namespace:
+    """Read the command line of a script that runs some of its cases; `more` are its own options."""
+    names = list(cases)
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
+    add("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all by default")
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
+    for name, settings in more.items():
+        add(f"--{name}", **settings)
     options = parser.parse_args()
-    if unknown := set(options.cases) - set(CASES):
-        parser.error(f"unknown case {min(unknown)!r}: choose from {', '.join(CASES)}")
+    if unknown := set(options.cases) - set(names):
+        parser.error(f"unknown case {min(unknown)!r}: choose from {', '.join(names)}")
+    options.cases = options.cases or names
+    return options
+
+
+def main() -> None:
+    options = parse_cases(__doc__, CASES)
     print("case        model         fit, s  predict, s  error, %  support vectors")
-    for name in options.cases or CASES:
+    for name in options.cases:
         race(name, options.data)
 
 

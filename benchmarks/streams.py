@@ -10,14 +10,12 @@ Test errors in %, CPU seconds of one thread. The last two are means over --seeds
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cache import data_folder
-from corners import timed
+from corners import parse_cases, timed
 from datasets import Split, load, standardised
 from sklearn.datasets import load_digits
 
@@ -176,17 +174,9 @@ CASES = {"early": early, "replay": replay, "classes": classes, "putback": putbac
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
-    add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
-    add("--seeds", type=int, default=10, help="number of seeds")
-    options = parser.parse_args()
-    if unknown := set(options.cases) - set(CASES):
-        parser.error(f"unknown case {min(unknown)!r}: choose from {', '.join(CASES)}")
-    for name in options.cases or CASES:
+    seeds = {"type": int, "default": 10, "help": "number of seeds"}
+    options = parse_cases(__doc__, CASES, seeds=seeds)
+    for name in options.cases:
         CASES[name](options.data, options.seeds)
 
 

@@ -261,14 +261,20 @@ TEST(an_example_that_no_problem_wants_leaves_no_trace) {
 
 // --- memory shared by what is needed -------------------------------------------------------------
 
-TEST(problems_share_the_memory_for_rows) {
+// A model of five problems, with little memory for their rows.
+Pupil<float> five_problems() {
     Options options;
     options.classes = 5;
     options.cache_bytes = 8 << 20;
     Pupil<float> pupil(kRows, options);
     pupil.learn(0, kRows);
+    return pupil;
+}
+
+TEST(problems_share_the_memory_for_rows) {
+    Pupil<float> pupil = five_problems();
     Dual<float>& D = pupil.D();
-    const Index all = Dual<float>::kWorkingBytes + options.cache_bytes;
+    const Index all = Dual<float>::kWorkingBytes + pupil.options.cache_bytes;
     const auto total = [&] {
         Index sum = 0;
         for (const Subproblem& sub : D.subproblems) sum += sub.rows.limit();
@@ -288,11 +294,7 @@ TEST(problems_share_the_memory_for_rows) {
 }
 
 TEST(problems_that_find_no_room_borrow_in_turn) {
-    Options options;
-    options.classes = 5;
-    options.cache_bytes = 8 << 20;
-    Pupil<float> pupil(kRows, options);
-    pupil.learn(0, kRows);
+    Pupil<float> pupil = five_problems();
     Dual<float>& D = pupil.D();
     const auto borrowers = [&] {
         Index count = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +214,11 @@ def test_gamma_from_a_small_first_batch_warns_once(kind: type, seed: int) -> Non
 
 def test_no_warning_where_gamma_is_sound(seed: int) -> None:
     X, y = blobs(120, seed, classes=2)
-    OnlineSVC().partial_fit(X[:FEW], y[:FEW], classes=[0, 1])
-    OnlineSVC(gamma=0.5).partial_fit(X[:1], y[:1], classes=[0, 1])
-    OnlineSVC(gamma="auto").partial_fit(X[:1], y[:1], classes=[0, 1])
-    OnlineSVC(kernel="linear").partial_fit(X[:1], y[:1], classes=[0, 1])
-    OnlineSVC().fit(X[:20], y[:20])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OnlineSVC().partial_fit(X[:FEW], y[:FEW], classes=[0, 1])
+        OnlineSVC(gamma=0.5).partial_fit(X[:1], y[:1], classes=[0, 1])
+        OnlineSVC(gamma="auto").partial_fit(X[:1], y[:1], classes=[0, 1])
+        OnlineSVC(kernel="linear").partial_fit(X[:1], y[:1], classes=[0, 1])
+        OnlineSVC().fit(X[:20], y[:20])
+    assert [str(warning.message) for warning in caught] == []
