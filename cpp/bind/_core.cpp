@@ -13,6 +13,7 @@ using nb::literals::operator""_a;
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
 void bind_models(nb::module_& m);
+void bind_tuning(nb::module_& m);
 
 template <class V>
 static void bind_matrix(nb::class_<Batch>& batch) {
@@ -89,4 +90,5 @@ NB_MODULE(_core, m) {
           "Write variants of some images to out; variant 0 is the image itself.");
     bind_inputs(m);
     bind_models(m);
+    bind_tuning(m);
 }

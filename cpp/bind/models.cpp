@@ -3,29 +3,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include "function_kernel.hpp"
 #include "marginwise/algo/algorithms.hpp"
 #include "marginwise/algo/exact/exact_report.hpp"
 #include "marginwise/model/calls.hpp"
 #include "methods.hpp"
+#include "settings.hpp"
 
 using namespace marginwise;
 using nb::literals::operator""_a;
-
-// Settings, and the arrays of a state, by name.
-using Dict = nb::typed<nb::dict, nb::str, nb::any>;
-
-static auto reader(const Dict& values) {
-    return [&values](const char* name, auto& field) {
-        using V = std::decay_t<decltype(field)>;
-        if constexpr (std::is_enum_v<V>)
-            field = static_cast<V>(nb::cast<int>(values[name]));
-        else if constexpr (std::is_same_v<V, BlockKernel>)
-            field = block_kernel(values[name]);
-        else
-            field = nb::cast<V>(values[name]);
-    };
-}
 
 template <class T>
 static std::unique_ptr<Model<T>> new_learner(const Dict& spec, const Dict& settings) {

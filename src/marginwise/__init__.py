@@ -1,6 +1,6 @@
 """Kernel machines that learn one example at a time, choose their examples, and can forget them."""
 
-from marginwise.exact import ExactSVC, LeaveOneOut
+from marginwise.exact import ExactSVC, LeaveOneOut, TuningPath
 from marginwise.exact_ramp import ExactRampSVC
 from marginwise.gap import GapSVC
 from marginwise.model_io import ModelFileError, load, save
@@ -8,6 +8,7 @@ from marginwise.one_class import ExactOneClassSVM
 from marginwise.online import OnlineSVC
 from marginwise.perceptron import KernelPerceptron
 from marginwise.tracking import TrackingSVC
+from marginwise.tuning import OnlineSVCCV
 
 __all__ = [
     "ExactOneClassSVM",
@@ -18,7 +19,9 @@ __all__ = [
     "LeaveOneOut",
     "ModelFileError",
     "OnlineSVC",
+    "OnlineSVCCV",
     "TrackingSVC",
+    "TuningPath",
     "load",
     "save",
 ]

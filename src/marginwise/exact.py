@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints
-from marginwise._checks import Rule, check_params
+from marginwise._checks import Rule, check_arguments, check_params
 from marginwise._engine.engine import HARD_COST
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.exact import ExactModel
+from marginwise._tuning.grid import list_rule
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,38 @@ class LeaveOneOut:
     error: float
     decision: Float
     ids: Ints
+
+
+@dataclass(frozen=True)
+class TuningPath:
+    """Leave-one-out errors of an exact classifier for several values of C.
+
+    Parameters
+    ----------
+    Cs : ndarray of shape (n_values,)
+        Values of C, ascending.
+    errors : ndarray of shape (n_values,)
+        Leave-one-out error for each value.
+    C : float
+        Value that was chosen.
+
+    See Also
+    --------
+    ExactSVC.tune : Computes this result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import ExactSVC
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> result = ExactSVC(gamma=1.0).fit(X, y).tune([0.1, 1.0, 10.0])
+    >>> result.errors.round(2).tolist(), result.C
+    ([0.12, 0.07, 0.04], 10.0)
+    """
+
+    Cs: Float
+    errors: Float
+    C: float
 
 
 class ExactSVC(ExactModel, KernelClassifier):
@@ -253,6 +286,39 @@ class ExactSVC(ExactModel, KernelClassifier):
         scores = decision[:, 0].copy() if decision.shape[1] == 1 else decision
         return LeaveOneOut(error, scores, state["ids"][some])
 
+    def tune(self, Cs: ArrayLike) -> TuningPath:
+        """Choose C by the leave-one-out error of the stored examples.
+
+        The solution is followed from one value of C to the next, so that no model is fitted again.
+        The model then has the value with the least error, the smallest of equals.
+
+        Parameters
+        ----------
+        Cs : array-like of float
+            Values to try.
+
+        Returns
+        -------
+        result : TuningPath
+            The values in ascending order, their errors, and the value that was chosen.
+        """
+        check_is_fitted(self)
+        check_arguments({"Cs": list_rule()}, Cs=Cs)
+        values = np.sort(np.asarray(Cs, dtype=np.float64))
+        errors = np.empty(len(values))
+        self._take_best(values, errors)
+        return TuningPath(values, errors, float(self.C))
+
+    @on_draft
+    def _take_best(self, values: Float, errors: Float) -> Self:
+        """Write the errors for ascending values of C, and end at the best of them."""
+        self._step_aside()
+        for k, value in enumerate(values.tolist()):
+            self._follow_C(value)
+            errors[k] = self.leave_one_out().error
+        self._follow_C(float(values[np.argmin(errors)]))
+        return self
+
     @on_draft
     def set_C(self, value: float) -> Self:  # noqa: N802
         """Change C by following the solution path, which is much faster than fitting again.
@@ -270,11 +336,15 @@ class ExactSVC(ExactModel, KernelClassifier):
         check_is_fitted(self)
         self.C = value
         check_params(self, {"C": self._rules["C"]})
-        before = min(float((self._costs / self._balance)[0]), HARD_COST)
         self._step_aside()
+        self._follow_C(value)
+        return self
+
+    def _follow_C(self, value: float) -> None:  # noqa: N802
+        before = min(float((self._costs / self._balance)[0]), HARD_COST)
+        self.C = value
         self._engine.scale_costs(min(float(value), HARD_COST) / before)
         self._costs = float(value) * self._balance
-        return self
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         super()._start(X, classes)

@@ -19,6 +19,8 @@ class _Display(Protocol):
 
     def learned(self, rows: int, members: int, delta: float) -> None: ...
 
+    def count(self, units: int) -> None: ...
+
     def finishing(self, delta: float) -> None: ...
 
     def close(self) -> None: ...
@@ -39,13 +41,15 @@ class Progress:
         0 shows nothing.
     done : int, default=0
         Number of rows learned before; they do not count towards the remaining time.
+    unit : str, default="row"
+        What is counted, if it is not rows.
     """
 
-    def __init__(self, total: int, verbose: int, done: int = 0) -> None:
+    def __init__(self, total: int, verbose: int, done: int = 0, unit: str = "row") -> None:
         self._display: _Display | None = None
         if verbose:
             shows_bar = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
-            self._display = _Bar(total, done) if shows_bar else _Lines(total, done)
+            self._display = (_Bar if shows_bar else _Lines)(total, done, unit)
 
     def learned(self, examples: int, members: int, delta: float) -> None:
         """Count rows and show the state of the model after them.
@@ -61,6 +65,17 @@ class Progress:
         """
         if self._display is not None:
             self._display.learned(examples, members, delta)
+
+    def count(self, units: int) -> None:
+        """Count units that have no state to show.
+
+        Parameters
+        ----------
+        units : int
+            Number of them since the last call.
+        """
+        if self._display is not None:
+            self._display.count(units)
 
     def finishing(self, delta: float) -> None:
         """Show the remaining violation while the model is finished.
@@ -103,14 +118,18 @@ def _bar_class() -> Any:
 
 
 class _Bar:
-    def __init__(self, total: int, done: int) -> None:
+    def __init__(self, total: int, done: int, unit: str) -> None:
+        name = "example" if unit == "row" else unit
         self._bar: Any = _bar_class()(
-            total=total, initial=done, unit="example", unit_scale=True, file=sys.stderr
+            total=total, initial=done, unit=name, unit_scale=True, file=sys.stderr
         )
 
     def learned(self, rows: int, members: int, delta: float) -> None:
         self._bar.set_postfix_str(f"members {members}, δ {delta:.3g}", refresh=False)
         self._bar.update(rows)
+
+    def count(self, units: int) -> None:
+        self._bar.update(units)
 
     def finishing(self, delta: float) -> None:
         self._bar.set_postfix_str(f"finishing, δ {delta:.3g}", refresh=True)
@@ -120,8 +139,8 @@ class _Bar:
 
 
 class _Lines:
-    def __init__(self, total: int, done: int) -> None:
-        self._total = total
+    def __init__(self, total: int, done: int, unit: str) -> None:
+        self._total, self._unit = total, f"{unit}s"
         self._before = self._done = done
         self._state = ""
         self._started = self._shown = time.monotonic()
@@ -129,6 +148,10 @@ class _Lines:
     def learned(self, rows: int, members: int, delta: float) -> None:
         self._done += rows
         self._state = f", {members} members, violation {delta:.3g}"
+        self._show_if_due("")
+
+    def count(self, units: int) -> None:
+        self._done += units
         self._show_if_due("")
 
     def finishing(self, delta: float) -> None:
@@ -150,7 +173,8 @@ class _Lines:
     def _rows(self) -> str:
         if not self._total:  # finishing only
             return "all rows"
-        return f"{self._done} of {self._total} rows, {self._rate():.0f} rows/s"
+        rate = f"{self._rate():.0f} {self._unit}/s"
+        return f"{self._done} of {self._total} {self._unit}, {rate}"
 
     def _rate(self) -> float:
         return (self._done - self._before) / max(time.monotonic() - self._started, 1e-9)

@@ -80,7 +80,7 @@ def test_shapes_are_those_documented(name: str) -> None:
         sizes = {"n_SV": len(model.support_), "n_stored": len(model.ids_), "1": 1}
         problems = 1 if name == "ExactOneClassSVM" else 3
         sizes |= {"n_problems": problems, "n_classes": problems}
-        sizes |= {"n_features": 2, "n_features_in_": 2}
+        sizes |= {"n_features": 2, "n_features_in_": 2, "n_samples": len(X)}
         sizes |= {"n_suspects": len(getattr(model, "suspects_", ()))}
         documented = {item.name: item.type for item in parsed(type(model))["Attributes"]}
         for kinds in (documented, table()[name]):

@@ -60,6 +60,16 @@ class UnknownLabelError(ValueError):
     """A label that the model has not met."""
 
 
+def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
+    """Return the classes among labels, two or more, and the labels as their numbers."""
+    classes, places = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds the one class {plain(classes[0])!r}; fit needs rows of two classes or more."
+        )
+    return classes, places.astype(np.int32)
+
+
 class KernelClassifier(
     ClassifierAttributes,
     CallbackSupportMixin,
@@ -109,13 +119,7 @@ class KernelClassifier(
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         given = X, y, sample_weight
         X, y, weights, ids, following = check_fit(self, X, y, sample_weight)
-        classes, places = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds the one class {plain(classes[0])!r}; fit needs rows of two classes or "
-                "more."
-            )
-        labels: Labels = places.astype(np.int32)
+        classes, labels = number_classes(y)
         self._set_classes(classes, y)
         self._grows = False
         self._engine = self._make_engine(X, weights, streaming=False)

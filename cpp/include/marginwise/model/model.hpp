@@ -1,11 +1,9 @@
 // A model in the core: the dual state, and what all algorithms offer around it.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
 
-#include "marginwise/base/clock.hpp"
+#include "marginwise/base/interrupts.hpp"
 #include "marginwise/base/lock.hpp"
 #include "marginwise/model/block.hpp"
 #include "marginwise/model/selection.hpp"
@@ -39,8 +37,9 @@ struct Record {
     std::int64_t kernel_evaluations;
 };
 
+// A model whose learning was stopped by an interrupt is valid; after any other stop it is not.
 template <class T>
-class Model {
+class Model : public Interrupts {
   public:
     Model(Dual<T> dual, ModelSettings settings)
         : D(std::move(dual)), settings_(std::move(settings)) {}
@@ -62,14 +61,6 @@ class Model {
     // Examples seen since it was last set to 0.
     std::int64_t since_finish = 0;
     void count_since_finish(std::int64_t count) { since_finish = count; }
-
-    // Lets long loops ask from time to time whether to stop, until another function, or none, is
-    // set. A model whose learning was stopped is valid; after any other stop it is not.
-    void answer_to(std::function<bool()> stop_asked) {
-        stop_asked_ = std::move(stop_asked);
-        interrupted_ = false;
-        next_look_ = Clock::now() + kPause;
-    }
 
     // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
     // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
@@ -201,7 +192,8 @@ class Model {
 
   protected:
     Model(const Model& other)
-        : D(other.D),
+        : Interrupts(other),
+          D(other.D),
           next_id(other.next_id),
           since_finish(other.since_finish),
           records(other.records),
@@ -215,18 +207,6 @@ class Model {
         ++since_finish;
     }
 
-    // Whether to stop; checks the clock first, and stop_asked_ ten times a second.
-    bool interrupted() {
-        if (interrupted_ || !stop_asked_) return interrupted_;
-        const Clock::time_point now = Clock::now();
-        if (now < next_look_) return false;
-        next_look_ = now + kPause;
-        return interrupted_ = stop_asked_();
-    }
-
-    // The same for threads other than the caller's, which alone may ask.
-    bool interrupted_elsewhere() const { return interrupted_; }
-
     Index threads() const { return D.kernel.is_callable() ? 1 : settings_.threads; }
     void require_width(const Matrix& X) const {
         if (cols_of(X) != D.members.features())
@@ -237,12 +217,6 @@ class Model {
     bool beyond_ = false;
 
   private:
-    static constexpr std::chrono::milliseconds kPause{100};
-
-    std::function<bool()> stop_asked_;
-    std::atomic<bool> interrupted_{false};
-    Clock::time_point next_look_;
-
     // Calls use(row, r) for the rows of X one by one.
     template <class F>
     void each_row(const Matrix& X, F use) const {
@@ -256,21 +230,6 @@ class Model {
     [[noreturn]] static void refuse_to_choose() {
         throw std::logic_error("this algorithm learns all examples that it is given");
     }
-};
-
-// Lets a model ask whether to stop, during its lifetime.
-template <class M>
-class Answering {
-  public:
-    Answering(M& model, std::function<bool()> stop_asked) : model_(model) {
-        model_.answer_to(std::move(stop_asked));
-    }
-    ~Answering() { model_.answer_to(nullptr); }
-    Answering(const Answering&) = delete;
-    Answering& operator=(const Answering&) = delete;
-
-  private:
-    M& model_;
 };
 
 template <class T>

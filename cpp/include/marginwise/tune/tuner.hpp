@@ -1,0 +1,290 @@
+// Solutions of one binary problem for many values of C and gamma and on many training sets, all
+// from one kernel matrix.
+//
+// Values of C are followed upwards: the solution for one, scaled, is where the next one starts, so
+// that coefficients at their bound stay there. Examples that are left out of a training set keep a
+// place with a box that holds 0 alone: their gradient, and so their decision value, comes for
+// nothing.
+#pragma once
+
+#include <memory>
+
+#include "marginwise/base/interrupts.hpp"
+#include "marginwise/base/lock.hpp"
+#include "marginwise/model/spec.hpp"
+#include "marginwise/predict/class_weights.hpp"
+#include "marginwise/tune/working_set.hpp"
+
+namespace marginwise {
+
+// The solutions for each C on one training set.
+struct SolutionPath {
+    OwnedMatrix<double> decision;  // f(x) of all examples: a row for each C
+    Array<double> violation, seconds, bias;
+    // The coefficients that are not 0: of the n-th C at [begin[n], begin[n + 1]), by example.
+    Array<std::int64_t> begin;
+    Array<std::int32_t> example;
+    Array<double> alpha;
+
+    // Calls use(name, array) for all arrays.
+    template <class F>
+    void visit(F use) {
+        use("decision", decision);
+        use("violation", violation);
+        use("seconds", seconds);
+        use("bias", bias);
+        use("begin", begin);
+        use("example", example);
+        use("alpha", alpha);
+    }
+};
+
+template <class T>
+class Tuner : public Interrupts {
+  public:
+    Tuner(const ModelSpec& spec, const Matrix& X)
+        : kernel_{kernel_named(spec.kernel), 1.0, spec.coef0, spec.degree},
+          bytes_(Dual<T>::kWorkingBytes + spec.cache_bytes),
+          all_(spec.features, spec.sparse) {
+        constexpr Index kBlock = 256;
+        require(cols_of(X) == spec.features, "rows are not as wide as the spec says");
+        Rows<T> rows;
+        for (Index first = 0; first < rows_of(X); first += kBlock) {
+            const Index n = std::min(kBlock, rows_of(X) - first);
+            rows.read(X, Sample(X).numbers(first, n).data(), n, spec.common.scaling);
+            for (Index r = 0; r < n; ++r) all_.append(rows, r, first + r);
+        }
+    }
+
+    mutable Guard guard;  // held by every caller
+
+    // Turns to the problem of these examples; `gammas` is how many values there will be.
+    void begin(View<std::int64_t> examples, Index gammas) {
+        for (const std::int64_t s : examples)
+            require(s >= 0 && s < all_.size(), "an example is outside the batch");
+        const bool all = examples.size == all_.size();
+        Members<T> own =
+            all ? Members<T>(all_) : all_.some(Vector<Index>(examples.begin(), examples.end()));
+        matrix_ = std::make_unique<KernelMatrix<T>>(std::move(own), kernel_, bytes_, gammas > 1);
+    }
+
+    // The kernel's gamma, in units of the one that the features are scaled by.
+    void set_gamma(double gamma) {
+        kernel_.gamma = gamma;
+        if (matrix_) matrix_->set_gamma(gamma);
+    }
+
+    // Solves the problem with labels y, +1 or -1, and penalties C weight[k] for each C, ascending;
+    // examples of weight 0 are left out. With `whole`, the solutions are remembered: those on parts
+    // of the examples, which follow, start from them where that is nearer. Ends early if
+    // interrupted.
+    SolutionPath follow(View<double> y, View<double> weight, View<double> Cs, double tau,
+                        bool whole) {
+        require(matrix_ && y.size == matrix_->size() && weight.size == matrix_->size(),
+                "begin() with as many examples first");
+        if (whole) whole_.clear();
+        SolutionPath path;
+        path.decision = OwnedMatrix<double>(Cs.size, y.size);
+        path.begin.push_back(0);
+        Problem P;
+        for (Index c = 0; c < Cs.size && !interrupted(); ++c) {
+            double seconds = 0;
+            {
+                const Stopwatch watch(seconds);
+                if (c == 0)
+                    P = without_weight(y, weight, Cs.data[0]);
+                else
+                    raise_costs(P, y, Cs.data[c] / Cs.data[c - 1]);
+                if (!whole && c < whole_.size()) {
+                    Problem other = without_weight(y, weight, Cs.data[c]);
+                    take_part(other, whole_[c]);
+                    if (objective(other) > objective(P)) P = std::move(other);
+                }
+                P.find_extremes();
+                path.violation.push_back(
+                    WorkingSets<T>(P, *matrix_).solve(tau, [this] { return this->interrupted(); }));
+            }
+            path.seconds.push_back(seconds);
+            add_solution(P, y, c, path);
+            if (whole) whole_.push_back({P.alpha, P.g});
+        }
+        return path;
+    }
+
+    // Sparse columns of coefficients: column c has value[p] for example[p], p in [begin[c],
+    // begin[c + 1]).
+    struct Columns {
+        View<std::int64_t> begin;
+        View<std::int32_t> example;
+        View<double> value;
+        Index size() const { return begin.size - 1; }
+    };
+
+    // The sums of value K(example, x_r) of each column, for some examples x_r: kernel values are
+    // computed once for all columns.
+    OwnedMatrix<double> expand(View<std::int64_t> rows, const Columns& columns) {
+        require(columns.begin.size >= 1 && columns.example.size == columns.value.size &&
+                    columns.begin.data[columns.size()] == columns.value.size,
+                "inconsistent columns");
+        Vector<Index> held, at(all_.size(), kNone);
+        for (const std::int32_t s : columns.example)
+            if (at[s] == kNone) at[s] = 0;
+        for (Index s = 0; s < all_.size(); ++s)
+            if (at[s] != kNone) at[s] = held.size(), held.push_back(s);
+        const Members<T> members = all_.some(held);
+        Vector<ClassWeights> groups;
+        for (Index first = 0; first < columns.size(); first += kColumns)
+            groups.emplace_back(std::min(kColumns, columns.size() - first), held.size(),
+                                [&](Index c, auto use) {
+                                    for (std::int64_t p = columns.begin.data[first + c];
+                                         p < columns.begin.data[first + c + 1]; ++p)
+                                        use(at[columns.example.data[p]], columns.value.data[p]);
+                                });
+        OwnedMatrix<double> out(rows.size, columns.size(), 0.0);
+        for (Index first = 0; first < rows.size && !interrupted(); first += kLanes)
+            expand_block({rows.data + first, std::min(kLanes, rows.size - first)}, members, groups,
+                         out.row(first), columns.size());
+        return out;
+    }
+
+  private:
+    static constexpr Index kColumns = 256;  // whose sums stay in a cache of the processor
+    static constexpr float kAlike = 0.05f;  // kernel value of examples that stand for each other
+
+    struct Solution {
+        Array<double> alpha, g;
+    };
+
+    void expand_block(View<std::int64_t> rows, const Members<T>& members,
+                      const Vector<ClassWeights>& groups, double* out, Index width) {
+        const KernelBlocks<T> kernel(kernel_);
+        const Index tiles = tiles_for(members.size()), stride = tiles * kLanes;
+        Rows<T> block;
+        Scratch<T> scratch;
+        Array<float> values(rows.size * stride);
+        all_.extract(Vector<Index>(rows.begin(), rows.end()).data(), rows.size, block);
+        if (!all_.sparse()) block.choose_form();
+        for (Index t = 0; t < tiles; ++t)
+            kernel.values(block, 0, rows.size, members.tile(t), scratch, values.data() + t * kLanes,
+                          stride, members.tile_after(t));
+        for (Index g = 0; g < groups.size(); ++g) {
+            ClassWeights::Sums sums(groups[g]);
+            for (Index t = 0; t < tiles; ++t)
+                sums.add(t, values.data() + t * kLanes, stride, rows.size);
+            Array<double> own(rows.size * kColumns, 0.0);
+            const Index columns = std::min(kColumns, width - g * kColumns);
+            sums.add_to(own.data(), rows.size);
+            for (Index r = 0; r < rows.size; ++r)
+                std::copy_n(own.data() + r * columns, columns, out + r * width + g * kColumns);
+        }
+    }
+
+    Problem without_weight(View<double> y, View<double> weight, double C) const {
+        Problem P;
+        P.reserve(y.size);
+        for (Index k = 0; k < y.size; ++k)
+            P.add(0.0, y.data[k], y.data[k] * weight.data[k] * C, matrix_->diagonal()[k],
+                  weight.data[k] > 0 ? Box::usual : Box::shut);
+        return P;
+    }
+
+    static double objective(const Problem& P) {
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k) sum += P.alpha[k] * (P.y(k) + P.g[k]);
+        return sum / 2;
+    }
+
+    // Raises the bounds, and all coefficients as far as the dual gains along that line: those at
+    // their bound stay there if all of them do.
+    static void raise_costs(Problem& P, View<double> y, double factor) {
+        double linear = 0, square = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            linear += P.alpha[k] * y.data[k];
+            square += P.alpha[k] * (y.data[k] - P.g[k]);
+        }
+        double step = std::clamp(linear / std::max(square, 1e-300), 1.0, factor);
+        if (step > (1 + factor) / 2) step = factor;
+        for (Index k = 0; k < P.size; ++k) {
+            const bool full = P.bounded(k) && step == factor;
+            P.side[k] *= factor;
+            P.alpha[k] = full ? P.side[k] : step * P.alpha[k];  // not a rounding short of it
+            P.g[k] = y.data[k] - step * (y.data[k] - P.g[k]);
+            P.set_box(k, P.box[k]);
+        }
+    }
+
+    // Gives P, which has no coefficients, those of the solution on all examples; the examples that
+    // P leaves out pass theirs on to the most similar ones of their class.
+    void take_part(Problem& P, const Solution& all) {
+        for (Index k = 0; k < P.size; ++k) {
+            P.g[k] = all.g[k];
+            P.alpha[k] = P.box[k] == Box::shut ? 0.0 : all.alpha[k];
+            P.refresh(k);
+        }
+        const auto change = [&](Index k, double by) {
+            table().add(P.g.data(), matrix_->row(k), -by, padded(P.size));
+        };
+        double left = 0;
+        for (Index k = 0; k < P.size; ++k) {
+            if (P.box[k] != Box::shut || all.alpha[k] == 0.0) continue;
+            change(k, -all.alpha[k]);
+            left += all.alpha[k];
+            left -= pass_on(P, k, all.alpha[k], change);
+        }
+        balance(P, left, change);
+    }
+
+    // Adds a coefficient of example k to those like it, as far as there is room; returns how much.
+    template <class Change>
+    double pass_on(Problem& P, Index k, double alpha, Change change) {
+        const float* row = matrix_->row(k);
+        Index heir = kNone;
+        float most = kAlike;
+        for (Index l = 0; l < P.size; ++l)
+            if (row[l] > most && P.side[l] * alpha > 0 && (alpha > 0 ? P.rise[l] : P.fall[l]) > 0 &&
+                matrix_->has_row(l))
+                most = row[l], heir = l;
+        if (heir == kNone) return 0.0;
+        return give(P, heir, alpha, change);
+    }
+    template <class Change>
+    double give(Problem& P, Index k, double alpha, Change change) {
+        const double part = std::clamp(alpha, -P.fall[k], P.rise[k]);
+        P.alpha[k] += part;
+        P.refresh(k);
+        change(k, part);
+        return part;
+    }
+
+    // Gives what is left to those that ask for it most.
+    template <class Change>
+    void balance(Problem& P, double left, Change change) {
+        while (std::abs(left) > 1e-12) {
+            P.find_extremes();
+            const Index k = left > 0 ? P.extremes.i : P.extremes.j;
+            if (k == kNone) return;
+            left -= give(P, k, left, change);
+        }
+    }
+
+    static void add_solution(const Problem& P, View<double> y, Index c, SolutionPath& path) {
+        const double b = P.bias();
+        path.bias.push_back(b);
+        double* f = path.decision.row(c);
+        for (Index k = 0; k < P.size; ++k) {
+            f[k] = y.data[k] - P.g[k] + b;
+            if (P.alpha[k] == 0.0) continue;
+            path.example.push_back(static_cast<std::int32_t>(k));
+            path.alpha.push_back(P.alpha[k]);
+        }
+        path.begin.push_back(path.alpha.size());
+    }
+
+    Kernel kernel_;
+    Index bytes_;
+    Members<T> all_;
+    std::unique_ptr<KernelMatrix<T>> matrix_;
+    Vector<Solution> whole_;  // on all examples, for each C
+};
+
+}  // namespace marginwise

@@ -1,0 +1,137 @@
+// The tuner: solutions of a binary problem for several values of C, on parts of the examples.
+#include <numeric>
+
+#include "check.hpp"
+#include "marginwise/tune/tuner.hpp"
+
+using namespace marginwise;
+
+namespace {
+
+struct Toy {
+    Vector<double> X, y;
+    Index n;
+
+    // Two rings with some labels that are wrong.
+    explicit Toy(Index n_) : n(n_) {
+        for (Index k = 0; k < n; ++k) {
+            const double angle = 0.7 * static_cast<double>(k), radius = k % 2 == 0 ? 1.0 : 1.8;
+            X.push_back(radius * std::cos(angle) + 0.3 * std::sin(5.1 * static_cast<double>(k)));
+            X.push_back(radius * std::sin(angle) + 0.3 * std::cos(3.7 * static_cast<double>(k)));
+            y.push_back((k % 2 == 0) != (k % 17 == 0) ? 1 : -1);
+        }
+    }
+    Matrix matrix() const { return DenseView<double>{X.data(), n, 2}; }
+};
+
+ModelSpec spec(Index cache_bytes) {
+    ModelSpec made;
+    made.kernel = "rbf";
+    made.features = 2;
+    made.cache_bytes = cache_bytes;
+    return made;
+}
+
+template <class V>
+View<V> view(const Vector<V>& values) {
+    return {values.data(), values.size()};
+}
+
+Vector<std::int64_t> all_of(Index n) {
+    Vector<std::int64_t> found(n);
+    std::iota(found.begin(), found.end(), std::int64_t(0));
+    return found;
+}
+
+// f(x) of each solution is that of its coefficients, and these satisfy the optimality conditions.
+template <class T>
+void check_path(const Toy& toy, const SolutionPath& path, const Vector<double>& weight,
+                const Vector<double>& Cs, double gamma, double tau) {
+    for (Index c = 0; c < Cs.size(); ++c) {
+        Vector<double> alpha(toy.n, 0.0);
+        double sum = 0;
+        for (Index p = path.begin[c]; p < path.begin[c + 1]; ++p)
+            sum += alpha[path.example[p]] = path.alpha[p];
+        CHECK(std::abs(sum) < 1e-6 * Cs[c]);
+        double most = -1e30, least = 1e30;
+        for (Index k = 0; k < toy.n; ++k) {
+            const bool looks = k % (1 + toy.n / 200) == 0;
+            double f = looks ? path.bias[c] : path.decision.row(c)[k];
+            for (Index l = 0; looks && l < toy.n; ++l) {
+                const double u = toy.X[2 * k] - toy.X[2 * l];
+                const double v = toy.X[2 * k + 1] - toy.X[2 * l + 1];
+                f += alpha[l] * std::exp(-gamma * (u * u + v * v));
+            }
+            CHECK(std::abs(f - path.decision.row(c)[k]) < 1e-3 * (1 + Cs[c] / 10));
+            const double hi = std::max(0.0, toy.y[k] * Cs[c] * weight[k]);
+            const double lo = std::min(0.0, toy.y[k] * Cs[c] * weight[k]);
+            CHECK(lo <= alpha[k] && alpha[k] <= hi);
+            const double g = toy.y[k] - path.decision.row(c)[k];
+            if (alpha[k] < hi) most = std::max(most, g);
+            if (alpha[k] > lo) least = std::min(least, g);
+        }
+        CHECK(most - least <= tau + 1e-9);
+        CHECK(path.violation[c] <= tau);
+    }
+}
+
+template <class T>
+void test_solutions(Index n, Index cache_bytes, bool whole_first) {
+    const Toy toy(n);
+    const bool small = n < 1000;
+    const Vector<double> Cs = small ? Vector<double>{0.5, 4.0, 64.0} : Vector<double>{0.5, 2.0};
+    const double tau = small ? 1e-2 : 5e-2;
+    Tuner<T> tuner(spec(cache_bytes), toy.matrix());
+    tuner.begin(view(all_of(n)), 2);
+    for (const double gamma : small ? Vector<double>{1.0, 4.0} : Vector<double>{1.0}) {
+        tuner.set_gamma(gamma);
+        Vector<double> weight(n, 1.0);
+        if (whole_first) {
+            const SolutionPath whole = tuner.follow(view(toy.y), view(weight), view(Cs), tau, true);
+            check_path<T>(toy, whole, weight, Cs, gamma, tau);
+        }
+        for (Index k = 0; k < n; ++k) weight[k] = k % 5 == 0 ? 0.0 : k % 3 == 0 ? 2.0 : 1.0;
+        const SolutionPath part = tuner.follow(view(toy.y), view(weight), view(Cs), tau, false);
+        check_path<T>(toy, part, weight, Cs, gamma, tau);
+    }
+}
+
+// What a few coefficients add up to, against sums by hand.
+void test_expansion() {
+    const Toy toy(200);
+    Tuner<double> tuner(spec(1 << 20), toy.matrix());
+    const Vector<std::int64_t> rows{3, 199, 0};
+    const Vector<std::int64_t> begin{0, 2, 2, 3};
+    const Vector<std::int32_t> example{5, 130, 64};
+    const Vector<double> value{2.0, -1.0, 0.5};
+    const OwnedMatrix<double> f =
+        tuner.expand(view(rows), {view(begin), view(example), view(value)});
+    const auto K = [&](Index k, Index l) {
+        const double u = toy.X[2 * k] - toy.X[2 * l], v = toy.X[2 * k + 1] - toy.X[2 * l + 1];
+        return std::exp(-(u * u + v * v));
+    };
+    for (Index r = 0; r < 3; ++r) {
+        CHECK(std::abs(f.row(r)[0] - (2 * K(rows[r], 5) - K(rows[r], 130))) < 1e-6);
+        CHECK(f.row(r)[1] == 0.0);
+        CHECK(std::abs(f.row(r)[2] - 0.5 * K(rows[r], 64)) < 1e-6);
+    }
+}
+
+}  // namespace
+
+TEST(solutions_satisfy_the_conditions) {
+    test_solutions<float>(150, 64 << 20, false);
+    test_solutions<double>(150, 64 << 20, true);
+    test_solutions<float>(1, 64 << 20, false);
+}
+TEST(solutions_by_working_sets) { test_solutions<float>(4200, 256 << 20, true); }
+TEST(solutions_with_room_for_few_rows) { test_solutions<float>(4200, -(51 << 20), false); }
+TEST(expansion_is_the_sum_of_kernel_values) { test_expansion(); }
+TEST(examples_outside_the_batch_are_refused) {
+    const Toy toy(10);
+    Tuner<float> tuner(spec(1 << 20), toy.matrix());
+    const Vector<std::int64_t> rows{3, 10};
+    CHECK_THROWS("outside", tuner.begin(view(rows), 1));
+    const Vector<double> none;
+    CHECK_THROWS("begin", tuner.follow(view(none), view(none), view(none), 0.1, false));
+}

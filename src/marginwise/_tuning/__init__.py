@@ -1,0 +1,1 @@
+"""How C and gamma are searched for."""

@@ -1,0 +1,75 @@
+"""The parts of the rows that models are fitted on, and those that score them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from marginwise._arrays import Ints, Labels
+from marginwise._checks import plain
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to fit on, and rows to score, both ascending."""
+
+    train: Ints
+    test: Ints
+
+
+def make_folds(
+    cv: Any, X: Any, y: NDArray[Any], labels: Labels, classes: NDArray[Any]
+) -> list[Fold]:
+    """Split rows, and check that every class is in every part that is fitted on.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable or None
+        How to split, as in scikit-learn.
+    X, y : array-like
+        The rows and their labels.
+    labels : ndarray of int32
+        The labels as numbers.
+    classes : ndarray
+        What the numbers stand for.
+    """
+    n = len(labels)
+    try:
+        parts = list(check_cv(cv, y, classifier=True).split(X, y))
+    except TypeError as error:
+        raise ValueError(
+            f"cv must yield pairs of train and test indices, but failed with: {error}. Pass a "
+            "number of folds, a scikit-learn splitter or a list of such pairs."
+        ) from error
+    if not parts:
+        raise ValueError("cv yields no split; pass a number of folds, or at least one split.")
+    folds = []
+    for number, (train, test) in enumerate(parts):
+        fold = Fold(_indices(train, n, number, "train"), _indices(test, n, number, "test"))
+        counts = np.bincount(labels[fold.train], minlength=len(classes))
+        if (counts == 0).any():
+            missing = plain(classes[int(np.argmin(counts))])
+            raise ValueError(
+                f"split {number} of cv leaves no row of class {missing!r} to fit on. Use a "
+                "stratified splitter, fewer folds, or drop classes with so few rows."
+            )
+        folds.append(fold)
+    return folds
+
+
+def _indices(part: Any, n: int, number: int, name: str) -> Ints:
+    """Return a part of a split as sorted indices."""
+    indices = np.asarray(part)
+    if indices.dtype == bool and indices.shape == (n,):
+        indices = np.flatnonzero(indices)
+    usual = indices.ndim == 1 and len(indices) > 0 and indices.dtype.kind in "iu"
+    if not usual or indices.min() < -n or indices.max() >= n:
+        raise ValueError(
+            f"split {number} of cv has no usable {name} indices: expected integers from 0 to "
+            f"{n - 1}, at least one. Check the splitter."
+        )
+    return np.unique(indices % n).astype(np.int64)

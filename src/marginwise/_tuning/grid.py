@@ -1,0 +1,56 @@
+"""The values of C and gamma that a search tries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Float
+from marginwise._checks import Rule, either, integer, is_integer
+from marginwise._engine.plan import WITH_GAMMA, resolve_gamma
+
+RATIO = 4.0  # of neighbouring values
+CENTRAL_C = 8.0
+MOST_VALUES = 1000
+
+
+def values_rule() -> Rule:
+    """Return the rule of a parameter that is a number of values, or the values themselves."""
+    return either(integer(1, MOST_VALUES), list_rule())
+
+
+def list_rule() -> Rule:
+    """Return the rule of a list of values."""
+    return _is_list, "a list of different positive numbers"
+
+
+def _is_list(given: Any) -> bool:
+    if isinstance(given, str | bytes) or not hasattr(given, "__len__"):
+        return False
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    if values.ndim != 1 or not 1 <= len(values) <= MOST_VALUES:
+        return False
+    usual = np.isfinite(values) & (values >= np.finfo(np.float64).tiny)
+    return bool(usual.all() and len(np.unique(values)) == len(values))
+
+
+def values_around(given: Any, centre: float) -> Float:
+    """Return the values, ascending: as given, or so many on a logarithmic grid."""
+    if is_integer(given):
+        steps = np.arange(int(given)) - (int(given) - 1) / 2
+        return np.asarray(centre * RATIO**steps, dtype=np.float64)
+    return np.sort(np.asarray(given, dtype=np.float64))
+
+
+def gammas_for(given: Any, kernel: Any, X: Any, weights: Float) -> Float:
+    """Return the values of gamma, around 1 / (n_features * variance of X).
+
+    There is only one for a kernel that does not use gamma.
+    """
+    if not (isinstance(kernel, str) and kernel in WITH_GAMMA):
+        return np.ones(1)
+    return values_around(given, resolve_gamma("scale", X, weights))

@@ -1,0 +1,167 @@
+"""Rounds of a search: pairs of C and gamma, fitted and scored on all folds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._tuning.folds import Fold
+from marginwise._tuning.shared import Scored
+
+FACTOR = 3  # by which halving divides the pairs, and multiplies the rows
+LEAST_ROWS = 200  # of a round of halving
+
+
+class Models(Protocol):
+    """Whatever fits models on folds."""
+
+    folds: list[Fold]
+
+    def scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]: ...
+
+
+class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What scorers of scikit-learn are given: a fitted classifier of the rows of one fold."""
+
+    def __init__(self, classes: NDArray[Any], scores: Float) -> None:
+        self.classes = classes
+        self.scores = scores
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """All classes, by the name that scikit-learn expects."""
+        return self.classes
+
+    def decision_function(self, X: Any) -> Float:
+        """Return the scores that a model gave to the rows, which were held out."""
+        return self.scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the classes of these scores."""
+        return predicted(self.classes, self.scores)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def predicted(classes: NDArray[Any], scores: Float) -> NDArray[Any]:
+    """Return the classes that scores predict."""
+    best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+    labels: NDArray[Any] = classes[best.astype(np.intp)]
+    return labels
+
+
+@dataclass
+class Round:
+    """The pairs of one round: what each of them reached on each fold.
+
+    Pairs are in the order of scikit-learn's `ParameterGrid`: by C, then by gamma.
+    """
+
+    C: Float
+    gamma: Float
+    rows: int  # that were searched
+    scores: Float  # of shape (pairs, folds)
+    fit_seconds: Float
+    score_seconds: Float
+    oof: Float = field(default_factory=lambda: np.empty((0, 0)))  # f(x) by the best pair
+
+    @property
+    def best(self) -> int:
+        """The pair with the largest mean score; the first of equals."""
+        return int(np.argmax(self.scores.mean(axis=1)))
+
+
+def run_round(
+    models: Models,
+    pairs: list[tuple[float, float]],
+    rows: int,
+    score: Callable[[Float, Fold], float],
+    advance: Callable[[int], None],
+) -> Round:
+    """Fit and score models for pairs of C and gamma on all folds."""
+    wanted: dict[float, Float] = {}
+    for gamma in sorted({gamma for _, gamma in pairs}):
+        wanted[gamma] = np.array(sorted(C for C, g in pairs if g == gamma))
+    place = {pair: k for k, pair in enumerate(pairs)}
+    folds = len(models.folds)
+    C, gammas = np.array(pairs).T
+    result = Round(C, gammas, rows, *np.zeros((3, len(pairs), folds)))
+    keeper = _Keeper(models.folds, rows)
+    for gamma, scored in models.scored(wanted):
+        own = [place[C, gamma] for C in wanted[gamma].tolist()]
+        fold = models.folds[scored.fold]
+        result.scores[own, scored.fold] = [score(f, fold) for f in scored.decision]
+        result.fit_seconds[own, scored.fold] = scored.fit_seconds
+        result.score_seconds[own, scored.fold] = scored.score_seconds
+        keeper.add(scored)
+        advance(len(own))
+        if scored.fold == folds - 1:
+            keeper.keep(own, result.scores[own].mean(axis=1))
+    result.oof = keeper.best
+    return result
+
+
+class _Keeper:
+    """Keeps the out-of-fold decision values of the best pair so far."""
+
+    def __init__(self, folds: list[Fold], rows: int) -> None:
+        self.folds, self.rows = folds, rows
+        self.best = np.empty((0, 0))
+        self._rank = (-math.inf, 0)
+        self._now: list[Float] = []
+
+    def add(self, scored: Scored) -> None:
+        """Add the values of the next fold, for the values of C of one gamma."""
+        if not self._now:
+            self._now = [np.zeros((self.rows, scored.decision.shape[2])) for _ in scored.decision]
+        for total, f in zip(self._now, scored.decision, strict=True):
+            total[self.folds[scored.fold].test] += f
+
+    def keep(self, own: list[int], means: Float) -> None:
+        """Compare the pairs of a gamma, all folds of which were added, with the best one."""
+        k = int(np.argmax(means))
+        rank = float(means[k]), -own[k]
+        if rank > self._rank:
+            held = np.zeros(self.rows)
+            for fold in self.folds:
+                held[fold.test] += 1
+            with np.errstate(invalid="ignore"):
+                self.best = self._now[k] / held[:, None]  # NaN where a row was never held out
+            self._rank = rank
+        self._now = []
+
+
+def rounds_of(pairs: int, rows: int, least: int) -> list[int]:
+    """Return how many rows each round of halving has; the last one has all."""
+    count = 1 + math.floor(math.log(pairs) / math.log(FACTOR) + 1e-9)
+    sizes = [rows // FACTOR**k for k in range(count)]
+    return [size for size in reversed(sizes) if size >= least] or [rows]
+
+
+def survivors(result: Round) -> list[tuple[float, float]]:
+    """Return the best third of the pairs of a round, in order."""
+    count = math.ceil(len(result.C) / FACTOR)
+    ranked = np.argsort(-result.scores.mean(axis=1), kind="stable")
+    best = np.sort(ranked[:count])
+    return list(zip(result.C[best].tolist(), result.gamma[best].tolist(), strict=True))
+
+
+def some_rows(labels: Labels, count: int, rng: np.random.RandomState) -> Ints:
+    """Draw rows of all classes, in proportion, ascending."""
+    if count >= len(labels):
+        return np.arange(len(labels))
+    order = rng.permutation(len(labels))
+    ranks = np.empty(len(labels))
+    for label in np.unique(labels):
+        own = order[labels[order] == label]
+        ranks[own] = (np.arange(len(own)) + 0.5) / len(own)
+    chosen: Ints = np.sort(np.argsort(ranks, kind="stable")[:count])
+    return chosen

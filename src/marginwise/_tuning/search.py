@@ -1,0 +1,169 @@
+"""Searching for C and gamma: all pairs, or fewer and fewer pairs on more and more rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._checks import is_integer, take_rows
+from marginwise._engine.engine import HARD_COST
+from marginwise._engine.plan import NATIVE, pairs_classes
+from marginwise._estimator.classifier import number_classes
+from marginwise._estimator.pairs import votes
+from marginwise._tuning.folds import Fold, make_folds
+from marginwise._tuning.grid import CENTRAL_C, gammas_for, values_around
+from marginwise._tuning.plain import PlainModels
+from marginwise._tuning.results import joined
+from marginwise._tuning.rounds import (
+    LEAST_ROWS,
+    HeldOut,
+    Models,
+    Round,
+    predicted,
+    rounds_of,
+    run_round,
+    some_rows,
+    survivors,
+)
+from marginwise._tuning.shared import TOL, SharedModels
+from marginwise.progress import Progress
+
+MOST_SHARED = 100_000  # rows of a problem whose models share a kernel matrix
+OF_SEARCH = ("Cs", "gammas", "cv", "scoring", "search")
+
+
+class Search:
+    """A search for the C and gamma of an estimator.
+
+    Parameters
+    ----------
+    model : OnlineSVCCV
+        The estimator.
+    kind : type
+        Class of the models, which has C and gamma as parameters.
+    X, y, weights : array-like
+        Rows that were checked, all of positive weight, their labels and weights.
+    """
+
+    def __init__(self, model: Any, kind: type, X: Any, y: Any, weights: Float) -> None:
+        self.model, self.kind, self.X, self.y, self.weights = model, kind, X, y, weights
+        self.classes, self.labels = number_classes(y)
+        self.pairs = len(self.classes) > 2 and pairs_classes(model, len(self.classes))
+        Cs = values_around(model.Cs, CENTRAL_C)
+        gammas = gammas_for(model.gammas, model.kernel, X, weights)
+        self.candidates = [(C, gamma) for C in Cs.tolist() for gamma in gammas.tolist()]
+        self.scorer = self._checked_scorer()
+        if model.search == "halving" and not self._splits_anew:
+            raise ValueError(
+                "search='halving' splits a part of the rows in each round, but cv is a list of "
+                "splits of all rows. Pass a number of folds or a splitter, or use search='grid'."
+            )
+
+    @property
+    def _splits_anew(self) -> bool:
+        """Whether cv can split any rows."""
+        cv = self.model.cv
+        return cv is None or is_integer(cv) or hasattr(cv, "split")
+
+    def run(self) -> dict[str, Any]:
+        """Search; return what was found, as arrays by name."""
+        n, pairs, rounds = len(self.labels), self.candidates, []
+        rng = check_random_state(self.model.random_state)
+        sizes, folds = [n], self._folds(np.arange(n))
+        if self.model.search == "halving":
+            least = max(LEAST_ROWS, 2 * len(folds) * len(self.classes))
+            sizes = rounds_of(len(pairs), n, least)
+        with Progress(len(pairs) * len(folds), int(self.model.verbose), unit="fit") as progress:
+            for size in sizes:
+                rows = some_rows(self.labels, size, rng)
+                rounds.append(self._round(rows, folds, pairs, progress))
+                pairs = survivors(rounds[-1])
+        return joined(rounds)
+
+    def _folds(self, rows: Ints) -> list[Fold]:
+        some = self.X[rows]
+        return make_folds(self.model.cv, some, self.y[rows], self.labels[rows], self.classes)
+
+    def _round(
+        self, rows: Ints, folds: list[Fold], pairs: list[tuple[float, float]], progress: Progress
+    ) -> Round:
+        if len(rows) < len(self.labels):
+            folds = self._folds(rows)
+        X, y = take_rows(self.X, rows), self.y[rows]
+
+        def score(decision: Float, fold: Fold) -> float:
+            scores = self._shaped(decision)
+            if self.scorer is None:
+                return float(np.mean(predicted(self.classes, scores) == y[fold.test]))
+            held_out = HeldOut(self.classes, scores)
+            return float(self.scorer(held_out, take_rows(X, fold.test), y[fold.test]))
+
+        models = self._models(X, rows, folds, max(gamma for _, gamma in pairs))
+        return run_round(models, pairs, len(rows), score, progress.count)
+
+    def _shaped(self, decision: Float) -> Float:
+        """Return values of binary problems as `decision_function` does."""
+        if self.pairs:
+            return votes(decision)
+        return decision[:, 0] if decision.shape[1] == 1 else decision
+
+    # -- models --------------------------------------------------------------------------------
+
+    def _models(self, X: Any, rows: Ints, folds: list[Fold], largest: float) -> Models:
+        labels, weights = self.labels[rows], self.weights[rows]
+        if not self._shares_values(labels):
+            square = self.model.kernel == "precomputed"
+            X = X[:, rows] if square else X
+            return PlainModels(self._make, X, self.y[rows], weights, folds, square)
+        template = self._make(1.0, largest)
+        template.classes_ = self.classes
+        engine = template._make_engine(X, weights, streaming=False)
+        penalties = np.zeros((len(folds), len(rows)))
+        for k, fold in enumerate(folds):
+            penalties[k, fold.train] = self._penalties(labels, weights, fold.train)
+        return SharedModels(engine, X, labels, penalties, folds, max(TOL, float(self.model.tol)))
+
+    def _make(self, C: float, gamma: float) -> Any:
+        """Return an unfitted estimator for a pair."""
+        given = self.model.get_params(deep=False)
+        plain = {name: value for name, value in given.items() if name not in OF_SEARCH}
+        return self.kind(**{**plain, "verbose": 0}, C=C, gamma=gamma)
+
+    def _shares_values(self, labels: Labels) -> bool:
+        """Return whether models are solutions that do not depend on the order of rows."""
+        model = self.model
+        counts = np.sort(np.bincount(labels))
+        largest = int(counts[-2:].sum()) if self.pairs else len(labels)
+        solved = model.selection == "random" and model.finish_at_end
+        bounded = model.stop is not None or model.budget is not None
+        native = isinstance(model.kernel, str) and model.kernel in NATIVE
+        return native and solved and not bounded and largest <= MOST_SHARED
+
+    def _penalties(self, labels: Labels, weights: Float, train: Ints) -> Float:
+        """Return what C is multiplied by for the rows that a model is fitted on."""
+        balance = compute_class_weight(
+            self.model.class_weight, classes=self.classes, y=self.classes[labels[train]]
+        )
+        factors: Float = np.minimum(balance[labels[train]] * weights[train], HARD_COST)
+        return factors
+
+    # -- scores --------------------------------------------------------------------------------
+
+    def _checked_scorer(self) -> Callable[..., float] | None:
+        scoring = self.model.scoring
+        if scoring is None:
+            return None
+        scorer: Any = check_scoring(self.model, scoring=scoring)
+        method = getattr(scorer, "_response_method", "")
+        if method == "predict_proba":
+            raise ValueError(
+                f"scoring={scoring!r} needs probabilities, but a search scores decision values. "
+                "Choose a score of predictions or decision values, such as 'accuracy' or 'roc_auc'."
+            )
+        return scorer  # type: ignore[no-any-return]

@@ -1,0 +1,176 @@
+"""Models for many values of C and gamma on all folds, from kernel values computed once.
+
+The rows of a fold that are held out keep a place in each binary problem, with a box that holds 0
+alone. So all folds and all values of C share one kernel matrix per gamma, all values of gamma share
+its dot products, and the decision values of held-out rows come with the solution. Pairs of classes
+have a matrix each, and rows of other classes are scored afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._core import Tuner32, Tuner64
+from marginwise._engine.engine import Engine
+from marginwise._engine.plan import check_range, paired
+from marginwise._tuning.folds import Fold
+
+TOL = 0.01  # violation that models of a search may have: scores do not depend on less
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What models for several values of C, on one fold and for one gamma, say of held-out rows."""
+
+    fold: int
+    decision: Float  # of shape (values of C, rows held out, binary problems)
+    fit_seconds: Float  # by value of C
+    score_seconds: Float
+
+
+@dataclass
+class SharedModels:
+    """Fits models together.
+
+    Parameters
+    ----------
+    engine : Engine
+        That of a model with the largest gamma: says how rows are scaled, and the kernel.
+    X : {ndarray, csr_array}
+        The rows.
+    labels : ndarray of int32
+        Their classes.
+    penalties : ndarray of shape (folds, rows)
+        What C is multiplied by for each row; 0 where a fold holds the row out.
+    folds : list of Fold
+        The folds.
+    tol : float
+        Violation that a solution may have.
+    """
+
+    engine: Engine
+    X: Any
+    labels: Labels
+    penalties: Float
+    folds: list[Fold]
+    tol: float
+
+    def __post_init__(self) -> None:
+        check_range(self.engine.plan, self.X)
+        self._batch = self.engine.batch(self.X)
+        self._signs = self.engine.signs(self.labels)
+
+    def scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]:
+        """Fit and score models for some values of C for each gamma; gamma by gamma."""
+        threads = min(self.engine.threads, len(wanted))
+        if threads == 1:
+            self._tuner = self._make_tuner(1)
+            yield from self._scored(wanted)
+            return
+
+        def all_of(gamma: float) -> list[tuple[float, Scored]]:
+            alone = copy(self)  # with a kernel matrix of its own
+            alone._tuner = self._make_tuner(threads)
+            return list(alone._scored({gamma: wanted[gamma]}))
+
+        with ThreadPoolExecutor(threads) as pool:
+            for scored in pool.map(all_of, wanted):
+                yield from scored
+
+    def _make_tuner(self, sharers: int) -> Tuner32 | Tuner64:
+        """Return a tuner that has a part of the memory for kernel values."""
+        engine, spec = self.engine, self.engine._spec()
+        single = not engine.plan.double and engine.native.within_limit(self._batch)
+        spec["cache_bytes"] //= sharers
+        return (Tuner32 if single else Tuner64)(spec, self._batch)
+
+    def _scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]:
+        largest = self.engine.plan.gamma
+        if self.engine.plan.pairs:
+            yield from self._scored_in_pairs(wanted, largest)
+            return
+        rows = np.arange(len(self.labels), dtype=np.int64)
+        self._tuner.begin(rows, len(wanted))
+        for gamma, Cs in wanted.items():
+            self._tuner.set_gamma(gamma / largest)
+            for number, fold in enumerate(self.folds):
+                yield gamma, self._follow(number, fold, Cs)
+
+    def _follow(self, number: int, fold: Fold, Cs: Float) -> Scored:
+        problems = self._signs.shape[1]
+        decision = np.empty((len(Cs), len(fold.test), problems))
+        seconds = np.zeros(len(Cs))
+        for c in range(problems):
+            path = self._path(rows=None, problem=c, fold=number, Cs=Cs)
+            decision[:, :, c] = path["decision"][:, fold.test]
+            seconds += path["seconds"]
+        return Scored(number, decision, seconds, np.zeros(len(Cs)))
+
+    def _path(self, rows: Ints | None, problem: int, fold: int, Cs: Float) -> dict[str, Any]:
+        """Return the solutions of a binary problem for each C, without the rows of a fold."""
+        own = slice(None) if rows is None else rows
+        signs = np.ascontiguousarray(self._signs[own, problem])
+        weights = self.engine.plan.unit * np.ascontiguousarray(self.penalties[fold][own])
+        return self._tuner.follow(signs, weights, Cs, self.tol, False)
+
+    # -- pairs of classes ----------------------------------------------------------------------
+
+    def _scored_in_pairs(
+        self, wanted: Mapping[float, Float], largest: float
+    ) -> Iterator[tuple[float, Scored]]:
+        paths = {
+            (gamma, fold): _Columns(len(Cs), self._signs.shape[1])
+            for gamma, Cs in wanted.items()
+            for fold in range(len(self.folds))
+        }
+        first, second = paired(self._signs.shape[1])
+        for c, pair in enumerate(zip(first, second, strict=True)):
+            rows = np.flatnonzero(np.isin(self.labels, pair)).astype(np.int64)
+            self._tuner.begin(rows, len(wanted))
+            for gamma, Cs in wanted.items():
+                self._tuner.set_gamma(gamma / largest)
+                for number in range(len(self.folds)):
+                    path = self._path(rows, c, number, Cs)
+                    paths[gamma, number].add(c, rows, path)
+        for gamma in wanted:
+            self._tuner.set_gamma(gamma / largest)
+            for number, fold in enumerate(self.folds):
+                yield gamma, paths.pop((gamma, number)).scored(self._tuner, number, fold)
+
+
+class _Columns:
+    """Sparse coefficients of all pairs of classes, for several values of C."""
+
+    def __init__(self, values: int, problems: int) -> None:
+        self.shape = values, problems
+        self.parts: dict[tuple[int, int], tuple[Ints, Float]] = {}
+        self.bias = np.zeros(self.shape)
+        self.seconds = np.zeros(values)
+
+    def add(self, problem: int, rows: Ints, path: Mapping[str, Any]) -> None:
+        """Add the solutions of a pair, whose examples are some rows."""
+        begin = path["begin"]
+        for k in range(self.shape[0]):
+            part = slice(begin[k], begin[k + 1])
+            examples = rows[path["example"][part]].astype(np.int32)
+            self.parts[k, problem] = examples, path["alpha"][part]
+        self.bias[:, problem] = path["bias"]
+        self.seconds += path["seconds"]
+
+    def scored(self, tuner: Tuner32 | Tuner64, number: int, fold: Fold) -> Scored:
+        """Return the decision values of the rows that a fold holds out, for all pairs."""
+        values, problems = self.shape
+        parts = [self.parts[k, c] for k in range(values) for c in range(problems)]
+        begin = np.concatenate([[0], np.cumsum([len(alpha) for _, alpha in parts])])
+        examples = np.concatenate([examples for examples, _ in parts])
+        alpha = np.concatenate([alpha for _, alpha in parts])
+        f = tuner.expand(fold.test, begin.astype(np.int64), examples, alpha)
+        decision = f.reshape(len(fold.test), values, problems).transpose(1, 0, 2)
+        return Scored(number, decision + self.bias[:, None, :], self.seconds, np.zeros(values))

@@ -1,0 +1,135 @@
+"""A search is a loop over `OnlineSVC`: the same scores, out-of-fold values and choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold, cross_val_predict
+
+from marginwise import OnlineSVC, OnlineSVCCV
+from marginwise._tuning import search as search_module
+from tests.support import blobs, rings
+
+CS = [0.5, 4.0, 100.0]
+GAMMAS = [0.2, 1.0, 20.0]
+
+
+def looped(model: OnlineSVCCV, X: Any, y: Any) -> GridSearchCV:
+    """The plain loop, with exact solutions."""
+    given = {k: v for k, v in model.get_params().items() if k not in search_module.OF_SEARCH}
+    plain = OnlineSVC(**{**given, "epochs": "converge"})
+    grid = {"C": list(model.Cs), "gamma": list(model.gammas)}
+    return GridSearchCV(plain, grid, cv=model.cv, scoring=model.scoring).fit(X, y)
+
+
+def assert_same_scores(model: OnlineSVCCV, loop: GridSearchCV, rows_per_fold: float) -> None:
+    ours, theirs = model.cv_results_, loop.cv_results_
+    assert ours["params"] == theirs["params"]
+    for fold in range(loop.n_splits_):
+        scores = ours[f"split{fold}_test_score"] - theirs[f"split{fold}_test_score"]
+        # Rows nearer to the boundary than the tolerance may change sides.
+        assert np.abs(scores).max() <= max(2.5 / rows_per_fold, 0.003)
+
+
+@pytest.mark.parametrize("n", [300, 5000])  # one working set, or several
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_two_classes(n: int, form: Any, seed: int) -> None:
+    X, y = rings(n, seed, noise=0.4)
+    gammas = GAMMAS if n < 1000 else GAMMAS[:2]
+    model = OnlineSVCCV(Cs=CS, gammas=gammas, cv=3).fit(form(X), y)
+    assert_same_scores(model, looped(model, X, y), n / 3)
+    assert model.cv_results_["mean_test_score"][model.best_index_] == model.best_score_
+    best = OnlineSVC(C=model.C_, gamma=model.gamma_, epochs="converge")
+    oof = cross_val_predict(best, X, y, cv=3, method="decision_function")
+    assert np.abs(model.decision_oof_ - oof).max() < 0.1
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_several_classes(multiclass: str, seed: int) -> None:
+    X, y = blobs(400, seed, classes=4)
+    model = OnlineSVCCV(Cs=CS, gammas=GAMMAS, cv=3, multiclass=multiclass).fit(X, y)
+    assert_same_scores(model, looped(model, X, y), 400 / 3)
+    best = OnlineSVC(C=model.C_, gamma=model.gamma_, multiclass=multiclass, epochs="converge")
+    oof = cross_val_predict(best, X, y, cv=3, method="decision_function")
+    same = model.decision_oof_.argmax(axis=1) == oof.argmax(axis=1)
+    assert np.mean(same) > 0.99
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", "cosine"])
+def test_kernels(kernel: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    gammas = [0.05, 0.2] if kernel in ("poly", "sigmoid") else [1.0]
+    settings: dict[str, Any] = {"kernel": kernel, "coef0": 1.0 if kernel == "poly" else 0.0}
+    model = OnlineSVCCV(Cs=[0.1, 1.0], gammas=gammas, cv=3, **settings).fit(X, y)
+    assert_same_scores(model, looped(model, X, y), 50)
+
+
+def test_weights_of_rows_and_classes(seed: int) -> None:
+    X, y = rings(400, seed, noise=0.5)
+    kept = y == 1
+    kept[:150] = True  # rare zeros
+    X, y = X[kept], y[kept]
+    weights = np.random.default_rng(seed).integers(0, 3, len(y)).astype(float)
+    settings: dict[str, Any] = {"class_weight": "balanced"}
+    model = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=4, **settings).fit(X, y, weights)
+    some = np.flatnonzero(weights)
+    plain = OnlineSVC(gamma=1.0, epochs="converge", **settings)
+    for k, C in enumerate(CS):
+        scores = []
+        for train, test in StratifiedKFold(4).split(X[some], y[some]):
+            rows = some[train]
+            plain.set_params(C=C).fit(X[rows], y[rows], weights[rows])
+            scores.append(plain.score(X[some[test]], y[some[test]]))
+        assert model.cv_results_["mean_test_score"][k] == pytest.approx(np.mean(scores), abs=0.01)
+    assert np.isnan(model.decision_oof_).tolist() == (weights == 0).tolist()
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", "f1"])
+def test_scores(scoring: str, seed: int) -> None:
+    X, y = rings(300, seed, noise=0.5)
+    model = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=3, scoring=scoring).fit(X, y)
+    theirs = looped(model, X, y).cv_results_["mean_test_score"]
+    assert model.cv_results_["mean_test_score"] == pytest.approx(theirs, abs=0.02)
+
+
+def test_splits_that_overlap_or_leave_rows_out(seed: int) -> None:
+    X, y = rings(300, seed, noise=0.5)
+    cv = ShuffleSplit(4, test_size=0.2, random_state=seed)
+    model = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=cv).fit(X, y)
+    assert_same_scores(model, looped(model, X, y), 60)
+    held_out = np.unique(np.concatenate([test for _, test in cv.split(X)]))
+    assert np.flatnonzero(~np.isnan(model.decision_oof_)).tolist() == held_out.tolist()
+
+
+def test_models_that_are_fitted_one_by_one_reach_the_same(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    X, y = rings(300, seed, noise=0.5)
+    shared = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=3).fit(X, y)
+    monkeypatch.setattr(search_module, "MOST_SHARED", 10)
+    alone = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=3).fit(X, y)
+    ours, theirs = shared.cv_results_, alone.cv_results_
+    assert ours["mean_test_score"] == pytest.approx(theirs["mean_test_score"], abs=0.01)
+
+
+def test_a_precomputed_kernel(seed: int) -> None:
+    X, y = rings(200, seed, noise=0.3)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    given = OnlineSVCCV(Cs=CS, kernel="precomputed", cv=3).fit(K, y)
+    usual = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=3).fit(X, y)
+    ours, theirs = given.cv_results_, usual.cv_results_
+    assert ours["mean_test_score"] == pytest.approx(theirs["mean_test_score"], abs=0.015)
+
+
+def test_a_small_cache_changes_nothing(seed: int) -> None:
+    X, y = rings(5000, seed, noise=0.5)
+    X = X.astype(np.float32)
+    results = [
+        OnlineSVCCV(Cs=[1.0, 10.0], gammas=[1.0], cv=2, cache_size=size).fit(X, y).best_score_
+        for size in (0.001, 1000)
+    ]
+    assert results[0] == pytest.approx(results[1], abs=0.002)
