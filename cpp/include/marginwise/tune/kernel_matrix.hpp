@@ -5,6 +5,8 @@
 // and a row for another gamma is a transform of them.
 #pragma once
 
+#include <numeric>
+
 #include "marginwise/dual/members.hpp"
 #include "marginwise/dual/row_cache.hpp"
 #include "marginwise/kernel/kernel_blocks.hpp"
@@ -58,6 +60,13 @@ class KernelMatrix {
             keeps_dots_ ? transform(missing.data() + first, n)
                         : multiply(missing.data() + first, n);
         }
+    }
+
+    void fetch_all() {
+        if (rows_.held() == size()) return;
+        Vector<Index> all(size());
+        std::iota(all.begin(), all.end(), Index(0));
+        fetch(all);
     }
 
     // K(k, l) for all examples l, padded. Valid until room() - 1 other rows have been asked for.

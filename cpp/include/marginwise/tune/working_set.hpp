@@ -22,6 +22,7 @@ class WorkingSets {
     // that is left.
     template <class Stop>
     double solve(double tau, Stop stop) {
+        if (P_.size <= kFewRows && P_.size <= K_.room()) K_.fetch_all();
         Index most = kFirstSteps;
         for (Index sets = 0; sets < kMostSets && !stop(); ++sets) {
             if (!solve_all(tau, most, stop) || P_.extremes.delta() <= tau) break;
@@ -33,7 +34,8 @@ class WorkingSets {
 
   private:
     static constexpr Index kFirstSteps = 4096, kMoreSteps = 1024;  // over all examples
-    static constexpr Index kMost = 8192;                           // examples of a working set
+    static constexpr Index kFewRows = 2048;   // that are computed together, needed or not
+    static constexpr Index kMost = 8192;      // examples of a working set
     static constexpr double kNear = 0.2;      // from violating, of examples that are included
     static constexpr double kInner = 0.1;     // of the violation, that is left in a working set
     static constexpr Index kStepsEach = 100;  // of an example of a working set
