@@ -10,24 +10,31 @@ namespace {
 
 struct Toy {
     Vector<double> X, y;
-    Index n;
+    Index n, d;
 
     // Two rings with some labels that are wrong.
-    explicit Toy(Index n_) : n(n_) {
+    explicit Toy(Index n_, Index d_ = 2) : n(n_), d(d_) {
         for (Index k = 0; k < n; ++k) {
             const double angle = 0.7 * static_cast<double>(k), radius = k % 2 == 0 ? 1.0 : 1.8;
             X.push_back(radius * std::cos(angle) + 0.3 * std::sin(5.1 * static_cast<double>(k)));
             X.push_back(radius * std::sin(angle) + 0.3 * std::cos(3.7 * static_cast<double>(k)));
+            for (Index f = 2; f < d; ++f) X.push_back(0.01 * static_cast<double>((k * f) % 7 + 1));
             y.push_back((k % 2 == 0) != (k % 17 == 0) ? 1 : -1);
         }
     }
-    Matrix matrix() const { return DenseView<double>{X.data(), n, 2}; }
+    Matrix matrix() const { return DenseView<double>{X.data(), n, d}; }
+    double kernel(Index k, Index l, double gamma) const {
+        double square = 0;
+        for (Index f = 0; f < d; ++f)
+            square += (X[d * k + f] - X[d * l + f]) * (X[d * k + f] - X[d * l + f]);
+        return std::exp(-gamma * square);
+    }
 };
 
-ModelSpec spec(Index cache_bytes) {
+ModelSpec spec(Index cache_bytes, Index features = 2) {
     ModelSpec made;
     made.kernel = "rbf";
-    made.features = 2;
+    made.features = features;
     made.cache_bytes = cache_bytes;
     return made;
 }
@@ -57,11 +64,7 @@ void check_path(const Toy& toy, const SolutionPath& path, const Vector<double>& 
         for (Index k = 0; k < toy.n; ++k) {
             const bool looks = k % (1 + toy.n / 200) == 0;
             double f = looks ? path.bias[c] : path.decision.row(c)[k];
-            for (Index l = 0; looks && l < toy.n; ++l) {
-                const double u = toy.X[2 * k] - toy.X[2 * l];
-                const double v = toy.X[2 * k + 1] - toy.X[2 * l + 1];
-                f += alpha[l] * std::exp(-gamma * (u * u + v * v));
-            }
+            for (Index l = 0; looks && l < toy.n; ++l) f += alpha[l] * toy.kernel(k, l, gamma);
             CHECK(std::abs(f - path.decision.row(c)[k]) < 1e-3 * (1 + Cs[c] / 10));
             const double hi = std::max(0.0, toy.y[k] * Cs[c] * weight[k]);
             const double lo = std::min(0.0, toy.y[k] * Cs[c] * weight[k]);
@@ -76,14 +79,15 @@ void check_path(const Toy& toy, const SolutionPath& path, const Vector<double>& 
 }
 
 template <class T>
-void test_solutions(Index n, Index cache_bytes, bool whole_first) {
-    const Toy toy(n);
+void test_solutions(Index n, Index cache_bytes, bool whole_first, Index features = 2) {
+    const Toy toy(n, features);
     const bool small = n < 1000;
     const Vector<double> Cs = small ? Vector<double>{0.5, 4.0, 64.0} : Vector<double>{0.5, 2.0};
     const double tau = small ? 1e-2 : 5e-2;
-    Tuner<T> tuner(spec(cache_bytes), toy.matrix());
+    Tuner<T> tuner(spec(cache_bytes, features), toy.matrix());
     tuner.begin(view(all_of(n)), 2);
-    for (const double gamma : small ? Vector<double>{1.0, 4.0} : Vector<double>{1.0}) {
+    const bool again = small || features > 2;
+    for (const double gamma : again ? Vector<double>{1.0, 4.0} : Vector<double>{1.0}) {
         tuner.set_gamma(gamma);
         Vector<double> weight(n, 1.0);
         if (whole_first) {
@@ -106,10 +110,7 @@ void test_expansion() {
     const Vector<double> value{2.0, -1.0, 0.5};
     const OwnedMatrix<double> f =
         tuner.expand(view(rows), {view(begin), view(example), view(value)});
-    const auto K = [&](Index k, Index l) {
-        const double u = toy.X[2 * k] - toy.X[2 * l], v = toy.X[2 * k + 1] - toy.X[2 * l + 1];
-        return std::exp(-(u * u + v * v));
-    };
+    const auto K = [&](Index k, Index l) { return toy.kernel(k, l, 1.0); };
     for (Index r = 0; r < 3; ++r) {
         CHECK(std::abs(f.row(r)[0] - (2 * K(rows[r], 5) - K(rows[r], 130))) < 1e-6);
         CHECK(f.row(r)[1] == 0.0);
@@ -126,6 +127,10 @@ TEST(solutions_satisfy_the_conditions) {
 }
 TEST(solutions_by_working_sets) { test_solutions<float>(4200, 256 << 20, true); }
 TEST(solutions_with_room_for_few_rows) { test_solutions<float>(4200, -(51 << 20), false); }
+TEST(solutions_from_dot_products) {
+    test_solutions<float>(150, 64 << 20, false, 40);
+    test_solutions<double>(2500, -(51 << 20), false, 40);  // room for few rows and few products
+}
 TEST(expansion_is_the_sum_of_kernel_values) { test_expansion(); }
 TEST(examples_outside_the_batch_are_refused) {
     const Toy toy(10);

@@ -122,9 +122,9 @@ class BasicRowCache {
         slot_of_ = std::move(slot_of);
     }
 
-  private:
     static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
 
+  private:
     // How many rows of a width fit.
     Index room(Index width) const { return std::max(limit_ / width, kLeast); }
 

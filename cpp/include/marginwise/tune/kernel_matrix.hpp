@@ -22,8 +22,8 @@ class KernelMatrix {
           kernel_(kernel),
           dot_product_(Kernel{KernelKind::linear}),
           keeps_dots_(many_gammas && entries_per_row() > kCheapEntries),
-          rows_(keeps_dots_ ? bytes / 2 : bytes),
-          dots_(keeps_dots_ ? bytes / 2 : 0) {
+          rows_(keeps_dots_ ? std::min(bytes / 4 * 3, row_bytes() * size()) : bytes),
+          dots_(keeps_dots_ ? bytes - rows_.limit() : 0) {
         find_diagonal();
     }
 
@@ -40,14 +40,11 @@ class KernelMatrix {
     const Array<double>& diagonal() const { return diagonal_; }
 
     // How many rows may be in use at the same time.
-    Index room() const {
-        const Index width = padded(size() + size() / 4 + 1);
-        return std::max<Index>(rows_.limit() / (width * Index(sizeof(float))), 2);
-    }
+    Index room() const { return room_of(rows_); }
 
     bool has_row(Index k) { return rows_.peek(k) != nullptr; }
 
-    // Computes those of some rows that are missing.
+    // Computes those of some rows, room() at most, that are missing.
     void fetch(const Vector<Index>& wanted) {
         Vector<Index> missing;
         for (const Index k : wanted) {
@@ -55,8 +52,9 @@ class KernelMatrix {
             rows_.take(k, size());
             if (!held) missing.push_back(k);
         }
-        for (Index first = 0; first < missing.size(); first += kTogether) {
-            const Index n = std::min(kTogether, missing.size() - first);
+        const Index together = keeps_dots_ ? std::min(kTogether, room_of(dots_)) : kTogether;
+        for (Index first = 0; first < missing.size(); first += together) {
+            const Index n = std::min(together, missing.size() - first);
             keeps_dots_ ? transform(missing.data() + first, n)
                         : multiply(missing.data() + first, n);
         }
@@ -80,6 +78,15 @@ class KernelMatrix {
   private:
     static constexpr Index kTogether = 256;     // rows of a product
     static constexpr Index kCheapEntries = 24;  // nonzeros of a row that cost no more than its exp
+
+    // How many rows a cache holds at least, however small its limit is.
+    template <class V>
+    Index room_of(const BasicRowCache<V>& cache) const {
+        const Index fit = cache.limit() / (padded(size()) * Index(sizeof(V)));
+        return std::max(fit, BasicRowCache<V>::kLeast);
+    }
+
+    Index row_bytes() const { return padded(size()) * Index(sizeof(float)); }
 
     double entries_per_row() {
         constexpr Index kSample = 64;
