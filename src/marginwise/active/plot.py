@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from marginwise._plot import COLOURS, new_axes
 from marginwise.active.scores import closeness
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Run = tuple[ArrayLike, ArrayLike]
 
-# Colours for the colour-blind [Okabe and Ito], and strokes for print without colour.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Strokes tell the curves apart in print without colour.
 STROKES = ("solid", "dashed", "dashdot", (0, (1, 1)), (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 TINT = 0.18  # opacity of bands
 
@@ -70,7 +70,7 @@ def learning_curves(
     0.11
     """
     _check_curves(curves, band)
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     for (name, runs), colour, stroke in zip(
         curves.items(), cycle(COLOURS), cycle(STROKES), strict=False
     ):
@@ -125,7 +125,7 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
     if not steps:
         raise ValueError("the learner has no history to plot: teach it some labels first.")
     labels, distances = _distances(steps)
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     ax.plot(
         labels,
         distances,
@@ -149,17 +149,6 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
 
 
 # -- parts -----------------------------------------------------------------------------------------
-
-
-def _axes() -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "plotting requires matplotlib, which is not installed: pip install 'marginwise[plot]'."
-        ) from error
-    _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    return ax
 
 
 def _check_curves(curves: Mapping[str, Sequence[Run]], band: tuple[float, float] | None) -> None:

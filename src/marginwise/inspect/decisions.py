@@ -1,0 +1,101 @@
+"""Decision values of any classifier, and the margins of rows that follow from them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from marginwise._arrays import Float
+from marginwise._estimator.pairs import leads
+
+
+def distances(model: Any, X: Any) -> Float:
+    """Return decision values that measure distances from the boundary.
+
+    Classifiers that separate pairs of classes report votes, which hardly depend on the distance.
+    For those of this package and for SVC, the least value of a class against the others is
+    returned instead.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted classifier with `decision_function`; also at the end of a pipeline, or the best
+        estimator of a search.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to score.
+
+    Returns
+    -------
+    decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        One value per row for two classes, else one per class.
+    """
+    model, X = _innermost(model, X)
+    own = getattr(model, "_distances", None)
+    if own is not None:
+        found: Float = own(X)
+    elif hasattr(model, "decision_function_shape") and len(model.classes_) > 2:
+        pairwise = copy.copy(model).set_params(decision_function_shape="ovo")
+        # Positive where the first class of a pair wins; `leads` expects the second.
+        found = leads(-pairwise.decision_function(X))
+    else:
+        found = np.asarray(model.decision_function(X), dtype=np.float64)
+    _check_values(found, model)
+    return found
+
+
+def margins(decision: Float, codes: NDArray[np.intp]) -> Float:
+    """Return the margin of each row: y f(x), or half the lead of its class over the best other.
+
+    Parameters
+    ----------
+    decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Decision values.
+    codes : ndarray of shape (n_samples,)
+        Classes of the rows, by number.
+
+    Returns
+    -------
+    margin : ndarray of shape (n_samples,)
+        Margin of each row, negative where another class wins.
+    """
+    if decision.ndim == 1:
+        return np.where(codes == 1, decision, -decision)
+    rows = np.arange(len(codes))
+    others = decision.copy()
+    others[rows, codes] = -np.inf
+    margin: Float = (decision[rows, codes] - others.max(axis=1)) / 2
+    return margin
+
+
+def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the classifier inside of pipelines and searches, and the rows as it sees them."""
+    while True:
+        if isinstance(model, Pipeline):
+            for _, step in model.steps[:-1]:
+                X = X if step in (None, "passthrough") else step.transform(X)
+            model = model.steps[-1][1]
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return model, X
+
+
+def _check_values(decision: Float, model: Any) -> None:
+    count = len(model.classes_)
+    if decision.shape[1:] != (() if count == 2 else (count,)):
+        raise ValueError(
+            f"decision_function of {type(model).__name__} returned an array of shape "
+            f"{decision.shape} for {count} classes; expected one value per row for two classes, "
+            "else one per row and class. Use a classifier that returns one value per class."
+        )
+    bad = np.flatnonzero(~np.isfinite(decision).reshape(len(decision), -1).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"decision_function of {type(model).__name__} is not finite for the row at place "
+            f"{bad[0]}; every value must be a finite number. Scale the features, or check them for "
+            "missing values."
+        )

@@ -1,0 +1,139 @@
+"""Folds that hold every row out once, and fits on all rows but those of a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
+
+from marginwise._arrays import Float, Ints
+from marginwise._checks import is_integer, plain
+from marginwise.inspect.decisions import distances
+
+Fold = tuple[Ints, Ints]  # training rows, and the rows held out
+
+
+def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any, random_state: Any) -> list[Fold]:
+    """Return the folds that `cv` stands for, checked: each row is held out exactly once."""
+    if is_integer(cv):
+        if not 2 <= cv <= len(y):
+            raise ValueError(
+                f"cv must be an integer from 2 to the number of rows, {len(y)}, a splitter or an "
+                f"iterable of (train, test) pairs, got {cv!r}. Pass 5, for example."
+            )
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    splitter = check_cv(cv, y, classifier=True)
+    folds = [
+        (_rows(train, k, "training", len(y)), _rows(test, k, "held-out", len(y)))
+        for k, (train, test) in enumerate(splitter.split(X, y, groups))
+    ]
+    _check_once(folds, len(y))
+    return folds
+
+
+def _rows(given: Any, fold: int, part: str, n: int) -> Ints:
+    rows = np.asarray(given)
+    if rows.dtype.kind == "b" and rows.shape == (n,):
+        return np.flatnonzero(rows).astype(np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+        raise ValueError(
+            f"cv gives {part} rows of type {rows.dtype} and shape {rows.shape} in fold {fold}; "
+            "expected a list of one or more row numbers, or one boolean per row. Pass pairs "
+            "(train, test) of integer arrays."
+        )
+    outside = rows[(rows < 0) | (rows >= n)]
+    if len(outside):
+        raise ValueError(
+            f"cv names row {outside[0]} in fold {fold}, but X has the rows 0 to {n - 1}. Split the "
+            "rows of this X."
+        )
+    return rows.astype(np.int64)
+
+
+def _check_once(folds: Sequence[Fold], n: int) -> None:
+    """Raise unless every row is held out once, from a fit that does not see it."""
+    times = np.zeros(n, dtype=np.int64)
+    for k, (train, test) in enumerate(folds):
+        np.add.at(times, test, 1)
+        seen = np.intersect1d(train, test)
+        if len(seen):
+            raise ValueError(
+                f"cv holds out row {seen[0]} in fold {k}, whose training rows contain it; a row "
+                "must be judged by a model that has not seen it. Remove it from the training rows."
+            )
+    wrong = np.flatnonzero(times != 1)
+    if len(wrong):
+        often = "never" if times[wrong[0]] == 0 else f"{times[wrong[0]]} times"
+        raise ValueError(
+            f"cv holds out row {wrong[0]} {often}; every row must be held out exactly once. Use a "
+            "partition such as StratifiedKFold, not repeated or random splits."
+        )
+
+
+def check_classes(folds: Sequence[Fold], codes: NDArray[Any], weights: Float, classes: Any) -> None:
+    """Raise unless the training rows of every fold have all classes, with positive weight."""
+    for k, (train, _) in enumerate(folds):
+        mass = np.bincount(codes[train], weights=weights[train], minlength=len(classes))
+        if not mass.all():
+            absent = classes[np.argmin(mass)]
+            count = int((codes == np.argmin(mass)).sum())
+            raise ValueError(
+                f"the training rows of fold {k} lack the class {plain(absent)!r}, which has "
+                f"{count} {'row' if count == 1 else 'rows'} in all; every fit needs rows of every "
+                "class with positive weight. Use fewer or stratified folds, or leave out that "
+                "class."
+            )
+
+
+# -- fits ------------------------------------------------------------------------------------------
+
+
+def weight_name(estimator: Any) -> str:
+    """Return the parameter of `fit` by which an estimator takes weights."""
+    name = ""
+    inner = estimator
+    while isinstance(inner, Pipeline):
+        name += f"{inner.steps[-1][0]}__"
+        inner = inner.steps[-1][1]
+    inner = getattr(inner, "estimator", inner)  # a search passes them to its estimator
+    if not has_fit_parameter(inner, "sample_weight"):
+        raise ValueError(
+            f"sample_weight was given, but fit of {type(inner).__name__} does not support it. Use "
+            "another classifier, or leave sample_weight out."
+        )
+    return f"{name}sample_weight"
+
+
+def seeded(estimator: Any, random_state: Any) -> Any:
+    """Return an unfitted clone whose random states, where None, are drawn from `random_state`."""
+    twin = clone(estimator)
+    if random_state is not None:
+        draw = check_random_state(random_state)
+        params = twin.get_params(deep=True)
+        unset = [
+            name
+            for name in sorted(params)
+            if name.rpartition("__")[2] == "random_state" and params[name] is None
+        ]
+        twin.set_params(**{name: int(draw.randint(2**31 - 1)) for name in unset})
+    return twin
+
+
+def held_out_decision(
+    estimator: Any, X: Any, y: NDArray[Any], fold: Fold, weights: dict[str, Float]
+) -> Float:
+    """Fit a clone to the training rows of a fold; return the decision values of the others."""
+    train, test = fold
+    model = clone(estimator)
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, _ = _safe_split(model, X, None, test, train)
+    model.fit(X_train, y_train, **{name: values[train] for name, values in weights.items()})
+    return distances(model, X_test)
