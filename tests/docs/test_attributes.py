@@ -12,6 +12,7 @@ import pytest
 
 import marginwise
 from marginwise.active import ActiveLearner, BudgetRule, MarginRule
+from marginwise.inspect import MarginDisplay, TuningDisplay
 from marginwise.invariance import ImageDeformer
 from tests.docs.test_docstrings import ESTIMATORS as WITH_RULES
 from tests.docs.test_docstrings import ROOT, parsed
@@ -19,7 +20,11 @@ from tests.support import blobs
 
 ESTIMATORS = [name for name in WITH_RULES if name != "ImageDeformer"]
 GROUPS = {"all": set(ESTIMATORS), "classifiers": set(ESTIMATORS) - {"ExactOneClassSVM"}}
-OTHERS = ("ActiveLearner", "BudgetRule", "ImageDeformer", "MarginRule")
+DISPLAYS = {
+    "MarginDisplay": lambda: MarginDisplay([1.0]),
+    "TuningDisplay": lambda: TuningDisplay([[1.0]], Cs=[1.0], gammas=[1.0]),
+}
+OTHERS = ("ActiveLearner", "BudgetRule", "ImageDeformer", "MarginRule", *DISPLAYS)
 X, Y = blobs(60, 0, classes=3)
 
 
@@ -29,6 +34,9 @@ def examples(name: str) -> list[Any]:
     if name == "ActiveLearner":
         learner = ActiveLearner(marginwise.OnlineSVC(gamma=0.5), X, random_state=0)
         return [learner.run(lambda row: int(Y[row]), max_labels=5)]
+    if name in DISPLAYS:
+        pytest.importorskip("matplotlib").use("Agg")
+        return [DISPLAYS[name]().plot()]
     if name in OTHERS:
         rules = {"BudgetRule": BudgetRule, "MarginRule": MarginRule}
         return [rules[name](None) if name in rules else ImageDeformer((4, 4), fields=5)]

@@ -60,6 +60,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HOUSE = re.compile(r"`((?:cpp|src|tests|benchmarks|examples|docs)/[\w./-]*)`")
 # What a block of code that has these words needs; without it the block is left out.
 LIBRARIES = {
+    "Display": "matplotlib",
     "contact_sheet": "matplotlib",
     "imblearn": "imblearn",
     "marginwise.active.plot": "matplotlib",
