@@ -94,6 +94,23 @@ def test_wrong_labels_swell_the_hinge_only() -> None:
     assert int(suspects[1]) > 80
 
 
+def test_wrong_labels_are_found(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "suspects.png"
+    done = run("examples/find_label_errors.py", "--picture", picture)
+    assert done.returncode == 0, done.stderr
+    assert "135 of 1,347 labels are wrong" in done.stdout
+    shares = [int(share) for share in re.findall(r"^(\d+)% of the", done.stdout, re.MULTILINE)]
+    assert min(shares) >= 90
+    rows = re.findall(r"^ +\d+ +(\d) +(\d) +(\d) +0\.\d+ +-\d", done.stdout, re.MULTILINE)
+    assert len(rows) == 8
+    assert all(label != suggested == truth for label, suggested, truth in rows)
+    errors = [float(error) for error in re.findall(r"([\d.]+) %$", done.stdout, re.MULTILINE)]
+    assert len(errors) == 4
+    assert max(errors[1], errors[2]) < errors[0]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_persons_are_forgotten() -> None:
     done = run("examples/forgetting.py", "--persons", "40")
     assert done.returncode == 0, done.stderr
