@@ -66,6 +66,17 @@ def test_learning_curves_of_few_runs(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_both_searches_choose_a_good_pair(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "tuning.png"
+    done = run("examples/tune.py", "--picture", picture)
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"^(grid|halving): .*, ([\d.]+) on test rows", done.stdout, re.MULTILINE)
+    assert [search for search, _ in found] == ["grid", "halving"]
+    assert all(float(accuracy) > 0.98 for _, accuracy in found)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_estimator_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "choosing.png"

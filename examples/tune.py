@@ -1,0 +1,55 @@
+"""Choose C and gamma for handwritten digits, by a grid and by halving.
+
+python examples/tune.py                      search, and print what each search chose
+python examples/tune.py --picture tuning.png also draw the scores
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from marginwise import OnlineSVCCV
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--picture", type=Path, help="where to draw the scores of the searches")
+    options = parser.parse_args()
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, stratify=y, random_state=0)
+    searches = {}
+    for search in ("grid", "halving"):
+        start = time.perf_counter()
+        model = OnlineSVCCV(search=search, random_state=0).fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+        searches[search] = model
+        print(
+            f"{search}: C={model.C_:g}, gamma={model.gamma_:.3g}, accuracy "
+            f"{model.best_score_:.4f} in cross-validation, {model.score(X_test, y_test):.4f} on "
+            f"test rows, {seconds:.1f} s"
+        )
+    if options.picture:
+        draw(searches, options.picture)
+
+
+def draw(searches: dict[str, OnlineSVCCV], picture: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    from marginwise.inspect import TuningDisplay
+
+    figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.4), layout="constrained")
+    for axis, (search, model) in zip(axes, searches.items(), strict=True):
+        TuningDisplay.from_estimator(model, ax=axis)
+        axis.set_title(f'search="{search}"', pad=28)
+    figure.savefig(picture, dpi=80)
+
+
+if __name__ == "__main__":
+    main()
