@@ -24,11 +24,12 @@ void add(double* g, const float* k, double a, Index n) {
 }
 
 // What a member's g counts for among the extremes: g itself where alpha may move that way.
+template <class T>
 struct Penalties {
-    const double *up, *down;
+    const T *up, *down;
 
-    Doubles high(Index s, Doubles g) const { return g + load(up + s); }
-    Doubles low(Index s, Doubles g) const { return g + load(down + s); }
+    Vec<T> high(Index s, Vec<T> g) const { return g + load(up + s); }
+    Vec<T> low(Index s, Vec<T> g) const { return g + load(down + s); }
 };
 struct RoomRule {
     const Rooms& rooms;
@@ -42,50 +43,55 @@ struct RoomRule {
 };
 
 // Runs `updated(s)`, the new g of members s, s+1, ..., over all members and finds its extremes.
-template <class Rule, class F>
-inline Extremes scan(const double* g, Rule rule, Index n, F updated) {
+template <class T, class Rule, class F>
+inline Extremes scan(const T* g, Rule rule, Index n, F updated) {
+    constexpr Index kWide_ = kWidth<T>;
+    constexpr T kFar = static_cast<T>(2 * Extremes::kInfinite);
     Extremes best;
     Index chunk_i = kNone, chunk_j = kNone;
     for (Index begin = 0; begin < n; begin += kChunk) {
         const Index end = std::min(begin + kChunk, n);
-        Doubles high = all(-2 * Extremes::kInfinite), low = all(2 * Extremes::kInfinite);
-        for (Index s = begin; s < end; s += kWide) {
-            const Doubles value = updated(s);
-            const Doubles in_up = rule.high(s, value), in_down = rule.low(s, value);
+        Vec<T> high = all(-kFar), low = all(kFar);
+        for (Index s = begin; s < end; s += kWide_) {
+            const Vec<T> value = updated(s);
+            const Vec<T> in_up = rule.high(s, value), in_down = rule.low(s, value);
             high = in_up > high ? in_up : high;
             low = in_down < low ? in_down : low;
         }
-        const double chunk_high = highest(high), chunk_low = lowest(low);
+        const auto chunk_high = static_cast<double>(highest<T>(high));
+        const auto chunk_low = static_cast<double>(lowest<T>(low));
         if (chunk_high > best.g_max) best.g_max = chunk_high, chunk_i = begin;
         if (chunk_low < best.g_min) best.g_min = chunk_low, chunk_j = begin;
     }
     // The first member of a chunk that has the value found there.
     const auto locate = [&](Index s, double wanted, auto value_at) {
-        for (;; s += kWide) {
-            const Doubles values = value_at(s, load(g + s));
-            for (Index lane = 0; lane < kWide; ++lane)
-                if (values[lane] == wanted) return s + lane;
+        for (;; s += kWide_) {
+            const Vec<T> values = value_at(s, load(g + s));
+            for (Index lane = 0; lane < kWide_; ++lane)
+                if (static_cast<double>(values[lane]) == wanted) return s + lane;
         }
     };
     constexpr double reachable = Extremes::kInfinite / 2;
     if (best.g_max > -reachable)
-        best.i = locate(chunk_i, best.g_max, [&](Index s, Doubles v) { return rule.high(s, v); });
+        best.i = locate(chunk_i, best.g_max, [&](Index s, Vec<T> v) { return rule.high(s, v); });
     if (best.g_min < reachable)
-        best.j = locate(chunk_j, best.g_min, [&](Index s, Doubles v) { return rule.low(s, v); });
+        best.j = locate(chunk_j, best.g_min, [&](Index s, Vec<T> v) { return rule.low(s, v); });
     return best;
 }
 
-Extremes step(double* g, const float* k_i, const float* k_j, double lambda, const double* up,
-              const double* down, Index n) {
-    return scan(g, Penalties{up, down}, n, [=](Index s) {
-        const Doubles value = load(g + s) - lambda * (widen(k_i + s) - widen(k_j + s));
+template <class T>
+Extremes step(T* g, const float* k_i, const float* k_j, T lambda, const T* up, const T* down,
+              Index n) {
+    return scan(g, Penalties<T>{up, down}, n, [=](Index s) {
+        const Vec<T> value = load(g + s) - lambda * (load_as<T>(k_i + s) - load_as<T>(k_j + s));
         store(g + s, value);
         return value;
     });
 }
 
-Extremes extremes(const double* g, const double* up, const double* down, Index n) {
-    return scan(g, Penalties{up, down}, n, [=](Index s) { return load(g + s); });
+template <class T>
+Extremes extremes(const T* g, const T* up, const T* down, Index n) {
+    return scan(g, Penalties<T>{up, down}, n, [=](Index s) { return load(g + s); });
 }
 
 template <class F>
@@ -134,7 +140,7 @@ inline Best highest_gain(Index n, F gain) {
             const Doubles value = gain(s);
             high = value > high ? value : high;
         }
-        const double chunk_high = highest(high);
+        const double chunk_high = highest<double>(high);
         if (chunk_high > best.gain) best.gain = chunk_high, chunk = begin;
     }
     if (chunk == kNone) return best;
@@ -163,31 +169,33 @@ Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
 
 // Gains are compared as the fractions they are, slope^2 / curvature, because a division for each
 // member would take longer than all the rest. Several chains of comparisons run side by side.
-Best second_order(const double* g, const float* k_i, const double* diagonal, const double* down,
-                  double g_i, double k_ii, Index n) {
-    constexpr Index kChains = 4;
-    Doubles above[kChains] = {}, below[kChains], at[kChains] = {};
-    for (Doubles& denominator : below) denominator = all(1.0);
-    for (Index begin = 0; begin < n; begin += kChains * kWide)
+template <class T>
+Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down, T g_i, T k_ii,
+                  Index n) {
+    constexpr Index kChains = 4, kWide_ = kWidth<T>;
+    constexpr T kLeast = static_cast<T>(kLeastCurvature);
+    Vec<T> above[kChains] = {}, below[kChains], at[kChains] = {};
+    for (Vec<T>& denominator : below) denominator = all(T(1));
+    for (Index begin = 0; begin < n; begin += kChains * kWide_)
         for (Index chain = 0; chain < kChains; ++chain) {
-            const Index s = begin + chain * kWide;
-            const Doubles slope = g_i - (load(g + s) + load(down + s));
-            const Doubles curvature = (k_ii + load(diagonal + s)) - 2.0 * widen(k_i + s);
-            const Doubles safe =
-                curvature > all(kLeastCurvature) ? curvature : all(kLeastCurvature);
-            const Doubles squared = slope > Doubles{} ? slope * slope : Doubles{};
+            const Index s = begin + chain * kWide_;
+            const Vec<T> slope = g_i - (load(g + s) + load(down + s));
+            const Vec<T> curvature = (k_ii + load(diagonal + s)) - T(2) * load_as<T>(k_i + s);
+            const Vec<T> safe = curvature > all(kLeast) ? curvature : all(kLeast);
+            const Vec<T> squared = slope > Vec<T>{} ? slope * slope : Vec<T>{};
             const auto better = squared * below[chain] > above[chain] * safe;
             above[chain] = better ? squared : above[chain];
             below[chain] = better ? safe : below[chain];
-            at[chain] = better ? all(static_cast<double>(s)) : at[chain];
+            at[chain] = better ? all(static_cast<T>(s)) : at[chain];
         }
     Best best;
     for (Index chain = 0; chain < kChains; ++chain) {
-        const Doubles gain = above[chain] / below[chain];
-        for (Index lane = 0; lane < kWide; ++lane) {
+        const Vec<T> gain = above[chain] / below[chain];
+        for (Index lane = 0; lane < kWide_; ++lane) {
+            const auto value = static_cast<double>(gain[lane]);
             const Index s = static_cast<Index>(at[chain][lane]) + lane;
-            const bool first = gain[lane] == best.gain && s < best.s;
-            if (gain[lane] > best.gain || (first && best.s != kNone)) best = {s, gain[lane]};
+            const bool first = value == best.gain && s < best.s;
+            if (value > best.gain || (first && best.s != kNone)) best = {s, value};
         }
     }
     return best;

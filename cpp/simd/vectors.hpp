@@ -44,8 +44,20 @@ template <class T>
 inline Vec<T> all(T x) {
     return Vec<T>{} + x;
 }
+// Values in single precision as those of T.
+template <class T>
+inline Vec<T> load_as(const float* p);
 inline Doubles widen(const float* p) {
     return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
+}
+
+template <>
+inline Vec<double> load_as<double>(const float* p) {
+    return widen(p);
+}
+template <>
+inline Vec<float> load_as<float>(const float* p) {
+    return load(p);
 }
 
 // Lane v of the result is lane at[v] of a and b, side by side.
@@ -63,14 +75,16 @@ inline Vec<float> shuffle(Vec<float> a, Vec<float> b, Integers at) {
 
 constexpr Index kWide = kWidth<double>;
 
-inline double highest(Doubles v) {
-    double best = v[0];
-    for (Index k = 1; k < kWide; ++k) best = std::max(best, v[k]);
+template <class T>
+inline T highest(Vec<T> v) {
+    T best = v[0];
+    for (Index k = 1; k < kWidth<T>; ++k) best = std::max(best, v[k]);
     return best;
 }
-inline double lowest(Doubles v) {
-    double best = v[0];
-    for (Index k = 1; k < kWide; ++k) best = std::min(best, v[k]);
+template <class T>
+inline T lowest(Vec<T> v) {
+    T best = v[0];
+    for (Index k = 1; k < kWidth<T>; ++k) best = std::min(best, v[k]);
     return best;
 }
 

@@ -416,6 +416,39 @@ TEST(second_order_choice_takes_the_largest_gain) {
             }
 }
 
+TEST(single_precision_does_the_same_up_to_rounding) {
+    const auto single = [](const Array<double>& a) {
+        Array<float> b;
+        for (const double x : a) b.push_back(static_cast<float>(x));
+        return b;
+    };
+    for (const Table& table : tables())
+        for (const Index n : kSizes) {
+            Members m(n, static_cast<std::uint64_t>(n) + 11, false);
+            Array<float> g = single(m.g), up = single(m.up), down = single(m.down);
+            const Array<float> diagonal = single(m.diagonal);
+            for (Index s = 0; s < g.size(); ++s) m.g[s] = static_cast<double>(g[s]);
+            const Extremes e = table.extremes_single(g.data(), up.data(), down.data(), g.size());
+            CHECK_SAY(same(e, extremes_by_hand(m)), toy::at(table.name, n));
+            const Best best = table.second_order_single(g.data(), m.k_i.data(), diagonal.data(),
+                                                        down.data(), 0.5f, 1.5f, g.size());
+            const Best full = table.second_order(m.g.data(), m.k_i.data(), m.diagonal.data(),
+                                                 m.down.data(), 0.5, 1.5, m.g.size());
+            CHECK_SAY(std::abs(best.gain - full.gain) <= 1e-5 * full.gain, toy::at("gain", n));
+            CHECK((best.s == kNone) == (full.s == kNone));
+            const Extremes after = table.step_single(g.data(), m.k_i.data(), m.k_j.data(), 0.37f,
+                                                     up.data(), down.data(), g.size());
+            table.step(m.g.data(), m.k_i.data(), m.k_j.data(), 0.37, m.up.data(), m.down.data(),
+                       m.g.size());
+            for (Index s = 0; s < g.size(); ++s) {
+                CHECK(std::abs(static_cast<double>(g[s]) - m.g[s]) <=
+                      1e-6 * (1 + std::abs(m.g[s])));
+                m.g[s] = static_cast<double>(g[s]);
+            }
+            CHECK_SAY(same(after, extremes_by_hand(m)), toy::at("extremes after a step:", n));
+        }
+}
+
 TEST(second_order_choice_survives_flat_and_negative_curvature) {
     for (const Table& table : tables()) {
         Members m(70, 5, true);

@@ -118,6 +118,12 @@ struct Table {
     // argmax over alpha_s > lo_s, g_s < g_i of (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) [fan2005].
     Best (*second_order)(const double* g, const float* k_i, const double* diagonal,
                          const double* down, double g_i, double k_ii, Index n);
+    // The same three for a working set, in single precision; n is at most 2^24.
+    Extremes (*step_single)(float* g, const float* k_i, const float* k_j, float lambda,
+                            const float* up, const float* down, Index n);
+    Extremes (*extremes_single)(const float* g, const float* up, const float* down, Index n);
+    Best (*second_order_single)(const float* g, const float* k_i, const float* diagonal,
+                                const float* down, float g_i, float k_ii, Index n);
     // g -= a k_i + b k_j, with extremes and gap of the new g, in one pass.
     Tally (*step_both)(double* g, const float* k_i, double a, const float* k_j, double b,
                        const Rooms& rooms, Index n);

@@ -12,6 +12,88 @@
 
 namespace marginwise {
 
+// A few examples and the kernel matrix among them. The gradient is in single precision: what it
+// loses is little beside the violation that is left, and nothing of it outlives the set.
+class WorkingSet {
+  public:
+    static constexpr Index kStepsEach = 100;  // of an example, at most
+
+    Array<double> alpha;
+
+    void resize(Index n) {
+        n_ = n;
+        alpha.assign(padded(n), 0.0);
+        lo_.assign(padded(n), 0.0);
+        hi_.assign(padded(n), 0.0);
+        g_.assign(padded(n), 0.0f);
+        diagonal_.assign(padded(n), 1.0f);
+        up_.assign(padded(n), -kInfinite);
+        down_.assign(padded(n), kInfinite);
+        matrix_.resize(n * padded(n));
+        for (Index k = 0; k < n; ++k) std::fill(row(k) + n, row(k) + padded(n), 0.0f);
+    }
+
+    // Makes place s of P the k-th example.
+    void put(Index k, const Problem& P, Index s) {
+        alpha[k] = P.alpha[s];
+        lo_[k] = P.lo[s];
+        hi_[k] = P.hi[s];
+        g_[k] = static_cast<float>(P.g[s]);
+        diagonal_[k] = static_cast<float>(P.diagonal[s]);
+        refresh(k);
+    }
+    float* row(Index k) { return matrix_.data() + k * padded(n_); }
+
+    // Moves pairs until delta <= tau, until no pair moves, or until stop().
+    template <class Stop>
+    void solve(double tau, Stop stop) {
+        extremes_ = table().extremes_single(g_.data(), up_.data(), down_.data(), padded(n_));
+        for (Index steps = 1; extremes_.delta() > tau && steps < kStepsEach * n_; ++steps) {
+            const Index i = extremes_.i;
+            const Index j = table()
+                                .second_order_single(g_.data(), row(i), diagonal_.data(),
+                                                     down_.data(), g_[i], diagonal_[i], padded(n_))
+                                .s;
+            if (j == kNone || !move(i, j)) return;
+            if (steps % kStepsPerLook == 0 && stop()) return;
+        }
+    }
+
+  private:
+    static constexpr auto kInfinite = static_cast<float>(simd::Extremes::kInfinite);
+
+    void refresh(Index k) {
+        up_[k] = alpha[k] < hi_[k] ? 0.0f : -kInfinite;
+        down_[k] = alpha[k] > lo_[k] ? 0.0f : kInfinite;
+    }
+
+    // As move_pair(), without its care for coefficients of very different sizes.
+    bool move(Index i, Index j) {
+        const double curvature =
+            std::max(static_cast<double>(diagonal_[i] + diagonal_[j] - 2 * row(i)[j]),
+                     simd::kLeastCurvature);
+        const double room_i = hi_[i] - alpha[i], room_j = alpha[j] - lo_[j];
+        const double best = static_cast<double>(g_[i] - g_[j]) / curvature;
+        const double lambda = std::min({best, room_i, room_j});
+        if (!(lambda > 0)) return false;
+        const double width = hi_[i] - lo_[i] + hi_[j] - lo_[j];
+        const bool fills_i = lambda >= room_i - slip(alpha[i], hi_[i], width, lambda);
+        const bool fills_j = lambda >= room_j - slip(alpha[j], lo_[j], width, lambda);
+        alpha[i] = fills_i ? hi_[i] : alpha[i] + lambda;
+        alpha[j] = fills_j ? lo_[j] : alpha[j] - lambda;
+        refresh(i);
+        refresh(j);
+        extremes_ = table().step_single(g_.data(), row(i), row(j), static_cast<float>(lambda),
+                                        up_.data(), down_.data(), padded(n_));
+        return true;
+    }
+
+    Index n_ = 0;
+    Array<double> lo_, hi_;
+    Array<float> g_, diagonal_, up_, down_, matrix_;
+    simd::Extremes extremes_;
+};
+
 template <class T>
 class WorkingSets {
   public:
@@ -34,18 +116,17 @@ class WorkingSets {
 
   private:
     static constexpr Index kFirstSteps = 4096, kMoreSteps = 1024;  // over all examples
-    static constexpr Index kFewRows = 2048;   // that are computed together, needed or not
-    static constexpr Index kMost = 8192;      // examples of a working set
-    static constexpr double kNear = 0.2;      // from violating, of examples that are included
-    static constexpr double kInner = 0.1;     // of the violation, that is left in a working set
-    static constexpr Index kStepsEach = 100;  // of an example of a working set
-    static constexpr Index kMostSets = 10'000;
+    static constexpr Index kFewRows = 2048;  // that are computed together, needed or not
+    static constexpr Index kMost = 8192;     // examples of a working set
+    static constexpr double kNear = 0.2;     // from violating, of examples that are included
+    static constexpr double kInner = 0.1;    // of the violation, that is left in a working set
+    static constexpr Index kMostSets = 1000;
     static constexpr Index kAhead = 32;  // rows that are computed when one is missing
 
     // Moves pairs of all examples. Returns false if no pair moves.
     template <class Stop>
     bool solve_all(double tau, Index most, Stop stop) {
-        if (P_.size <= kFirstSteps) most = kStepsEach * P_.size;
+        if (P_.size <= kFirstSteps) most = WorkingSet::kStepsEach * P_.size;
         for (Index steps = 1; steps <= most && P_.extremes.delta() > tau; ++steps) {
             const Mover i{P_.extremes.i, row(P_.extremes.i)};
             const Index j = second_order_partner(P_, i);
@@ -67,43 +148,26 @@ class WorkingSets {
     bool solve_some(double tau, Stop stop) {
         choose();
         K_.fetch(chosen_);
-        const Index n = chosen_.size();
-        at_.assign(chosen_.begin(), chosen_.end());
-        small_ = Problem();
-        small_.reserve(n);
-        matrix_.resize(n * padded(n));
-        for (Index k = 0; k < n; ++k) {
+        set_.resize(chosen_.size());
+        const Vector<std::int32_t> at(chosen_.begin(), chosen_.end());
+        for (Index k = 0; k < chosen_.size(); ++k) {
             const Index s = chosen_[k];
-            small_.add(P_.alpha[s], P_.g[s], P_.side[s], P_.diagonal[s], P_.box[s]);
-            float* row = matrix_.data() + k * padded(n);
-            table().collect(row, K_.row(s), at_.data(), n);
-            std::fill(row + n, row + padded(n), 0.0f);
+            set_.put(k, P_, s);
+            table().collect(set_.row(k), K_.row(s), at.data(), at.size());
         }
-        small_.find_extremes();
-        solve_small(std::max(tau / 2, kInner * P_.extremes.delta()), stop);
+        set_.solve(std::max(tau / 2, kInner * P_.extremes.delta()), stop);
         return apply();
-    }
-
-    template <class Stop>
-    void solve_small(double tau, Stop stop) {
-        const Index stride = padded(small_.size), most = kStepsEach * small_.size;
-        const auto mover = [&](Index k) { return Mover{k, matrix_.data() + k * stride}; };
-        for (Index steps = 1; small_.extremes.delta() > tau && steps < most; ++steps) {
-            const Mover i = mover(small_.extremes.i);
-            if (!move_pair(small_, i, mover(second_order_partner(small_, i)))) return;
-            if (steps % kStepsPerLook == 0 && stop()) return;
-        }
     }
 
     // Takes over what the working set has become. Returns whether anything changed.
     bool apply() {
         bool changed = false;
-        for (Index k = 0; k < small_.size; ++k) {
+        for (Index k = 0; k < chosen_.size(); ++k) {
             const Index s = chosen_[k];
-            const double change = small_.alpha[k] - P_.alpha[s];
+            const double change = set_.alpha[k] - P_.alpha[s];
             if (change == 0.0) continue;
             changed = true;
-            P_.alpha[s] = small_.alpha[k];
+            P_.alpha[s] = set_.alpha[k];
             P_.refresh(s);
             table().add(P_.g.data(), K_.row(s), -change, padded(P_.size));
         }
@@ -133,9 +197,7 @@ class WorkingSets {
 
     Problem& P_;
     KernelMatrix<T>& K_;
-    Problem small_;  // the working set
-    Array<float> matrix_;
-    Vector<std::int32_t> at_;
+    WorkingSet set_;
     Vector<Index> chosen_;
     Vector<std::pair<double, Index>> near_;
 };
