@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
 
 from marginwise import ExactSVC, OnlineSVC, OnlineSVCCV, load, save
@@ -201,3 +201,14 @@ def test_a_tuned_exact_model_is_the_one_fitted_with_that_c() -> None:
     assert np.allclose(model.decision_function(X), other.decision_function(X), atol=1e-8)
     with pytest.raises(NotFittedError):
         ExactSVC().tune([1.0])
+
+
+def test_models_that_cannot_be_solved_end_the_search_with_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    X = 80 * rng.normal(size=(16, 2)) + 1000
+    y = np.tile([0, 1], 8)
+    model = OnlineSVCCV(Cs=[1e4], kernel="linear", cv=2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert any("models of the search at a violation" in str(w.message) for w in caught)
+    assert np.isfinite(model.decision_oof_).all()

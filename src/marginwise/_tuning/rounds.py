@@ -72,6 +72,7 @@ class Round:
     fit_seconds: Float
     score_seconds: Float
     oof: Float = field(default_factory=lambda: np.empty((0, 0)))  # f(x) by the best pair
+    violation: float = 0.0  # the largest that is left in a model
 
     @property
     def best(self) -> int:
@@ -101,6 +102,7 @@ def run_round(
         result.scores[own, scored.fold] = [score(f, fold) for f in scored.decision]
         result.fit_seconds[own, scored.fold] = scored.fit_seconds
         result.score_seconds[own, scored.fold] = scored.score_seconds
+        result.violation = max(result.violation, scored.violation)
         keeper.add(scored)
         advance(len(own))
         if scored.fold == folds - 1:

@@ -32,6 +32,7 @@ from marginwise._tuning.rounds import (
     survivors,
 )
 from marginwise._tuning.shared import TOL, SharedModels
+from marginwise._warn import warn_unconverged
 from marginwise.progress import Progress
 
 MOST_SHARED = 100_000  # rows of a problem whose models share a kernel matrix
@@ -84,7 +85,20 @@ class Search:
                 rows = some_rows(self.labels, size, rng)
                 rounds.append(self._round(rows, folds, pairs, progress))
                 pairs = survivors(rounds[-1])
+        self._warn_if_far(max(result.violation for result in rounds))
         return joined(rounds)
+
+    def _warn_if_far(self, violation: float) -> None:
+        if violation > self._tol:
+            warn_unconverged(
+                f"{type(self.model).__name__} stopped models of the search at a violation of "
+                f"{violation:.3g}, above {self._tol:g}: the limit of steps was reached, and their "
+                "scores are not exact. Scale the features, or leave out the largest values of C."
+            )
+
+    @property
+    def _tol(self) -> float:
+        return max(TOL, float(self.model.tol))
 
     def _folds(self, rows: Ints) -> list[Fold]:
         some = self.X[rows]
@@ -127,7 +141,7 @@ class Search:
         penalties = np.zeros((len(folds), len(rows)))
         for k, fold in enumerate(folds):
             penalties[k, fold.train] = self._penalties(labels, weights, fold.train)
-        return SharedModels(engine, X, labels, penalties, folds, max(TOL, float(self.model.tol)))
+        return SharedModels(engine, X, labels, penalties, folds, self._tol)
 
     def _make(self, C: float, gamma: float) -> Any:
         """Return an unfitted estimator for a pair."""

@@ -33,6 +33,7 @@ class Scored:
     decision: Float  # of shape (values of C, rows held out, binary problems)
     fit_seconds: Float  # by value of C
     score_seconds: Float
+    violation: float = 0.0  # the largest that is left in a model
 
 
 @dataclass
@@ -106,12 +107,13 @@ class SharedModels:
     def _follow(self, number: int, fold: Fold, Cs: Float) -> Scored:
         problems = self._signs.shape[1]
         decision = np.empty((len(Cs), len(fold.test), problems))
-        seconds = np.zeros(len(Cs))
+        seconds, violation = np.zeros(len(Cs)), 0.0
         for c in range(problems):
             path = self._path(rows=None, problem=c, fold=number, Cs=Cs)
             decision[:, :, c] = path["decision"][:, fold.test]
             seconds += path["seconds"]
-        return Scored(number, decision, seconds, np.zeros(len(Cs)))
+            violation = max(violation, float(path["violation"].max()))
+        return Scored(number, decision, seconds, np.zeros(len(Cs)), violation)
 
     def _path(self, rows: Ints | None, problem: int, fold: int, Cs: Float) -> dict[str, Any]:
         """Return the solutions of a binary problem for each C, without the rows of a fold."""
@@ -153,6 +155,7 @@ class _Columns:
         self.parts: dict[tuple[int, int], tuple[Ints, Float]] = {}
         self.bias = np.zeros(self.shape)
         self.seconds = np.zeros(values)
+        self.violation = 0.0
 
     def add(self, problem: int, rows: Ints, path: Mapping[str, Any]) -> None:
         """Add the solutions of a pair, whose examples are some rows."""
@@ -163,6 +166,7 @@ class _Columns:
             self.parts[k, problem] = examples, path["alpha"][part]
         self.bias[:, problem] = path["bias"]
         self.seconds += path["seconds"]
+        self.violation = max(self.violation, float(path["violation"].max()))
 
     def scored(self, tuner: Tuner32 | Tuner64, number: int, fold: Fold) -> Scored:
         """Return the decision values of the rows that a fold holds out, for all pairs."""
@@ -173,4 +177,5 @@ class _Columns:
         alpha = np.concatenate([alpha for _, alpha in parts])
         f = tuner.expand(fold.test, begin.astype(np.int64), examples, alpha)
         decision = f.reshape(len(fold.test), values, problems).transpose(1, 0, 2)
-        return Scored(number, decision + self.bias[:, None, :], self.seconds, np.zeros(values))
+        decision = decision + self.bias[:, None, :]
+        return Scored(number, decision, self.seconds, np.zeros(values), self.violation)

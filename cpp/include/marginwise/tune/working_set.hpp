@@ -16,8 +16,6 @@ namespace marginwise {
 // loses is little beside the violation that is left, and nothing of it outlives the set.
 class WorkingSet {
   public:
-    static constexpr Index kStepsEach = 100;  // of an example, at most
-
     Array<double> alpha;
 
     void resize(Index n) {
@@ -44,19 +42,22 @@ class WorkingSet {
     }
     float* row(Index k) { return matrix_.data() + k * padded(n_); }
 
-    // Moves pairs until delta <= tau, until no pair moves, or until stop().
+    // Moves pairs until delta <= tau, until no pair moves, or until stop(), in `most` steps at
+    // most. Returns how many there were.
     template <class Stop>
-    void solve(double tau, Stop stop) {
+    Index solve(double tau, Index most, Stop stop) {
         extremes_ = table().extremes_single(g_.data(), up_.data(), down_.data(), padded(n_));
-        for (Index steps = 1; extremes_.delta() > tau && steps < kStepsEach * n_; ++steps) {
+        Index steps = 0;
+        for (; extremes_.delta() > tau && steps < most; ++steps) {
             const Index i = extremes_.i;
             const Index j = table()
                                 .second_order_single(g_.data(), row(i), diagonal_.data(),
                                                      down_.data(), g_[i], diagonal_[i], padded(n_))
                                 .s;
-            if (j == kNone || !move(i, j)) return;
-            if (steps % kStepsPerLook == 0 && stop()) return;
+            if (j == kNone || !move(i, j)) break;
+            if (steps % kStepsPerLook == kStepsPerLook - 1 && stop()) break;
         }
+        return steps;
     }
 
   private:
@@ -100,14 +101,14 @@ class WorkingSets {
     // All places of P are examples of K, in their order, and P.extremes are known.
     WorkingSets(Problem& P, KernelMatrix<T>& K) : P_(P), K_(K) {}
 
-    // Moves pairs until delta <= tau, until no pair moves, or until stop(). Returns the violation
-    // that is left.
+    // Moves pairs until delta <= tau, until no pair moves, until a limit of steps is reached, or
+    // until stop(). Returns the violation that is left.
     template <class Stop>
     double solve(double tau, Stop stop) {
         if (P_.size <= kFewRows && P_.size <= K_.room()) K_.fetch_all();
-        Index most = kFirstSteps;
-        for (Index sets = 0; sets < kMostSets && !stop(); ++sets) {
-            if (!solve_all(tau, most, stop) || P_.extremes.delta() <= tau) break;
+        left_ = kLeastSteps + kStepsEach * P_.size;
+        Index most = P_.size <= kFirstSteps ? left_ : kFirstSteps;
+        while (solve_all(tau, most, stop) && P_.extremes.delta() > tau && left_ > 0 && !stop()) {
             if (!solve_some(tau, stop) && most == kMoreSteps) break;
             most = kMoreSteps;
         }
@@ -120,14 +121,14 @@ class WorkingSets {
     static constexpr Index kMost = 8192;     // examples of a working set
     static constexpr double kNear = 0.2;     // from violating, of examples that are included
     static constexpr double kInner = 0.1;    // of the violation, that is left in a working set
-    static constexpr Index kMostSets = 1000;
+    // A search is not worth more: models that need them are ill-conditioned.
+    static constexpr Index kLeastSteps = 100'000, kStepsEach = 200;
     static constexpr Index kAhead = 32;  // rows that are computed when one is missing
 
     // Moves pairs of all examples. Returns false if no pair moves.
     template <class Stop>
     bool solve_all(double tau, Index most, Stop stop) {
-        if (P_.size <= kFirstSteps) most = WorkingSet::kStepsEach * P_.size;
-        for (Index steps = 1; steps <= most && P_.extremes.delta() > tau; ++steps) {
+        for (Index steps = 1; steps <= most && P_.extremes.delta() > tau; ++steps, --left_) {
             const Mover i{P_.extremes.i, row(P_.extremes.i)};
             const Index j = second_order_partner(P_, i);
             if (!move_pair(P_, i, {j, row(j)})) return false;
@@ -155,7 +156,7 @@ class WorkingSets {
             set_.put(k, P_, s);
             table().collect(set_.row(k), K_.row(s), at.data(), at.size());
         }
-        set_.solve(std::max(tau / 2, kInner * P_.extremes.delta()), stop);
+        left_ -= set_.solve(std::max(tau / 2, kInner * P_.extremes.delta()), left_, stop);
         return apply();
     }
 
@@ -198,6 +199,7 @@ class WorkingSets {
     Problem& P_;
     KernelMatrix<T>& K_;
     WorkingSet set_;
+    Index left_ = 0;  // steps that may still be taken
     Vector<Index> chosen_;
     Vector<std::pair<double, Index>> near_;
 };
