@@ -12,9 +12,8 @@ using nb::literals::operator""_a;
 
 template <class T>
 static Dict follow(Tuner<T>& tuner, View<double> y, View<double> weight, View<double> Cs,
-                   double tol, bool whole) {
-    SolutionPath path =
-        Interruptible::run(tuner, [&] { return tuner.follow(y, weight, Cs, tol, whole); });
+                   double tol) {
+    SolutionPath path = Interruptible::run(tuner, [&] { return tuner.follow(y, weight, Cs, tol); });
     Dict out;
     path.visit([&](const char* name, auto& array) { out[name] = nb::cast(std::move(array)); });
     return out;
@@ -41,7 +40,7 @@ static void bind_tuner(nb::module_& m, const char* name) {
             "spec"_a, "batch"_a)
         .def("begin", writing(&M::begin), "examples"_array, "gammas"_a)
         .def("set_gamma", writing(&M::set_gamma), "gamma"_a)
-        .def("follow", &follow<T>, "y"_array, "weight"_array, "Cs"_array, "tol"_a, "whole"_a)
+        .def("follow", &follow<T>, "y"_array, "weight"_array, "Cs"_array, "tol"_a)
         .def("expand", &expand<T>, "rows"_array, "begin"_array, "example"_array, "value"_array);
 }
 

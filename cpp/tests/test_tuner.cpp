@@ -79,7 +79,7 @@ void check_path(const Toy& toy, const SolutionPath& path, const Vector<double>& 
 }
 
 template <class T>
-void test_solutions(Index n, Index cache_bytes, bool whole_first, Index features = 2) {
+void test_solutions(Index n, Index cache_bytes, Index features = 2) {
     const Toy toy(n, features);
     const bool small = n < 1000;
     const Vector<double> Cs = small ? Vector<double>{0.5, 4.0, 64.0} : Vector<double>{0.5, 2.0};
@@ -90,12 +90,8 @@ void test_solutions(Index n, Index cache_bytes, bool whole_first, Index features
     for (const double gamma : again ? Vector<double>{1.0, 4.0} : Vector<double>{1.0}) {
         tuner.set_gamma(gamma);
         Vector<double> weight(n, 1.0);
-        if (whole_first) {
-            const SolutionPath whole = tuner.follow(view(toy.y), view(weight), view(Cs), tau, true);
-            check_path<T>(toy, whole, weight, Cs, gamma, tau);
-        }
         for (Index k = 0; k < n; ++k) weight[k] = k % 5 == 0 ? 0.0 : k % 3 == 0 ? 2.0 : 1.0;
-        const SolutionPath part = tuner.follow(view(toy.y), view(weight), view(Cs), tau, false);
+        const SolutionPath part = tuner.follow(view(toy.y), view(weight), view(Cs), tau);
         check_path<T>(toy, part, weight, Cs, gamma, tau);
     }
 }
@@ -121,15 +117,15 @@ void test_expansion() {
 }  // namespace
 
 TEST(solutions_satisfy_the_conditions) {
-    test_solutions<float>(150, 64 << 20, false);
-    test_solutions<double>(150, 64 << 20, true);
-    test_solutions<float>(1, 64 << 20, false);
+    test_solutions<float>(150, 64 << 20);
+    test_solutions<double>(150, 64 << 20);
+    test_solutions<float>(1, 64 << 20);
 }
-TEST(solutions_by_working_sets) { test_solutions<float>(4200, 256 << 20, true); }
-TEST(solutions_with_room_for_few_rows) { test_solutions<float>(4200, -(51 << 20), false); }
+TEST(solutions_by_working_sets) { test_solutions<float>(4200, 256 << 20); }
+TEST(solutions_with_room_for_few_rows) { test_solutions<float>(4200, -(51 << 20)); }
 TEST(solutions_from_dot_products) {
-    test_solutions<float>(150, 64 << 20, false, 40);
-    test_solutions<double>(2500, -(51 << 20), false, 40);  // room for few rows and few products
+    test_solutions<float>(150, 64 << 20, 40);
+    test_solutions<double>(2500, -(51 << 20), 40);  // room for few rows and few products
 }
 TEST(expansion_is_the_sum_of_kernel_values) { test_expansion(); }
 TEST(examples_outside_the_batch_are_refused) {
@@ -138,5 +134,5 @@ TEST(examples_outside_the_batch_are_refused) {
     const Vector<std::int64_t> rows{3, 10};
     CHECK_THROWS("outside", tuner.begin(view(rows), 1));
     const Vector<double> none;
-    CHECK_THROWS("begin", tuner.follow(view(none), view(none), view(none), 0.1, false));
+    CHECK_THROWS("begin", tuner.follow(view(none), view(none), view(none), 0.1));
 }

@@ -120,7 +120,7 @@ class SharedModels:
         own = slice(None) if rows is None else rows
         signs = np.ascontiguousarray(self._signs[own, problem])
         weights = self.engine.plan.unit * np.ascontiguousarray(self.penalties[fold][own])
-        return self._tuner.follow(signs, weights, Cs, self.tol, False)
+        return self._tuner.follow(signs, weights, Cs, self.tol)
 
     # -- pairs of classes ----------------------------------------------------------------------
 

@@ -75,14 +75,10 @@ class Tuner : public Interrupts {
     }
 
     // Solves the problem with labels y, +1 or -1, and penalties C weight[k] for each C, ascending;
-    // examples of weight 0 are left out. With `whole`, the solutions are remembered: those on parts
-    // of the examples, which follow, start from them where that is nearer. Ends early if
-    // interrupted.
-    SolutionPath follow(View<double> y, View<double> weight, View<double> Cs, double tau,
-                        bool whole) {
+    // examples of weight 0 are left out. Ends early if interrupted.
+    SolutionPath follow(View<double> y, View<double> weight, View<double> Cs, double tau) {
         require(matrix_ && y.size == matrix_->size() && weight.size == matrix_->size(),
                 "begin() with as many examples first");
-        if (whole) whole_.clear();
         SolutionPath path;
         path.decision = OwnedMatrix<double>(Cs.size, y.size);
         path.begin.push_back(0);
@@ -95,18 +91,12 @@ class Tuner : public Interrupts {
                     P = without_weight(y, weight, Cs.data[0]);
                 else
                     raise_costs(P, y, Cs.data[c] / Cs.data[c - 1]);
-                if (!whole && c < whole_.size()) {
-                    Problem other = without_weight(y, weight, Cs.data[c]);
-                    take_part(other, whole_[c]);
-                    if (objective(other) > objective(P)) P = std::move(other);
-                }
                 P.find_extremes();
                 path.violation.push_back(
                     WorkingSets<T>(P, *matrix_).solve(tau, [this] { return this->interrupted(); }));
             }
             path.seconds.push_back(seconds);
             add_solution(P, y, c, path);
-            if (whole) whole_.push_back({P.alpha, P.g});
         }
         return path;
     }
@@ -149,11 +139,6 @@ class Tuner : public Interrupts {
 
   private:
     static constexpr Index kColumns = 256;  // whose sums stay in a cache of the processor
-    static constexpr float kAlike = 0.05f;  // kernel value of examples that stand for each other
-
-    struct Solution {
-        Array<double> alpha, g;
-    };
 
     void expand_block(View<std::int64_t> rows, const Members<T>& members,
                       const Vector<ClassWeights>& groups, double* out, Index width) {
@@ -188,12 +173,6 @@ class Tuner : public Interrupts {
         return P;
     }
 
-    static double objective(const Problem& P) {
-        double sum = 0;
-        for (Index k = 0; k < P.size; ++k) sum += P.alpha[k] * (P.y(k) + P.g[k]);
-        return sum / 2;
-    }
-
     // Raises the bounds, and all coefficients as far as the dual gains along that line: those at
     // their bound stay there if all of them do.
     static void raise_costs(Problem& P, View<double> y, double factor) {
@@ -210,60 +189,6 @@ class Tuner : public Interrupts {
             P.alpha[k] = full ? P.side[k] : step * P.alpha[k];  // not a rounding short of it
             P.g[k] = y.data[k] - step * (y.data[k] - P.g[k]);
             P.set_box(k, P.box[k]);
-        }
-    }
-
-    // Gives P, which has no coefficients, those of the solution on all examples; the examples that
-    // P leaves out pass theirs on to the most similar ones of their class.
-    void take_part(Problem& P, const Solution& all) {
-        for (Index k = 0; k < P.size; ++k) {
-            P.g[k] = all.g[k];
-            P.alpha[k] = P.box[k] == Box::shut ? 0.0 : all.alpha[k];
-            P.refresh(k);
-        }
-        const auto change = [&](Index k, double by) {
-            table().add(P.g.data(), matrix_->row(k), -by, padded(P.size));
-        };
-        double left = 0;
-        for (Index k = 0; k < P.size; ++k) {
-            if (P.box[k] != Box::shut || all.alpha[k] == 0.0) continue;
-            change(k, -all.alpha[k]);
-            left += all.alpha[k];
-            left -= pass_on(P, k, all.alpha[k], change);
-        }
-        balance(P, left, change);
-    }
-
-    // Adds a coefficient of example k to those like it, as far as there is room; returns how much.
-    template <class Change>
-    double pass_on(Problem& P, Index k, double alpha, Change change) {
-        const float* row = matrix_->row(k);
-        Index heir = kNone;
-        float most = kAlike;
-        for (Index l = 0; l < P.size; ++l)
-            if (row[l] > most && P.side[l] * alpha > 0 && (alpha > 0 ? P.rise[l] : P.fall[l]) > 0 &&
-                matrix_->has_row(l))
-                most = row[l], heir = l;
-        if (heir == kNone) return 0.0;
-        return give(P, heir, alpha, change);
-    }
-    template <class Change>
-    double give(Problem& P, Index k, double alpha, Change change) {
-        const double part = std::clamp(alpha, -P.fall[k], P.rise[k]);
-        P.alpha[k] += part;
-        P.refresh(k);
-        change(k, part);
-        return part;
-    }
-
-    // Gives what is left to those that ask for it most.
-    template <class Change>
-    void balance(Problem& P, double left, Change change) {
-        while (std::abs(left) > 1e-12) {
-            P.find_extremes();
-            const Index k = left > 0 ? P.extremes.i : P.extremes.j;
-            if (k == kNone) return;
-            left -= give(P, k, left, change);
         }
     }
 
@@ -284,7 +209,6 @@ class Tuner : public Interrupts {
     Index bytes_;
     Members<T> all_;
     std::unique_ptr<KernelMatrix<T>> matrix_;
-    Vector<Solution> whole_;  // on all examples, for each C
 };
 
 }  // namespace marginwise
