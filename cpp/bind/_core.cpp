@@ -55,6 +55,9 @@ static void bind_inputs(nb::module_& m) {
     bind_matrix<double>(batch);
     batch.def("label", &Batch::set_labels, "labels"_array, "costs"_array, "ids"_array,
               nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+    batch.def("weigh", &Batch::set_weights, "weights"_array, nb::keep_alive<1, 2>());
+    batch.def("drop_weights", &Batch::drop_weights);
+    batch.def_prop_ro("weighed", [](const Batch& b) { return b.weight != nullptr; });
 }
 
 static void deform(DenseView<float> images, CubeView<float> tangents, DenseView<float> ranges,

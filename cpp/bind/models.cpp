@@ -62,6 +62,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
           nb::keep_alive<1, 4>());
     c.def("select", interruptible(&calls::select<T>), "batch"_a, "order"_a, "seconds"_a);
     c.def("end_pass", writing(&M::end_pass));
+    c.def("foresee", writing(&calls::foresee<T>), "batch"_a, "rows"_array);
     c.def("finish", interruptible(&M::finish), "tol"_a, "seconds"_a);
     c.def("end_finish", writing(&M::end_finish));
     c.def("clone", reading(&M::clone));
@@ -96,6 +97,9 @@ static void bind_state(nb::class_<Model<T>>& c) {
     c.def("records", reading(&report::records<T>));
     c.def("set_records", writing(&report::set_records<T>), "gap"_array, "members"_array,
           "evaluations"_array);
+    c.def("foresight", reading(&report::foresight<T>));
+    c.def("set_foresight", writing(&report::set_foresight<T>), "seen"_array, "kept"_array,
+          "f"_array, "weight"_array);
     c.def("take_unsolved", writing(&report::take_unsolved<T>));
     c.def("reserve_ids", writing(&M::reserve_ids), "next"_a);
     c.def("count_since_finish", writing(&M::count_since_finish), "count"_a);

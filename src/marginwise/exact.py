@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float, Ints
 from marginwise._checks import Rule, check_arguments, check_params
 from marginwise._engine.engine import HARD_COST
+from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.exact import ExactModel
 from marginwise._tuning.grid import list_rule
+from marginwise.calibration import Calibrator
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,11 @@ class ExactSVC(ExactModel, KernelClassifier):
         drifting data.
     record : bool, default=False
         Whether to record `path_`.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        Form of the curve by which `predict_proba` turns decision values into probabilities. The
+        curve is fitted to the leave-one-out decision values of the stored examples, which are
+        computed when probabilities are first asked for after a change. None gives no
+        probabilities.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -224,6 +231,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         window: int | None = None,
         evict: Literal["lightest", "oldest"] = "lightest",
         record: bool = False,
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_jobs: int | None = None,
@@ -237,6 +245,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         self.window = window
         self.evict = evict
         self.record = record
+        self.calibration = calibration
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -272,6 +281,15 @@ class ExactSVC(ExactModel, KernelClassifier):
         result : LeaveOneOut
             Leave-one-out error, decision values and ids.
         """
+        decision, state, some = self._left_out()
+        decision, labels = decision[some], state["labels"][some]
+        best = decision[:, 0] > 0 if decision.shape[1] == 1 else decision.argmax(axis=1)
+        error = float(np.mean(best.astype(np.int32) != labels)) if len(labels) else 0.0
+        scores = decision[:, 0].copy() if decision.shape[1] == 1 else decision
+        return LeaveOneOut(error, scores, state["ids"][some])
+
+    def _left_out(self) -> tuple[Float, dict[str, Any], NDArray[np.bool_]]:
+        """Return leave-one-out decision values of all members, their state, and who is stored."""
         engine: Any = self._fitted().clone()
         decision = engine.native.leave_one_out()
         state = engine.state()
@@ -280,11 +298,21 @@ class ExactSVC(ExactModel, KernelClassifier):
         if not held[:, some].all():  # a window: rows that a problem does not store
             said = engine.decision(engine.features_of(state))
             decision = np.where(held.T, decision, said)
-        decision, labels = decision[some], state["labels"][some]
-        best = decision[:, 0] > 0 if decision.shape[1] == 1 else decision.argmax(axis=1)
-        error = float(np.mean(best.astype(np.int32) != labels)) if len(labels) else 0.0
-        scores = decision[:, 0].copy() if decision.shape[1] == 1 else decision
-        return LeaveOneOut(error, scores, state["ids"][some])
+        return decision, state, some
+
+    def _is_calibrated(self) -> bool:
+        return "_engine" in self.__dict__
+
+    def _fit_calibrator(self, kind: str) -> Calibrator:
+        """Fit a calibrator to leave-one-out decision values: forgotten rows leave no trace there.
+
+        Rows that a window holds in some problems only count in those.
+        """
+        decision, state, _ = self._left_out()
+        labels = state["labels"]
+        weights = state["costs"] / self._engine.costs(self._penalties())[labels]
+        signed = self._engine.signs(labels) * weights[:, np.newaxis] * (state["rank"] >= 0).T
+        return self._calibrator_for(kind, Foresight.held_out(decision, signed))
 
     def tune(self, Cs: ArrayLike) -> TuningPath:
         """Choose C by the leave-one-out error of the stored examples.

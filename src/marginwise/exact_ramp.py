@@ -67,6 +67,12 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
         Whether to subtract the mean from dense features, which compensates for the missing bias
         with kernels that are functions of the inner product. Not available for sparse features or
         for callable or precomputed kernels.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        Form of the curve by which `predict_proba` turns decision values into probabilities. The
+        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
+        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
+        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
+        probabilities.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -180,6 +186,7 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
         max_idle: int | None = None,
         epochs: int = 1,
         center: bool = False,
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
@@ -196,6 +203,7 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
         self.max_idle = max_idle
         self.epochs = epochs
         self.center = center
+        self.calibration = calibration
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.shuffle = shuffle

@@ -118,6 +118,12 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
         for callable or precomputed kernels.
     record : bool, default=False
         Whether to record `history_` after each row.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        Form of the curve by which `predict_proba` turns decision values into probabilities. The
+        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
+        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
+        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
+        probabilities.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -247,6 +253,7 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
         budget: int | None = None,
         center: bool = False,
         record: bool = False,
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
@@ -271,6 +278,7 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
         self.budget = budget
         self.center = center
         self.record = record
+        self.calibration = calibration
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.shuffle = shuffle

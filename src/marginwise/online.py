@@ -145,6 +145,12 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
           otherwise. It is also "ovr" where `selection` is not "random", with `replay`, and where
           `partial_fit` is to find the classes by itself.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        Form of the curve by which `predict_proba` turns decision values into probabilities. The
+        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
+        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
+        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
+        probabilities.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -283,6 +289,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         replay: int = 0,
         budget: int | None = None,
         multiclass: Literal["auto", "ovr", "ovo"] = "auto",
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
@@ -308,6 +315,7 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
         self.replay = replay
         self.budget = budget
         self.multiclass = multiclass
+        self.calibration = calibration
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.shuffle = shuffle

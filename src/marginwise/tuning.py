@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from marginwise._arrays import Float
+from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import Rule, check_fit, either, integer, is_integer, none, one_of
+from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.pairs import votes
 from marginwise._tuning.grid import values_rule
@@ -132,6 +133,10 @@ class OnlineSVCCV(OnlineSVC):
         - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
           otherwise. It is also "ovr" where `selection` is not "random", with `replay`, and where
           `partial_fit` is to find the classes by itself.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        Form of the curve by which `predict_proba` turns decision values into probabilities. The
+        curve is fitted to the out-of-fold decision values of the chosen pair, and then follows the
+        rows that `partial_fit` learns. None gives no probabilities.
     cache_size : float or "auto", default="auto"
         Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
         fitting slower. "auto" allows a quarter of the memory that is available when the first
@@ -253,6 +258,7 @@ class OnlineSVCCV(OnlineSVC):
         replay: int = 0,
         budget: int | None = None,
         multiclass: Literal["auto", "ovr", "ovo"] = "auto",
+        calibration: Literal["sigmoid", "isotonic"] | None = None,
         cache_size: float | Literal["auto"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
@@ -281,6 +287,7 @@ class OnlineSVCCV(OnlineSVC):
         self.replay = replay
         self.budget = budget
         self.multiclass = multiclass
+        self.calibration = calibration
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.shuffle = shuffle
@@ -349,6 +356,14 @@ class OnlineSVCCV(OnlineSVC):
         fit_found: Any = OnlineSVC._fit
         fit_found.__wrapped__(self, X, y, sample_weight)
         return self
+
+    def _calibrates_in_folds(self, n: int) -> bool:
+        return True
+
+    def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
+        """Note the out-of-fold decision values of the chosen pair."""
+        signed = self._engine.signs(labels) * weights[:, np.newaxis]
+        Foresight.held_out(self._found("oof")[ids], signed).give(self._engine.native)
 
     def _stored_state(self) -> dict[str, Any]:
         state = super()._stored_state()

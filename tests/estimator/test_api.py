@@ -48,6 +48,7 @@ DEFAULTS = {
     "replay": 0,
     "budget": None,
     "multiclass": "auto",
+    "calibration": None,
     "cache_size": "auto",
     "class_weight": None,
     "shuffle": True,

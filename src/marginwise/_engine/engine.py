@@ -17,7 +17,8 @@ from marginwise._algorithm import ALGORITHMS
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
 from marginwise._engine import memory
-from marginwise._engine.growth import grown
+from marginwise._engine.foresight import Foresight
+from marginwise._engine.growth import grown, sources
 from marginwise._engine.memory import AUTO, auto_bytes
 from marginwise._engine.plan import (
     SINGLE_LIMIT,
@@ -87,6 +88,7 @@ class Engine:
         self.native = self._build()
         self._class_costs: tuple[Float, Float] | None = None
         self._watched: float = memory.WATCHED
+        self._calibrator: tuple[Any, Any] = None, None
 
     def _build(self) -> Learner32 | Learner64:
         kind = Learner64 if self.plan.double else Learner32
@@ -116,6 +118,7 @@ class Engine:
             "threads": self.threads,
             "record": plan.record,
             "budget": plan.budget,
+            "foresees": plan.foresees,
         }
 
     def _scaled_function(self) -> BlockFunction | None:
@@ -132,6 +135,14 @@ class Engine:
         """
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "native": self.native.clone()}
+        twin._calibrator = None, None  # changes of a clone are counted from 0
+        return twin
+
+    def blank(self) -> Self:
+        """Return an engine of the same plan that has learned nothing."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__ = dict(self.__dict__)
+        twin.native = twin._build()
         return twin
 
     def at_once(self, read: Callable[[Self], _Read]) -> _Read:
@@ -205,6 +216,7 @@ class Engine:
         self._restore(state)
         self.native.regrade()
         self.native.set_records(*before.records())
+        Foresight.of(before).give(self.native)
         self.native.reserve_ids(before.next_id)
         self.native.count_since_finish(before.since_finish)
 
@@ -214,6 +226,7 @@ class Engine:
         self.plan, state = grown(self._whole_state(), self.plan, numbers, classes, pairs)
         self._restore(state)
         self._class_costs = None
+        Foresight.of(before).grown(sources(numbers, self.plan)).give(self.native)
         self.native.reserve_ids(before.next_id)
         self.native.count_since_finish(before.since_finish)
 
@@ -303,6 +316,15 @@ class Engine:
         self._watched = math.inf if outgrown else 2 * size
         return outgrown
 
+    def calibrator(self, kind: str, fit: Callable[[str], _Read]) -> _Read:
+        """Return what `fit` makes of this kind, again if the model has changed since."""
+        key = kind, self.native.changes
+        known, calibrator = self._calibrator
+        if known != key:
+            calibrator = fit(kind)
+            self._calibrator = key, calibrator
+        return calibrator  # type: ignore[no-any-return]
+
     # -- state ---------------------------------------------------------------------------------
 
     def features_of(self, state: dict[str, Any]) -> Any:
@@ -341,6 +363,8 @@ class Engine:
         }
         if self.plan.record:
             stored["_history"] = dict(zip(HISTORY, self.records, strict=True))
+        if self.plan.foresees:
+            stored["_foresight"] = vars(Foresight.of(native)).copy()
         return stored
 
     def _whole_state(self) -> dict[str, Any]:

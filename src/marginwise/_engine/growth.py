@@ -41,7 +41,7 @@ def grown(
     sides = signs(labels, plan.problems, pairs)
     live = (state["rank"] >= 0).any(axis=0)
     rows: dict[str, list[Any]] = {name: [] for name in BY_PLACE}
-    for c, (source, mirrored) in enumerate(_sources(numbers, plan)):
+    for c, (source, mirrored) in enumerate(sources(numbers, plan)):
         if source is None:
             held = live & (sides[:, c] != 0)
             for name in BY_PLACE:
@@ -57,7 +57,7 @@ def grown(
     return plan, {**state, "labels": labels, **{name: np.array(rows[name]) for name in BY_PLACE}}
 
 
-def _sources(numbers: Ints, plan: Plan) -> list[tuple[int | None, bool]]:
+def sources(numbers: Ints, plan: Plan) -> list[tuple[int | None, bool]]:
     """Return for each problem the one it was before, and whether its classes have swapped sides."""
     before = {int(number): k for k, number in enumerate(numbers)}
     alone = len(before) <= 2  # there was a single problem

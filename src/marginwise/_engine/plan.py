@@ -59,6 +59,7 @@ class Plan:
     unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
     pairs: bool = False  # whether problems are pairs of classes, not a class against the rest
     budget: int = 0  # of members; 0: any number
+    foresees: bool = False  # whether decision values are noted before rows are learned
 
     def __post_init__(self) -> None:
         # What x.y is divided by, so that the kernel is divided by its unit; a power of 4.
@@ -126,6 +127,7 @@ def make_plan(
         record=bool(getattr(model, "record", False)),
         pairs=pairs,
         budget=(model._algorithm.budgeted and model.budget) or 0,
+        foresees=getattr(model, "calibration", None) is not None and not model._algorithm.exact,
     )
     unit = 1.0 if model._algorithm.exact else unit_for(plan, X, function)
     return plan if unit == 1 else replace(plan, unit=unit)
@@ -390,7 +392,7 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
     if isinstance(plan, dict):
-        plan = {"unit": 1.0, "pairs": False, "budget": 0, **plan}
+        plan = {"unit": 1.0, "pairs": False, "budget": 0, "foresees": False, **plan}
         zeros = np.zeros(np.shape(state.get("alpha", ())))
         state = {"inherited": zeros, **state, "plan": plan}
         if plan.get("algorithm") in NOTING:

@@ -35,6 +35,7 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch, Turn
 from marginwise._engine.engine import Engine
+from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import (
     KERNELS,
     BlockFunction,
@@ -349,6 +350,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         state = current(state, type(self))
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
+        foresight = state.pop("_foresight", None)
         super().__setstate__(state)
         if stored is not None:
             # joblib may give memory maps.
@@ -359,6 +361,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             self._engine = self._engine_class.from_state(stored, self._function(), self.n_jobs)
             self._engine.native.reserve_ids(seen)
             self._engine.native.count_since_finish(since_finish)
+            if foresight is not None:
+                Foresight(**foresight).give(self._engine.native)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

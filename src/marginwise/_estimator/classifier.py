@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch
 from marginwise._engine.engine import HARD_COST
+from marginwise._engine.foresight import Foresight
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, change, on_draft, refuse_reentry
 from marginwise._estimator.callbacks import (
@@ -42,18 +43,20 @@ from marginwise._estimator.callbacks import (
     fit_as_task,
     with_callbacks,
 )
-from marginwise._estimator.prediction import Predictor
+from marginwise._estimator.prediction import CALIBRATION_RULE, Predictor
 from marginwise._estimator.streams import StreamLearner
 from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
 from marginwise._training.converge import learn_until_converged
-from marginwise._training.loop import ArrayFeed
+from marginwise._training.loop import ArrayFeed, Step
 from marginwise._training.putback import PutBack
 from marginwise._training.reservoir import Reservoir
 from marginwise._training.selection import learn_by_search
 from marginwise._warn import warn_unconverged
 
 FEW_ROWS = 16  # whose decision values show whether all are the same
+FEW_TO_CALIBRATE = 1000  # rows that are all needed for calibration
+CALIBRATION_FOLDS = 5
 
 
 class UnknownLabelError(ValueError):
@@ -70,6 +73,16 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
     return classes, places.astype(np.int32)
 
 
+def fold_numbers(labels: Labels, folds: int) -> Ints:
+    """Deal the rows of each class to folds in turn, at random."""
+    rng = np.random.RandomState(0)
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    numbers = np.empty(len(labels), dtype=np.int64)
+    numbers[order] = np.arange(len(labels)) % folds
+    return numbers
+
+
 class KernelClassifier(
     ClassifierAttributes,
     CallbackSupportMixin,
@@ -83,6 +96,7 @@ class KernelClassifier(
         **KernelModel._rules,
         "C": positive_or_infinite(),
         "epochs": integer(1),
+        "calibration": CALIBRATION_RULE,
         "class_weight": either(none(), weights()),
         "shuffle": boolean(),
     }
@@ -124,33 +138,78 @@ class KernelClassifier(
         self._grows = False
         self._engine = self._make_engine(X, weights, streaming=False)
         self._engine.native.reserve_ids(following)
+        batch = self._labelled(X, labels, weights * self._penalties()[labels], ids)
+        in_folds = self._engine.plan.foresees and self._calibrates_in_folds(len(ids))
+        if self._engine.plan.foresees and not in_folds:
+            batch.weigh(weights)
+        called_back = not NOTES.isdisjoint(self.__dict__)
+        as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
+        self._learn_all(ArrayFeed(batch, ids), X, labels, as_subtasks)
+        self._warn_if_far()
+        self._warn_if_constant(batch, X)
+        if in_folds:
+            self._foresee_in_folds(X, labels, weights, ids)
+        self._begin_reservoir()
+        self._remember(X, labels, weights * self._penalties()[labels], ids)
+        return self
+
+    def _learn_all(
+        self,
+        feed: ArrayFeed,
+        X: Any,
+        labels: Labels,
+        as_subtasks: Callable[[Iterable[Step]], Iterable[Step]] | None = None,
+    ) -> None:
+        """Learn the rows of `fit`, in the way that the parameters ask for."""
         rng = check_random_state(self.random_state)
-        feed = ArrayFeed(self._labelled(X, labels, weights * self._penalties()[labels], ids), ids)
         trainer, selection = self._trainer, getattr(self, "selection", "random")
         if (stop := getattr(self, "stop", None)) is not None:
             rows = selection, self.pool_size
             PutBack(trainer, feed, labels, *rows, stop, self._shaped, rng).learn(
                 self._seeds_per_class
             )
+        elif selection == "random" and getattr(self, "epochs", 1) == "converge":
+            epoch = trainer.orders(len(feed.ids), rng, labels, self._seeds_per_class)
+            find = self._finder(X, feed.ids)
+            learn_until_converged(trainer, feed, labels, epoch, find, as_subtasks)
         elif selection == "random":
-            called_back = not NOTES.isdisjoint(self.__dict__)
-            as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
-            if getattr(self, "epochs", 1) == "converge":
-                epoch = trainer.orders(len(ids), rng, labels, self._seeds_per_class)
-                find = self._finder(X, ids)
-                learn_until_converged(trainer, feed, labels, epoch, find, as_subtasks)
-            else:
-                trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
+            trainer.learn_epochs(feed, rng, labels, self._seeds_per_class, as_subtasks)
         elif self.pool_size is None:
-            find = self._finder(X, ids)
+            find = self._finder(X, feed.ids)
             learn_by_search(trainer, feed, labels, selection, rng, find)
         else:
             trainer.learn_passes(feed, selection, self.pool_size, rng)
-        self._warn_if_far()
-        self._warn_if_constant(feed.batch, X)
-        self._begin_reservoir()
-        self._remember(X, labels, weights * self._penalties()[labels], ids)
-        return self
+
+    def _calibrates_in_folds(self, n: int) -> bool:
+        """Return whether `fit` calibrates on folds, not on rows that come before they are learned.
+
+        Few rows are needed all, and rows that are chosen are no fair sample.
+        """
+        chosen = getattr(self, "stop", None) is not None or (
+            getattr(self, "selection", "random") != "random" and self.pool_size is None
+        )
+        return chosen or n <= FEW_TO_CALIBRATE
+
+    def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
+        """Note the decision values of all rows, each by a model that was fitted without it."""
+        engine = self._engine
+        fold = fold_numbers(labels, CALIBRATION_FOLDS)
+        values = np.full((len(labels), engine.plan.problems), np.nan)
+        costs = weights * self._penalties()[labels]
+        twin = self._copy()
+        twin.verbose = 0
+        for k in range(CALIBRATION_FOLDS):
+            rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            if len(held) == 0 or len(np.unique(labels[rest])) < 2:
+                continue
+            twin._engine = engine.blank()
+            rows = take_rows(X, rest)
+            batch = twin._labelled(rows, labels[rest], costs[rest], ids[rest])
+            twin._learn_all(ArrayFeed(batch, ids[rest]), rows, labels[rest])
+            values[held] = twin._score(take_rows(X, held))
+            values[np.ix_(held, np.flatnonzero(twin._engine.native.judges() == 0))] = np.nan
+        signed = engine.signs(labels) * weights[:, np.newaxis]
+        Foresight.held_out(values, signed).give(engine.native)
 
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
         """Warn of a decision function that is the same for all rows although these differ."""
@@ -249,7 +308,14 @@ class KernelClassifier(
         if "_reservoir" in self.__dict__:
             self._learn_and_replay(X, labels, costs, names)
         else:
-            self._learn_rows(self._labelled(X, labels, costs, names), names)
+            self._learn_rows(self._new_rows(X, labels, costs, names), names)
+
+    def _new_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
+        """Return a batch of rows that are new to the model, which may be calibrated on them."""
+        batch = self._labelled(X, labels, costs, names)
+        if self._engine.plan.foresees:
+            batch.weigh(costs / self._penalties()[labels])
+        return batch
 
     def _runs(self, y: NDArray[Any]) -> list[slice]:
         """Cut rows before each label that is new, where classes may be added; none if none is."""
@@ -351,6 +417,8 @@ class KernelClassifier(
         self._check_batch(batch)
         self._update_costs()
         batch.label(labels, engine.class_costs(self._costs, self._penalties)[labels], names)
+        if engine.plan.foresees:
+            batch.weigh(np.ones(len(names)))
         return batch, names, at_once
 
     def _plain_rows(self, X: Any) -> NDArray[Any]:
@@ -390,7 +458,7 @@ class KernelClassifier(
         reservoir = self._reservoir = self._reservoir.copy()
         for piece in reservoir.pieces(len(names)):
             rows = X[piece], labels[piece], costs[piece], names[piece]
-            self._learn_rows(self._labelled(*rows), rows[-1])
+            self._learn_rows(self._new_rows(*rows), rows[-1])
             reservoir.offer(*rows)
             if reservoir.is_due:
                 again = reservoir.rows(reservoir.draw())
@@ -426,7 +494,7 @@ class KernelClassifier(
         labels = self._encode(np.asarray(y))
         costs = self._penalties()[labels]
         self._remember(X, labels, costs, ids)
-        return self._labelled(X, labels, costs, ids), labels
+        return self._new_rows(X, labels, costs, ids), labels
 
     # -- state ---------------------------------------------------------------------------------
 

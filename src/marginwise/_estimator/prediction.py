@@ -6,18 +6,36 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
-from marginwise._checks import check_features
+from marginwise._checks import check_features, either, none, one_of
+from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.pairs import leads, votes
+from marginwise.calibration import Calibrator
+
+CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
+
+
+def _calibrates(model: Predictor) -> bool:
+    """Return whether a classifier has probabilities; the reason is in the error if it has not."""
+    if model.calibration is None:
+        raise AttributeError(
+            f"this {type(model).__name__} does not estimate probabilities. Set "
+            "calibration='sigmoid' or 'isotonic' and fit it again."
+        )
+    return True
 
 
 class Predictor(KernelModel):
     """Base of the classifiers, with what they predict."""
 
     classes_: NDArray[Any]
+    calibration: str | None = None  # of those that have the parameter
+    class_weight: Any
 
     def decision_function(self, X: Any) -> Float:
         """Compute the decision function of each row.
@@ -83,18 +101,63 @@ class Predictor(KernelModel):
         labels: NDArray[Any] = model.classes_[best.astype(np.intp)]
         return labels
 
-    @property
-    def predict_proba(self) -> Any:
-        """Not available; use :class:`sklearn.calibration.CalibratedClassifierCV`."""
-        raise AttributeError(
-            f"{type(self).__name__} does not estimate probabilities. Fit "
-            "sklearn.calibration.CalibratedClassifierCV(model) and use its predict_proba."
-        )
+    # -- probabilities -------------------------------------------------------------------------
 
-    @property
-    def predict_log_proba(self) -> Any:
-        """Not available; use :class:`sklearn.calibration.CalibratedClassifierCV`."""
-        raise AttributeError(
-            f"{type(self).__name__} does not estimate probabilities. Fit "
-            "sklearn.calibration.CalibratedClassifierCV(model) and use its predict_log_proba."
-        )
+    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Float:
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score. With ``kernel="precomputed"``, the kernel values with the training rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities of the classes, in the order of `classes_`. They sum to one. With two
+            classes and no class weights, the more probable class is the one predicted.
+        """
+        model = self._now()
+        check_is_fitted(model)
+        if not model._is_calibrated():
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted without calibration, and has no "
+                "probabilities. Fit it again, now that calibration is set."
+            )
+        return model._probabilities(X)
+
+    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Float:
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score. With ``kernel="precomputed"``, the kernel values with the training rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of the probabilities of `predict_proba`.
+        """
+        with np.errstate(divide="ignore"):  # a probability that underflows
+            logarithms: Float = np.log(self.predict_proba(X))
+        return logarithms
+
+    def _is_calibrated(self) -> bool:
+        """Return whether a model was fitted to have probabilities."""
+        return "_engine" in self.__dict__ and self._engine.plan.foresees
+
+    def _probabilities(self, X: Any) -> Float:
+        f = self._binary_values(X)
+        return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
+
+    def _fit_calibrator(self, kind: str) -> Calibrator:
+        """Fit a calibrator to what the model thought of rows before it learned them."""
+        return self._calibrator_for(kind, Foresight.of(self._engine.native))
+
+    def _calibrator_for(self, kind: str, foresight: Foresight) -> Calibrator:
+        shifted = self.class_weight is not None  # weights move the boundary
+        pairs = self._engine.plan.pairs
+        return Calibrator.fit(kind, foresight.columns, pairs=pairs, shifted=shifted)

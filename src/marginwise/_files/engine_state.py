@@ -71,6 +71,7 @@ _PLAN: dict[str, Rule] = {
     "unit": power_of_two(),
     "pairs": boolean(),
     "budget": count(0, MOST_BUDGET),
+    "foresees": boolean(),
 }
 
 # Types of the arrays of a machine, and what their sides count.

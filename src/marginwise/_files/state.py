@@ -26,6 +26,7 @@ from marginwise._checks import (
     threads,
     whole,
 )
+from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import problems_of, upgraded
 from marginwise._files.engine_state import check_array, check_machine, knows_columns, require_names
 
@@ -97,7 +98,7 @@ def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
     obey(_MORE_RULES, parameters)
     if not set(state) - names:
         return False
-    own = {"feature_names_in_", *kind._own_state}
+    own = {"feature_names_in_", "_foresight", *kind._own_state}
     require_names(fitted, set(state) - names - own, "attributes")
     obey(_ATTRIBUTES, state)
     if "feature_names_in_" in state:
@@ -140,6 +141,10 @@ def _check_machine(kind: Any, state: State, classes: int) -> None:
             raise ValueError("kernel was changed after fitting")
 
     check_machine(machine, classes, fits)
+    if machine["plan"]["foresees"]:
+        Foresight.check(state.get("_foresight"), machine["plan"]["problems"])
+    elif "_foresight" in state:
+        raise ValueError("_foresight is not of a model that foresees")
     if precomputed and not knows_columns(machine):
         raise ValueError("precomputed rows must end with their ids, columns of X")
     one_class = kind.__name__ == "ExactOneClassSVM"

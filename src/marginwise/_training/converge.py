@@ -64,7 +64,7 @@ def learn_until_converged(
             rows = violating()
             if len(rows) == 0:
                 return
-            yield Step(rows, finish=True)
+            yield Step(rows, finish=True, fresh=False)
         warn_unconverged(
             f"{len(rows)} rows still violate the optimality conditions by more than tol="
             f"{trainer.tol:g} after {MOST_LOOKS} passes over those that do. Scale the features, "

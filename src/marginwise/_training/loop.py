@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._arrays import Ints, Labels
+from marginwise._arrays import Ints, Labels, spread_rows
 from marginwise._core import Batch
 from marginwise._engine.engine import COUNTERS, Engine
 from marginwise._training.sift import Sieve
@@ -40,6 +40,7 @@ FEW_ROWS = 4096, 2560
 MOST_PLACES = 1 << 21  # of all rows in all problems
 WIDE = 256  # features that are too many to be copied for every call of a kernel function
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
+FORESEEN = 256  # rows of a sifted chunk whose decision values are noted
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -107,12 +108,14 @@ class Step:
     """Rows of a feed to go through in order, and whether to finish the model after them.
 
     With `look_again`, rows that are not members are then judged again, those nearest to violating
-    first, while many of them become members.
+    first, while many of them become members. Rows that the model has learned before are not
+    `fresh`: what it thinks of them says nothing of new rows.
     """
 
     rows: Ints
     finish: bool = False
     look_again: bool = False
+    fresh: bool = True
 
 
 class EveryRow:
@@ -242,10 +245,17 @@ class Sifted(EveryRow):
     feed: SourceFeed
 
     def choose(self, engine: Engine, batch: Batch, rows: Ints) -> Ints:
+        self._foresee(engine, batch, len(rows))
         wanted = self.sieve.choose(engine, batch, engine.signs(self.feed.labels))
         order = np.flatnonzero(wanted.any(axis=1)).astype(np.int64)
         self._wanted = wanted[order]
         return order
+
+    def _foresee(self, engine: Engine, batch: Batch, n: int) -> None:
+        """Note decision values of some of all rows: those that are learned are no fair sample."""
+        if engine.plan.foresees and batch.weighed:
+            engine.native.foresee(batch, spread_rows(n, FORESEEN))
+        batch.drop_weights()
 
     def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
         wanted = self._wanted[len(self._wanted) - len(rows) :]
@@ -353,7 +363,7 @@ class Trainer:
                     first[np.flatnonzero(labels[order] == label)[:seeds]] = True
                 order = np.concatenate([order[first], order[~first]])
             last = epoch + 1 == self.epochs
-            yield Step(order, self.finish_at_end, look_again=last)
+            yield Step(order, self.finish_at_end, look_again=last, fresh=epoch == 0)
 
     def is_solved_whole(self, labels: Labels, few: tuple[int, int]) -> bool:
         """Return whether to solve problems with rows of these classes as a whole.
@@ -380,7 +390,8 @@ class Trainer:
         made = 0
         left = np.arange(len(ids))
         while len(left):
-            yield Step(left[self.order(len(left), rng)].astype(np.int64), self.finish_at_end)
+            order = left[self.order(len(left), rng)].astype(np.int64)
+            yield Step(order, self.finish_at_end, fresh=made == 0)
             made, before = made + 1, counters
             counters = self.engine.native.counters()
             idle = counters[PROCESSED] == before[PROCESSED]
@@ -426,6 +437,8 @@ class Trainer:
                     chooser.begin(self.engine, feed.ids[step.rows])
                     for part in [step.rows] if in_chunks else self._parts(step.rows):
                         for batch, rows in feed.cuts(part):
+                            if not step.fresh:
+                                batch.drop_weights()
                             self._learn(batch, rows, chooser, progress)
                         if not in_chunks and self._finish_is_due():
                             self._finish(progress)
@@ -465,6 +478,7 @@ class Trainer:
                 part = again[start : start + size]
                 before = native.holds(feed.ids[part])
                 for batch, at in feed.cuts(part):
+                    batch.drop_weights()
                     self._learn(batch, at, chooser, progress=None)
                 stored = np.count_nonzero(native.holds(feed.ids[part]) > before)
                 if stored <= WORTH_IT * len(part):

@@ -80,7 +80,8 @@ class Run:
                 while course.done < len(order):
                     rows = order[course.done : course.done + CHUNK]
                     ends = course.done + len(rows) == len(order)
-                    yield Step(rows, finish=ends and self._trainer.finish_at_end)
+                    finish = ends and self._trainer.finish_at_end
+                    yield Step(rows, finish, fresh=course.epoch == 0)
                     if self._pass_chunk(len(rows)):
                         return
                 course.stage, course.done = course.stage + 1, 0

@@ -30,9 +30,12 @@ class Models(Protocol):
 class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What scorers of scikit-learn are given: a fitted classifier of the rows of one fold."""
 
-    def __init__(self, classes: NDArray[Any], scores: Float) -> None:
+    def __init__(
+        self, classes: NDArray[Any], scores: Float, probabilities: Callable[[], Float]
+    ) -> None:
         self.classes = classes
         self.scores = scores
+        self.probabilities = probabilities
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -46,6 +49,10 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the classes of these scores."""
         return predicted(self.classes, self.scores)
+
+    def predict_proba(self, X: Any) -> Float:
+        """Return the probabilities that calibration makes of these scores."""
+        return self.probabilities()
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -13,8 +13,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import is_integer, take_rows
 from marginwise._engine.engine import HARD_COST
-from marginwise._engine.plan import NATIVE, pairs_classes
-from marginwise._estimator.classifier import number_classes
+from marginwise._engine.foresight import Foresight
+from marginwise._engine.plan import NATIVE, pairs_classes, signs
+from marginwise._estimator.classifier import fold_numbers, number_classes
 from marginwise._estimator.pairs import votes
 from marginwise._tuning.folds import Fold, make_folds
 from marginwise._tuning.grid import CENTRAL_C, gammas_for, values_around
@@ -33,6 +34,7 @@ from marginwise._tuning.rounds import (
 )
 from marginwise._tuning.shared import TOL, SharedModels
 from marginwise._warn import warn_unconverged
+from marginwise.calibration import Calibrator
 from marginwise.progress import Progress
 
 MOST_SHARED = 100_000  # rows of a problem whose models share a kernel matrix
@@ -115,7 +117,8 @@ class Search:
             scores = self._shaped(decision)
             if self.scorer is None:
                 return float(np.mean(predicted(self.classes, scores) == y[fold.test]))
-            held_out = HeldOut(self.classes, scores)
+            labels = self.labels[rows[fold.test]]
+            held_out = HeldOut(self.classes, scores, lambda: self._probabilities(decision, labels))
             return float(self.scorer(held_out, take_rows(X, fold.test), y[fold.test]))
 
         models = self._models(X, rows, folds, max(gamma for _, gamma in pairs))
@@ -147,7 +150,7 @@ class Search:
         """Return an unfitted estimator for a pair."""
         given = self.model.get_params(deep=False)
         plain = {name: value for name, value in given.items() if name not in OF_SEARCH}
-        return self.kind(**{**plain, "verbose": 0}, C=C, gamma=gamma)
+        return self.kind(**{**plain, "calibration": None, "verbose": 0}, C=C, gamma=gamma)
 
     def _shares_values(self, labels: Labels) -> bool:
         """Return whether models are solutions that do not depend on the order of rows."""
@@ -175,9 +178,29 @@ class Search:
             return None
         scorer: Any = check_scoring(self.model, scoring=scoring)
         method = getattr(scorer, "_response_method", "")
-        if method == "predict_proba":
+        if method == "predict_proba" and self.model.calibration is None:
             raise ValueError(
-                f"scoring={scoring!r} needs probabilities, but a search scores decision values. "
-                "Choose a score of predictions or decision values, such as 'accuracy' or 'roc_auc'."
+                f"scoring={scoring!r} needs probabilities, but calibration is None. Set "
+                "calibration='sigmoid' or 'isotonic', or choose a score of predictions or decision "
+                "values, such as 'accuracy' or 'roc_auc'."
             )
         return scorer  # type: ignore[no-any-return]
+
+    def _probabilities(self, decision: Float, labels: Labels) -> Float:
+        """Return probabilities of classes for held-out rows; each half calibrates the other."""
+        problems = decision.shape[1]
+        signed, out = (
+            signs(labels, problems, self.pairs),
+            np.empty((len(labels), len(self.classes))),
+        )
+        half = fold_numbers(labels, 2)
+        for k in (0, 1):
+            columns = Foresight.held_out(decision[half != k], signed[half != k]).columns
+            calibrator = Calibrator.fit(
+                str(self.model.calibration),
+                columns,
+                pairs=self.pairs,
+                shifted=self.model.class_weight is not None,
+            )
+            out[half == k] = calibrator.probabilities(decision[half == k])
+        return out

@@ -287,6 +287,8 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, Thre
             const double g = y - f[r * D.problems() + c];
             const double gap = y > 0 ? g - e.g_min : e.g_max - g;
             const bool settled = y == 0 || this->holds(c, at[r]);
+            if (batch.weight && !settled && judges(c))
+                this->note_foreseen(c, batch.example(block.source[r]), y - g + D.problem(c).bias());
             beyond[c * rows + r] = settled ? kHeld : static_cast<float>(-gap);
             if (settled || !admits(c, y, g, gap, look.roughly)) continue;
             note_violator(D, window, c, {first + r, g}, block.row(r));

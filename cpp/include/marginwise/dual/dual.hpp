@@ -25,6 +25,7 @@ struct Example {
     std::int64_t id;
     std::int32_t label;  // its class
     double cost;         // C times its weight
+    double weight = 0;   // in foresight; 0 if the example was seen before
 };
 
 template <class T>
@@ -93,6 +94,7 @@ class Dual {
             enlarge(sub.member, sub.P.size + n);
             sub.P.reserve(n);
             sub.suspects.reserve(sub.P.size + n);
+            sub.foresight.reserve(n);
         }
     }
 

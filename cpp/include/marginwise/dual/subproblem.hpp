@@ -1,6 +1,7 @@
 // A problem of the dual: which members have a place in it, and the kernel rows of those places.
 #pragma once
 
+#include "marginwise/dual/foresight.hpp"
 #include "marginwise/dual/problem.hpp"
 #include "marginwise/dual/row_cache.hpp"
 #include "marginwise/dual/stats.hpp"
@@ -29,6 +30,8 @@ struct Subproblem {
     Vector<std::int32_t> owed;
     Vector<std::int32_t> left;  // members whose places were closed, still to be released
     Suspects suspects;
+    Foresight foresight;
+    Array<double> held_out;  // weights in foresight of members that wait with their box shut
     Stats stats;
     bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;

@@ -6,12 +6,14 @@
 
 namespace marginwise {
 
-// Labelled examples that the caller owns. cost[r] is C times the weight of row r.
+// Labelled examples that the caller owns. cost[r] is C times the weight of row r; weight[r], where
+// the rows are new to the model and it wants foresight of them, is that weight alone.
 struct Batch {
     Matrix X;
     const std::int32_t* label = nullptr;
     const double* cost = nullptr;
     const std::int64_t* ids = nullptr;
+    const double* weight = nullptr;
 
     void set_labels(View<std::int32_t> labels, View<double> costs, View<std::int64_t> ids_) {
         const Index n = rows_of(X);
@@ -21,8 +23,15 @@ struct Batch {
         cost = costs.data;
         ids = ids_.data;
     }
+    void set_weights(View<double> weights) {
+        require(weights.size == rows_of(X), "weights must have one value per row");
+        weight = weights.data;
+    }
+    void drop_weights() { weight = nullptr; }
 
-    Example example(std::int64_t row) const { return {ids[row], label[row], cost[row]}; }
+    Example example(std::int64_t row) const {
+        return {ids[row], label[row], cost[row], weight ? weight[row] : 0.0};
+    }
 };
 
 template <class T, class V = float>

@@ -53,6 +53,13 @@ Index select(Model<T>& model, const Batch& batch, View<std::int64_t> order, doub
     return model.select(batch, order.data, order.size, seconds);
 }
 
+template <class T>
+void foresee(Model<T>& model, const Batch& batch, View<std::int64_t> rows) {
+    require(batch.label && batch.weight, "rows must have labels and weights");
+    sample_of(batch, rows);
+    model.foresee(batch, rows);
+}
+
 // --- decisions ----------------------------------------------------------------------------------
 
 template <class T>

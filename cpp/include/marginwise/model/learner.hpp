@@ -69,6 +69,11 @@ class Learner : public Model<T> {
     // The primal-dual gap of problem c over its members.
     virtual double gap(Index c) const { return gap_of(D.subproblems[c].P); }
 
+    // Notes f_c of an example that is new to the model, bias included.
+    void note_foreseen(Index c, const Example& example, double f) {
+        D.subproblems[c].foresight.add(f, D.sign(c, example.label) * example.weight);
+    }
+
     // Gives row r of the block a place in problem c, and makes it a member if it is not one.
     Index insert(Index c, const Example& example, Block<T>& block, Index r, Index& s, double g,
                  Box box = Box::usual) {
@@ -113,6 +118,7 @@ class Learner : public Model<T> {
     void learn_example(const Example& example, Block<T>& block, Index r,
                        const std::uint8_t* wanted);
     void look_at(const Batch& batch, Block<T>& block, Index r);
+    void hold_out(const Batch& batch, const std::int64_t* order, Index n);
     void keep_budget();
     void learn_best(Index c);
     void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
@@ -173,6 +179,8 @@ void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
     Index s = ready(example, block, r);
     for (Index c = 0; c < D.problems(); ++c) {
         if ((wanted && !wanted[c]) || D.sign(c, example.label) == 0) continue;
+        if (example.weight > 0 && judges(c) && !holds(c, s))
+            note_foreseen(c, example, expansion(c, block.row(r)) + D.problem(c).bias());
         learn_in(c, example, block, r, s);
         D.tidy(c);
     }
@@ -213,6 +221,7 @@ void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
             continue;
         }
         const double f = expansion(c, block.row(r)) + D.problem(c).bias();
+        if (example.weight > 0) note_foreseen(c, example, f);
         const bool inside = std::abs(f) < 1 + std::abs(slack(c)) / 2;
         Pool<T>& pool = pools_[c];
         if (pool.sample(choice_.score(D.sign(c, example.label), f), inside))
@@ -423,7 +432,29 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
     const Admission<T> admission(D, batch, scaling(), all);
     D.subproblems[0].in_order = D.problems() == 1;
     for (Index r = 0; r < n; ++r) this->count_example(batch.ids[order[r]]);
+    if (settings_.foresees && batch.weight) hold_out(batch, order, n);
     return true;
+}
+
+// Lets finish() solve the problems without some of the examples first, which shows what the model
+// is worth on examples that it has not learned. The more there are, the smaller a part is enough;
+// several problems are estimated together.
+template <class T>
+void Learner<T>::hold_out(const Batch& batch, const std::int64_t* order, Index n) {
+    constexpr Index kEnough = 400, kLeastOneIn = 4, kMostOneIn = 16;
+    const Index one_in =
+        D.problems() > 1 ? kMostOneIn : std::clamp(n / kEnough, kLeastOneIn, kMostOneIn);
+    Array<double> weight(n, 0.0);
+    for (Index s = 0; s < n; ++s) {  // members are in the order of the rows
+        const auto id = static_cast<std::uint64_t>(batch.ids[order[s]]);
+        if (scale_below(splitmix64(id + kGolden), one_in) == 0) weight[s] = batch.weight[order[s]];
+    }
+    for (Subproblem& sub : D.subproblems) {
+        for (Index k = 0; k < sub.P.size; ++k)
+            if (weight[sub.member[k]] > 0) sub.P.set_box(k, Box::shut);
+        sub.held_out = weight;
+        sub.P.find_extremes();
+    }
 }
 
 }  // namespace marginwise

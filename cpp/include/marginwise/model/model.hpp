@@ -23,8 +23,9 @@ struct ModelSettings {
     FeatureScaling scaling{};
     double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
     Index threads = 1;
-    bool record = false;  // keep a Record of every example and problem
-    Index budget = 0;     // of members; 0: any number
+    bool record = false;    // keep a Record of every example and problem
+    Index budget = 0;       // of members; 0: any number
+    bool foresees = false;  // keep decision values of examples that were not learned yet
 };
 
 template <class T>
@@ -42,7 +43,11 @@ template <class T>
 class Model : public Interrupts {
   public:
     Model(Dual<T> dual, ModelSettings settings)
-        : D(std::move(dual)), settings_(std::move(settings)) {}
+        : D(std::move(dual)), settings_(std::move(settings)) {
+        if (!settings_.foresees) return;
+        const Index most = D.problems() == 1 ? kMostForeseen : kMostForeseen / 2;
+        for (Subproblem& sub : D.subproblems) sub.foresight = Foresight(most);
+    }
     virtual ~Model() = default;
     Model& operator=(const Model&) = delete;
 
@@ -181,6 +186,9 @@ class Model : public Interrupts {
     // Throws if an invariant does not hold (for tests).
     virtual void check(double tolerance) { D.check(tolerance); }
 
+    // Notes f of some rows of a batch, by the model as it is, in the foresight of their problems.
+    void foresee(const Batch& batch, View<std::int64_t> rows);
+
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }
 
@@ -217,6 +225,8 @@ class Model : public Interrupts {
     bool beyond_ = false;
 
   private:
+    static constexpr Index kMostForeseen = 4096;  // values of a problem; half, where there are more
+
     // Calls use(row, r) for the rows of X one by one.
     template <class F>
     void each_row(const Matrix& X, F use) const {
@@ -238,6 +248,19 @@ void Model<T>::decision(const Sample& sample, double* out) const {
     Vector<Array<double>> weight;
     for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
     decide(D, weight, settings_.scaling, threads(), sample, out);
+}
+
+template <class T>
+void Model<T>::foresee(const Batch& batch, View<std::int64_t> rows) {
+    const Index problems = D.problems();
+    Array<double> f(rows.size * problems);
+    decision(Sample(batch.X, rows.data, rows.size), f.data());
+    for (Index k = 0; k < rows.size; ++k) {
+        const Example example = batch.example(rows.data[k]);
+        for (Index c = 0; c < problems; ++c)
+            if (const double y = D.sign(c, example.label); y != 0 && judges(c))
+                D.subproblems[c].foresight.add(f[k * problems + c], y * example.weight);
+    }
 }
 
 template <class T>

@@ -111,6 +111,41 @@ void set_records(Model<T>& model, DenseView<double> gap, DenseView<std::int64_t>
         model.records.push_back({gap.data[i], Index(members.data[i]), evaluations.data[i]});
 }
 
+// Foresight: how many values each problem has seen, and keeps; then the values, one problem after
+// the other, and their weights, signed by the labels.
+template <class T>
+std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<float>, Array<float>> foresight(
+    const Model<T>& model) {
+    Array<std::int64_t> seen, kept;
+    Array<float> f, weight;
+    for (const Subproblem& sub : model.D.subproblems) {
+        seen.push_back(sub.foresight.seen());
+        kept.push_back(sub.foresight.size());
+        for (const Foresight::Value& value : sub.foresight) {
+            f.push_back(value.f);
+            weight.push_back(value.weight);
+        }
+    }
+    return {std::move(seen), std::move(kept), std::move(f), std::move(weight)};
+}
+
+template <class T>
+void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> kept, View<float> f,
+                   View<float> weight) {
+    const Index problems = model.D.problems();
+    require(seen.size == problems && kept.size == problems && f.size == weight.size &&
+                std::all_of(kept.begin(), kept.end(), [](std::int64_t n) { return n >= 0; }) &&
+                std::accumulate(kept.begin(), kept.end(), Index(0)) == f.size,
+            "foresight must have one value and weight for each that a problem keeps");
+    Index i = 0;
+    for (Index c = 0; c < problems; ++c) {
+        Vector<Foresight::Value> values;
+        for (const Index end = i + kept.data[c]; i < end; ++i)
+            values.push_back({f.data[i], weight.data[i]});
+        model.D.subproblems[c].foresight.restore(std::move(values), seen.data[c]);
+    }
+}
+
 // The largest violation at which a loop gave up since the last call, by problem, and which
 // violations are rounding there.
 template <class T>

@@ -41,6 +41,7 @@ struct ModelSpec {
         use("threads", common.threads);
         use("record", common.record);
         use("budget", common.budget);
+        use("foresees", common.foresees);
     }
 
     template <class T>

@@ -25,9 +25,13 @@ class Finishing {
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         ThreadPool caller(1);  // other problems may be solved by the other threads
-        do
-            if (!solve_awake(D, c, tau, deadline)) return;
-        while (!solver_.gave_up() && D.stir(c, caller));
+        do {
+            const bool holds_out = !D_.subproblems[c_].held_out.empty();
+            const double goal = holds_out ? std::max(tau, kRough) : tau;
+            do
+                if (!solve_awake(D, c, goal, deadline)) return;
+            while (!solver_.gave_up() && D.stir(c, caller));
+        } while (admit_held_out(D, c));
         const simd::Extremes& e = D.problem(c).extremes;
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
@@ -44,6 +48,8 @@ class Finishing {
     }
 
   private:
+    static constexpr double kRough = 0.1;  // violation at which examples held out are judged
+
     // Takes the problem out of the dual, with the memory that it is lent.
     void take_out(RowCache& memory) {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
@@ -61,7 +67,29 @@ class Finishing {
 
     bool solved(double tau) const {
         const simd::Extremes& e = D_.problem(c_).extremes;
-        return D_.subproblems[c_].asleep.empty() && (!e.both() || e.delta() <= tau);
+        const Subproblem& sub = D_.subproblems[c_];
+        return sub.held_out.empty() && sub.asleep.empty() && (!e.both() || e.delta() <= tau);
+    }
+
+    // Notes f of the examples that were held out, now that the problem is solved without them, and
+    // opens their boxes. Returns whether there were any.
+    bool admit_held_out(Dual<T>& D, Index c) {
+        const Array<double> weight = std::exchange(D_.subproblems[c_].held_out, {});
+        Foresight& foresight = D_.subproblems[c_].foresight;
+        if (weight.empty()) return false;
+        Problem& P = D.problem(c);
+        const bool judges = P.extremes.both();
+        const double b = P.bias();
+        for (Index k = 0; k < P.size; ++k) {
+            if (P.box[k] != Box::shut) continue;
+            const Index s = D.subproblems[c].member[k];
+            const double y = P.y(k), w = weight[alone_ ? alone_->members.ids[s] : s];
+            if (judges) foresight.add_held_out(y - P.g[k] + b, y * w);
+            P.set_box(k, Box::usual);
+        }
+        P.find_extremes();
+        solver_ = PairSolver();
+        return true;
     }
 
     // Moves pairs of places, and puts places to sleep, until none that is awake violates or until

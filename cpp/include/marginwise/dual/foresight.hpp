@@ -1,0 +1,68 @@
+// Foresight: decision values of examples that a problem had not learned when it judged them. Beside
+// the labels of the examples they show how far the decision values of new ones can be trusted,
+// which is what probabilities are estimated from.
+#pragma once
+
+#include <algorithm>
+
+#include "marginwise/base/arrays.hpp"
+
+namespace marginwise {
+
+// The latest values of one problem. While a stream is learned, the model that judges it improves,
+// and its first values say little of the model as it has become: only the later half of all values
+// is kept, and of that the last `most`.
+class Foresight {
+  public:
+    struct Value {
+        float f;
+        float weight;  // of the example, with the sign of its label
+    };
+
+    explicit Foresight(Index most = 0) : most_(most) {}
+
+    bool wanted() const { return most_ > 0; }
+    Index seen() const { return seen_; }
+    Index size() const { return values_.size() - first_; }
+    const Value* begin() const { return values_.data() + first_; }
+    const Value* end() const { return values_.data() + values_.size(); }
+
+    // Notes f of the next example of a stream.
+    void add(double f, double weight) { add(f, weight, 1); }
+
+    // Notes f of an example that was held out of a model like the final one. Such values are all
+    // kept, up to `most`.
+    void add_held_out(double f, double weight) { add(f, weight, 2); }
+
+    // Reserves memory for n more values.
+    void reserve(Index n) {
+        if (wanted()) values_.reserve(values_.size() + n);
+    }
+
+    // Continues from values that were kept, of `seen` in all.
+    void restore(Vector<Value> values, Index seen) {
+        values_ = std::move(values);
+        first_ = 0;
+        seen_ = seen;
+    }
+
+  private:
+    static constexpr Index kLeast = 64;  // values are few before that: all are kept
+
+    void add(double f, double weight, Index count) {
+        if (!wanted()) return;
+        seen_ += count;
+        values_.push_back({static_cast<float>(f), static_cast<float>(weight)});
+        const Index limit = std::min(most_, std::max(kLeast, seen_ / 2));
+        first_ = std::max(first_, values_.size() - limit);
+        if (first_ <= most_) return;
+        values_.erase(values_.begin(), values_.begin() + first_);
+        first_ = 0;
+    }
+
+    Index most_, seen_ = 0;
+    Index first_ = 0;  // of the values that count
+    Vector<Value> values_;
+};
+
+}  // namespace marginwise

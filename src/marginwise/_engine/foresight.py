@@ -1,0 +1,124 @@
+"""Foresight: decision values of rows that a model had not learned when it judged them.
+
+The core keeps the latest of them for each binary problem, with the labels of the rows; calibration
+estimates probabilities from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginwise._arrays import Float, Ints, spread_rows
+from marginwise._core import Learner32, Learner64
+
+MOST_KEPT = 4096  # values of a problem
+MOST_SEEN = 2**62
+TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What the binary problems of a model thought of rows before they learned them.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n_problems,)
+        Number of values that each problem has noted.
+    kept : ndarray of shape (n_problems,)
+        Number of values that it keeps.
+    f : ndarray of shape (n_values,), dtype=float32
+        Decision values, one problem after the other.
+    weight : ndarray of shape (n_values,), dtype=float32
+        Weights of the rows, with the sign of their label.
+    """
+
+    seen: Ints
+    kept: Ints
+    f: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, native: Learner32 | Learner64) -> Self:
+        """Return the foresight of a native model."""
+        return cls(*native.foresight())
+
+    @classmethod
+    def held_out(cls, f: Float, weights: Float) -> Self:
+        """Make values of rows that were held out of models like the final one.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_rows, n_problems)
+            Decision values; those that are not finite are left out.
+        weights : ndarray of shape (n_rows, n_problems)
+            Weights, with the sign of the label in each problem; 0 where the row has no part.
+        """
+        known = np.isfinite(f) & (weights != 0)
+        columns = []
+        for c in range(f.shape[1]):
+            rows = np.flatnonzero(known[:, c])
+            columns.append(rows[spread_rows(len(rows), MOST_KEPT)] if len(rows) else rows)
+        return cls._of_columns(
+            [(f[rows, c], weights[rows, c]) for c, rows in enumerate(columns)],
+            seen=[2 * len(rows) for rows in columns],
+        )
+
+    @classmethod
+    def _of_columns(
+        cls, columns: Sequence[tuple[NDArray[Any], NDArray[Any]]], seen: Iterable[int]
+    ) -> Self:
+        f, weight = (
+            np.concatenate(parts).astype(np.float32) for parts in zip(*columns, strict=True)
+        )
+        kept = np.array([len(values) for values, _ in columns], dtype=np.int64)
+        return cls(np.array(list(seen), dtype=np.int64), kept, f, weight)
+
+    @property
+    def columns(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Values and signed weights of each problem."""
+        ends = np.cumsum(self.kept)[:-1]
+        return list(zip(np.split(self.f, ends), np.split(self.weight, ends), strict=True))
+
+    def grown(self, sources: Iterable[tuple[int | None, bool]]) -> Foresight:
+        """Return the foresight of a model with more classes.
+
+        `sources` are the problem that each one was before, or None, and whether its classes have
+        swapped sides.
+        """
+        nothing = np.empty(0, dtype=np.float32)
+        before, columns, seen = self.columns, [], []
+        for source, mirrored in sources:
+            f, weight = (nothing, nothing) if source is None else before[source]
+            columns.append((-f, -weight) if mirrored else (f, weight))
+            seen.append(0 if source is None else int(self.seen[source]))
+        return self._of_columns(columns, seen)
+
+    def give(self, native: Learner32 | Learner64) -> None:
+        """Let a native model continue from these values."""
+        native.set_foresight(self.seen, self.kept, self.f, self.weight)
+
+    @classmethod
+    def check(cls, state: Any, problems: int) -> None:
+        """Raise ValueError unless a state from outside can be that of so many problems."""
+        if not isinstance(state, Mapping) or set(state) != set(TYPES):
+            raise ValueError(f"_foresight must have the parts {', '.join(TYPES)}")
+        for name, dtype in TYPES.items():
+            array = state[name]
+            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != 1:
+                raise ValueError(f"{name} of _foresight must be a list of {dtype}")
+        seen, kept = state["seen"], state["kept"]
+        if len(seen) != problems or not ((seen >= 0) & (seen <= MOST_SEEN)).all():
+            raise ValueError("seen of _foresight must be a count for each problem")
+        if len(kept) != problems or not ((kept >= 0) & (kept <= MOST_KEPT)).all():
+            raise ValueError("kept of _foresight must be a count for each problem")
+        if not len(state["f"]) == len(state["weight"]) == int(kept.sum()):
+            raise ValueError("f and weight of _foresight must have a value for each that is kept")
+        if not (
+            np.isfinite(state["f"]) & np.isfinite(state["weight"]) & (state["weight"] != 0)
+        ).all():
+            raise ValueError("f and weight of _foresight must be finite, and no weight 0")

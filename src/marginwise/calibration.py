@@ -1,0 +1,261 @@
+"""Probabilities of classes from decision values.
+
+A calibrator is fitted to decision values of rows that the model had not learned, and their labels.
+Each binary problem has a sigmoid [platt1999]_ or an isotonic regression. The boundary of an SVM is
+where both classes are equally likely, unless classes have weights. So the sigmoid has a slope on
+each side of f = 0 in place of the slope and offset of the original, and the class that it favours
+is the one predicted; with class weights it has an offset, too. Problems of several classes have few
+rows each, and are estimated together: a sigmoid over all of them takes part in each like a number
+of further rows. Probabilities of pairs of classes are coupled to probabilities of classes
+[wu2004]_; those of one-vs-rest are normalized.
+
+References
+----------
+.. [platt1999] J. Platt, "Probabilistic Outputs for Support Vector Machines and Comparisons to
+   Regularized Likelihood Methods", Advances in Large Margin Classifiers, 1999.
+.. [wu2004] T.-F. Wu, C.-J. Lin and R. C. Weng, "Probability Estimates for Multi-class
+   Classification by Pairwise Coupling", Journal of Machine Learning Research 5, 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+
+from marginwise._arrays import Float
+
+Column = tuple[NDArray[Any], NDArray[Any]]  # decision values, and weights signed by the labels
+
+# What is known of several problems together counts, in each of them, like so many rows.
+SHARED_ROWS = 30.0
+SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
+# An isotonic regression is mixed with the sigmoid, which counts like so many rows: it has steps,
+# and would call outcomes impossible that were not among a few rows.
+SIGMOID_ROWS = 30.0
+MOST_ITERATIONS = 100
+LEAST = 1e-7  # probability of a class in a pair
+BYTES = 32 << 20  # of matrices that are solved together
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """The probability of the positive class by a sigmoid with a slope on each side of f = 0.
+
+    It is 1 / (1 + exp(-z)), where z is the offset plus `above` or `below` times f.
+    """
+
+    above: float = 1.0
+    below: float = 1.0
+    offset: float = 0.0
+
+    def __call__(self, f: Float) -> Float:
+        """Return the probabilities at decision values."""
+        slope = np.where(f > 0, self.above, self.below)
+        values: Float = expit(slope * f + self.offset)
+        return values
+
+    @classmethod
+    def fit(cls, f: Float, target: Float, weight: Float, *, shifted: bool) -> Sigmoid:
+        """Minimize the weighted cross-entropy to target probabilities.
+
+        Slopes below 0 would order rows against their decision values; they become 0. Only if
+        `shifted` there is an offset.
+        """
+        columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
+        free = [0, 1, 2] if shifted else [0, 1]
+        while free:
+            found = np.zeros(3)
+            found[free] = _newton(columns[:, free], target, weight)
+            if (found[:2] >= 0).all():
+                return cls(*found.tolist())
+            free = [k for k in free if k == 2 or found[k] > 0]
+        return cls(0.0, 0.0)
+
+
+def _newton(A: Float, target: Float, weight: Float) -> Float:
+    """Return the logistic regression of target probabilities on the columns of A."""
+
+    def loss(w: Float) -> float:
+        z = A @ w
+        return float(weight @ (target * -log_expit(z) + (1 - target) * -log_expit(-z)))
+
+    w = np.zeros(A.shape[1])
+    value = loss(w)
+    for _ in range(MOST_ITERATIONS):
+        p = expit(A @ w)
+        gradient = A.T @ (weight * (p - target))
+        curvature = (A.T * (weight * p * (1 - p))) @ A
+        curvature[np.diag_indices_from(curvature)] += 1e-10 * (1 + np.trace(curvature))
+        step = np.linalg.solve(curvature, gradient)
+        while loss(w - step) > value and np.abs(step).max() > 1e-9:
+            step /= 2
+        w = w - step
+        before, value = value, loss(w)
+        if before - value <= 1e-9 * (1 + value):
+            break
+    return w
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """An isotonic regression, mixed with a sigmoid in the proportion of their rows."""
+
+    regression: Any
+    sigmoid: Sigmoid
+    share: float  # of the sigmoid
+
+    def __call__(self, f: Float) -> Float:
+        """Return the probabilities at decision values."""
+        steps: Float = self.regression.predict(f.ravel()).reshape(f.shape)
+        return (1 - self.share) * steps + self.share * self.sigmoid(f)
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """Turns decision values into probabilities.
+
+    Parameters
+    ----------
+    curves : list of callable
+        The probability of the positive class of each binary problem, as a function of f.
+    pairs : bool
+        Whether problems are pairs of classes.
+    """
+
+    curves: Sequence[Sigmoid | Isotonic]
+    pairs: bool
+
+    @classmethod
+    def fit(cls, kind: str, columns: Sequence[Column], *, pairs: bool, shifted: bool) -> Calibrator:
+        """Fit a curve to each problem.
+
+        Parameters
+        ----------
+        kind : {"sigmoid", "isotonic"}
+            Form of the curves.
+        columns : list of tuple
+            Decision values of each problem, and weights of the rows, signed by their labels.
+        pairs : bool
+            Whether problems are pairs of classes.
+        shifted : bool
+            Whether a boundary may be elsewhere than where both classes are equally likely.
+        """
+        sigmoids = _sigmoids(columns, pairs, shifted)
+        if kind == "sigmoid":
+            return cls(sigmoids, pairs)
+        curves = [
+            _isotonic(*column, sigmoid) for column, sigmoid in zip(columns, sigmoids, strict=True)
+        ]
+        return cls(curves, pairs)
+
+    def probabilities(self, f: Float) -> Float:
+        """Return the probabilities of classes from the decision values of all problems."""
+        positive = np.column_stack([curve(f[:, c]) for c, curve in enumerate(self.curves)])
+        if positive.shape[1] == 1:
+            return np.column_stack([1 - positive[:, 0], positive[:, 0]])
+        return couple(positive) if self.pairs else normalize(positive)
+
+
+def _sigmoids(columns: Sequence[Column], pairs: bool, shifted: bool) -> list[Sigmoid]:
+    shared = _shared_sigmoid(columns, pairs, shifted)
+    if len(columns) == 1:
+        return [shared]
+    prior = shared(SHARED_AT)
+    counts = np.full(len(SHARED_AT), SHARED_ROWS / len(SHARED_AT))
+    return [
+        Sigmoid.fit(
+            np.concatenate([f, SHARED_AT]),
+            np.concatenate([weight > 0, prior]),
+            np.concatenate([_relative(weight), counts]),
+            shifted=shifted,
+        )
+        for f, weight in columns
+    ]
+
+
+def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool) -> Sigmoid:
+    """Fit one sigmoid to all problems, with Platt's targets.
+
+    Which class of a pair is the positive one means nothing: each row counts both ways.
+    """
+    f, weight = (np.concatenate(parts).astype(np.float64) for parts in zip(*columns, strict=True))
+    if len(f) == 0:
+        return Sigmoid()
+    if pairs:
+        f, weight = np.concatenate([f, -f]), np.concatenate([weight, -weight])
+    size = _relative(weight)
+    positive, negative = size[weight > 0].sum(), size[weight < 0].sum()
+    target = np.where(weight > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+    return Sigmoid.fit(f, target, size, shifted=shifted)
+
+
+def _relative(weight: NDArray[Any]) -> Float:
+    """Return weights of rows whose mean is 1, so that they count as rows."""
+    size = np.abs(weight.astype(np.float64))
+    return size / size.mean() if len(size) else size
+
+
+def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoid | Isotonic:
+    from sklearn.isotonic import IsotonicRegression  # here: few models need it
+
+    if len(f) == 0:
+        return sigmoid
+    regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    regression.fit(f.astype(np.float64), weight > 0, sample_weight=_relative(weight))
+    return Isotonic(regression, sigmoid, SIGMOID_ROWS / (SIGMOID_ROWS + len(f)))
+
+
+def normalize(positive: Float) -> Float:
+    """Divide probabilities of classes, each against the rest, by their sum."""
+    total = positive.sum(axis=1, keepdims=True)
+    even = np.full_like(positive, 1 / positive.shape[1])
+    shares: Float = np.divide(positive, total, out=even, where=total > 0)
+    return shares
+
+
+def couple(second: Float) -> Float:
+    """Find the probabilities of classes that agree best with those of pairs of them.
+
+    Minimizes the sum of ``(r[j, i] p[i] - r[i, j] p[j]) ** 2`` over all i and j, subject to ``p``
+    summing to one, where ``r[i, j]`` is the probability of class i in the pair of i and j.
+
+    Parameters
+    ----------
+    second : ndarray of shape (n, pairs)
+        Probabilities of the second class of each pair, in the order (0, 1), (0, 2), ...
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n, n_classes)
+        Probabilities of the classes.
+    """
+    classes = (1 + round((1 + 8 * second.shape[1]) ** 0.5)) // 2
+    at_once = max(BYTES // (8 * (classes + 1) ** 2), 1)
+    parts = [
+        _couple(second[first : first + at_once], classes)
+        for first in range(0, len(second), at_once)
+    ]
+    return np.concatenate(parts) if parts else np.empty((0, classes))
+
+
+def _couple(second: Float, classes: int) -> Float:
+    n = len(second)
+    i, j = np.triu_indices(classes, 1)
+    r = np.zeros((n, classes, classes))
+    r[:, j, i] = np.clip(second, LEAST, 1 - LEAST)
+    r[:, i, j] = 1 - r[:, j, i]
+    # The conditions of the minimum: Q p + b = 0, with the multiplier b of the sum.
+    conditions = np.ones((n, classes + 1, classes + 1))
+    conditions[:, :-1, :-1] = -r * r.transpose(0, 2, 1)
+    k = np.arange(classes)
+    conditions[:, k, k] = (r**2).sum(axis=1) + 1e-12
+    conditions[:, -1, -1] = 0.0
+    right = np.zeros((n, classes + 1, 1))
+    right[:, -1] = 1.0
+    solved = np.linalg.solve(conditions, right)[:, :-1, 0]
+    return normalize(np.clip(solved, 0.0, None))
