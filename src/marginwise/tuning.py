@@ -349,6 +349,8 @@ class OnlineSVCCV(OnlineSVC):
     @on_draft
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         rows, targets, weights, kept, total = check_fit(self, X, y, sample_weight)
+        if self.kernel == "precomputed":
+            rows = rows[:, kept]
         found = Search(self, OnlineSVC, rows, targets, weights).run()
         oof = np.full((total, found["oof"].shape[1]), np.nan)
         oof[kept] = found["oof"]

@@ -125,6 +125,20 @@ def test_a_precomputed_kernel(seed: int) -> None:
     assert ours["mean_test_score"] == pytest.approx(theirs["mean_test_score"], abs=0.015)
 
 
+@pytest.mark.parametrize("search", ["grid", "halving"])
+def test_rows_of_weight_zero_are_no_part_of_a_precomputed_kernel(search: str, seed: int) -> None:
+    X, y = rings(900, seed, noise=0.3)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    weights = np.ones(len(y))
+    weights[::3] = 0
+    kept = np.flatnonzero(weights)
+    settings: dict[str, Any] = {"Cs": CS, "cv": 3, "search": search, "random_state": 0}
+    given = OnlineSVCCV(kernel="precomputed", **settings).fit(K, y, weights)
+    usual = OnlineSVCCV(kernel="precomputed", **settings).fit(K[np.ix_(kept, kept)], y[kept])
+    assert given.best_score_ == usual.best_score_
+    assert np.array_equal(given.decision_oof_[kept], usual.decision_oof_)
+
+
 def test_a_small_cache_changes_nothing(seed: int) -> None:
     X, y = rings(5000, seed, noise=0.5)
     X = X.astype(np.float32)

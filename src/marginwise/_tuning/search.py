@@ -51,7 +51,8 @@ class Search:
     kind : type
         Class of the models, which has C and gamma as parameters.
     X, y, weights : array-like
-        Rows that were checked, all of positive weight, their labels and weights.
+        Rows that were checked, all of positive weight, their labels and weights. A precomputed
+        kernel has a column for each of these rows.
     """
 
     def __init__(self, model: Any, kind: type, X: Any, y: Any, weights: Float) -> None:
