@@ -50,7 +50,8 @@ class OnlineSVCCV(OnlineSVC):
         "sigmoid" do not use gamma, and the search is then over C alone.
     cv : int, splitter, iterable or None, default=5
         How to split the rows: the number of stratified folds, a scikit-learn splitter, or pairs of
-        train and test indices. None means 5. Only a number is part of model files.
+        train and test indices. None means 5. Rows of weight zero are left out of all parts. Only a
+        number is part of model files.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn. None is the accuracy. A function is not part of model
         files.
@@ -351,7 +352,9 @@ class OnlineSVCCV(OnlineSVC):
         rows, targets, weights, kept, total = check_fit(self, X, y, sample_weight)
         if self.kernel == "precomputed":
             rows = rows[:, kept]
-        found = Search(self, OnlineSVC, rows, targets, weights).run()
+        places = np.full(total, -1, dtype=np.int64)
+        places[kept] = np.arange(len(kept))
+        found = Search(self, OnlineSVC, rows, targets, weights, places).run()
         oof = np.full((total, found["oof"].shape[1]), np.nan)
         oof[kept] = found["oof"]
         self._search = {**found, "oof": oof}

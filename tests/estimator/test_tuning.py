@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
+from sklearn.model_selection import LeaveOneGroupOut, PredefinedSplit, StratifiedKFold
 
 from marginwise import ExactSVC, OnlineSVC, OnlineSVCCV, load, save
 from marginwise._tuning.rounds import rounds_of
@@ -124,6 +124,10 @@ def test_threads_change_nothing() -> None:
         ({"cv": [(range(100), [])]}, "split 0 of cv has no usable test indices"),
         ({"cv": [3, 4]}, "pairs of train and test indices"),
         ({"search": "halving", "cv": [(range(150), range(150, 200))]}, "search='halving' splits"),
+        (
+            {"search": "halving", "cv": PredefinedSplit(np.arange(200) % 2)},
+            "search='halving' splits",
+        ),
     ],
 )
 def test_bad_settings_are_refused_before_any_work(
@@ -144,6 +148,14 @@ def test_a_split_without_a_class_is_named() -> None:
     splits = list(LeaveOneGroupOut().split(X, y, groups))
     with pytest.raises(ValueError, match="split 0 of cv leaves no row of class 'ant'"):
         OnlineSVCCV(**{**SMALL, "cv": splits}).fit(X, names)
+
+
+def test_a_split_of_rows_of_weight_zero_is_named() -> None:
+    X, y = rings(90, 0)
+    cv = [(range(60), range(60, 90)), (range(30, 90), range(30))]
+    weights = np.repeat([0.0, 1.0], [30, 60])
+    with pytest.raises(ValueError, match="all test rows of split 1 of cv have weight zero"):
+        OnlineSVCCV(**{**SMALL, "cv": cv}).fit(X, y, weights)
 
 
 def test_an_unfitted_search_has_no_model() -> None:

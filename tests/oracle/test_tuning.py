@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
 
 from marginwise import OnlineSVC, OnlineSVCCV
 from marginwise._tuning import search as search_module
@@ -123,6 +129,21 @@ def test_a_precomputed_kernel(seed: int) -> None:
     usual = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=3).fit(X, y)
     ours, theirs = given.cv_results_, usual.cv_results_
     assert ours["mean_test_score"] == pytest.approx(theirs["mean_test_score"], abs=0.015)
+
+
+@pytest.mark.parametrize("predefined", [False, True])
+def test_splits_count_rows_of_weight_zero(predefined: bool, seed: int) -> None:
+    X, y = rings(300, seed, noise=0.5)
+    part = np.random.default_rng(seed).permutation(300) % 3
+    weights = (np.arange(300) % 4 != 1).astype(float)
+    kept = np.flatnonzero(weights)
+    cv: Any = PredefinedSplit(part)
+    cv = cv if predefined else list(cv.split())
+    given = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=cv).fit(X, y, weights)
+    usual = OnlineSVCCV(Cs=CS, gammas=[1.0], cv=PredefinedSplit(part[kept])).fit(X[kept], y[kept])
+    assert given.best_score_ == usual.best_score_
+    assert np.array_equal(given.decision_oof_[kept], usual.decision_oof_)
+    assert np.isnan(given.decision_oof_[weights == 0]).all()
 
 
 @pytest.mark.parametrize("search", ["grid", "halving"])

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import PredefinedSplit, check_cv
 
 from marginwise._arrays import Ints, Labels
-from marginwise._checks import plain
+from marginwise._checks import is_integer, plain
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,15 @@ class Fold:
     test: Ints
 
 
+def splits_any_rows(cv: Any) -> bool:
+    """Return whether cv can split any rows, rather than being splits of certain ones."""
+    if isinstance(cv, PredefinedSplit):
+        return False
+    return cv is None or is_integer(cv) or hasattr(cv, "split")
+
+
 def make_folds(
-    cv: Any, X: Any, y: NDArray[Any], labels: Labels, classes: NDArray[Any]
+    cv: Any, X: Any, y: NDArray[Any], labels: Labels, classes: NDArray[Any], places: Ints
 ) -> list[Fold]:
     """Split rows, and check that every class is in every part that is fitted on.
 
@@ -36,8 +43,9 @@ def make_folds(
         The labels as numbers.
     classes : ndarray
         What the numbers stand for.
+    places : ndarray of int
+        Where each row that cv counts is among these rows, -1 where it is not one of them.
     """
-    n = len(labels)
     try:
         parts = list(check_cv(cv, y, classifier=True).split(X, y))
     except TypeError as error:
@@ -49,7 +57,9 @@ def make_folds(
         raise ValueError("cv yields no split; pass a number of folds, or at least one split.")
     folds = []
     for number, (train, test) in enumerate(parts):
-        fold = Fold(_indices(train, n, number, "train"), _indices(test, n, number, "test"))
+        fold = Fold(
+            _indices(train, places, number, "train"), _indices(test, places, number, "test")
+        )
         counts = np.bincount(labels[fold.train], minlength=len(classes))
         if (counts == 0).any():
             missing = plain(classes[int(np.argmin(counts))])
@@ -61,9 +71,9 @@ def make_folds(
     return folds
 
 
-def _indices(part: Any, n: int, number: int, name: str) -> Ints:
+def _indices(part: Any, places: Ints, number: int, name: str) -> Ints:
     """Return a part of a split as sorted indices."""
-    indices = np.asarray(part)
+    indices, n = np.asarray(part), len(places)
     if indices.dtype == bool and indices.shape == (n,):
         indices = np.flatnonzero(indices)
     usual = indices.ndim == 1 and len(indices) > 0 and indices.dtype.kind in "iu"
@@ -72,4 +82,10 @@ def _indices(part: Any, n: int, number: int, name: str) -> Ints:
             f"split {number} of cv has no usable {name} indices: expected integers from 0 to "
             f"{n - 1}, at least one. Check the splitter."
         )
-    return np.unique(indices % n).astype(np.int64)
+    found: Ints = places[np.unique(indices % n)]
+    if (found < 0).all():
+        raise ValueError(
+            f"all {name} rows of split {number} of cv have weight zero. Leave this split out, or "
+            "give some of them a weight."
+        )
+    return found[found >= 0]

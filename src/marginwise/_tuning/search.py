@@ -11,13 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from marginwise._arrays import Float, Ints, Labels
-from marginwise._checks import is_integer, take_rows
+from marginwise._checks import take_rows
 from marginwise._engine.engine import HARD_COST
 from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import NATIVE, pairs_classes, signs
 from marginwise._estimator.classifier import fold_numbers, number_classes
 from marginwise._estimator.pairs import votes
-from marginwise._tuning.folds import Fold, make_folds
+from marginwise._tuning.folds import Fold, make_folds, splits_any_rows
 from marginwise._tuning.grid import CENTRAL_C, gammas_for, values_around
 from marginwise._tuning.plain import PlainModels
 from marginwise._tuning.results import joined
@@ -53,27 +53,26 @@ class Search:
     X, y, weights : array-like
         Rows that were checked, all of positive weight, their labels and weights. A precomputed
         kernel has a column for each of these rows.
+    places : ndarray of int
+        Where each row that `fit` was given is among them, -1 for rows of weight zero.
     """
 
-    def __init__(self, model: Any, kind: type, X: Any, y: Any, weights: Float) -> None:
+    def __init__(
+        self, model: Any, kind: type, X: Any, y: Any, weights: Float, places: Ints
+    ) -> None:
         self.model, self.kind, self.X, self.y, self.weights = model, kind, X, y, weights
+        self.places = places
         self.classes, self.labels = number_classes(y)
         self.pairs = len(self.classes) > 2 and pairs_classes(model, len(self.classes))
         Cs = values_around(model.Cs, CENTRAL_C)
         gammas = gammas_for(model.gammas, model.kernel, X, weights)
         self.candidates = [(C, gamma) for C in Cs.tolist() for gamma in gammas.tolist()]
         self.scorer = self._checked_scorer()
-        if model.search == "halving" and not self._splits_anew:
+        if model.search == "halving" and not splits_any_rows(model.cv):
             raise ValueError(
-                "search='halving' splits a part of the rows in each round, but cv is a list of "
+                "search='halving' splits a part of the rows in each round, but cv has certain "
                 "splits of all rows. Pass a number of folds or a splitter, or use search='grid'."
             )
-
-    @property
-    def _splits_anew(self) -> bool:
-        """Whether cv can split any rows."""
-        cv = self.model.cv
-        return cv is None or is_integer(cv) or hasattr(cv, "split")
 
     def run(self) -> dict[str, Any]:
         """Search; return what was found, as arrays by name."""
@@ -104,8 +103,9 @@ class Search:
         return max(TOL, float(self.model.tol))
 
     def _folds(self, rows: Ints) -> list[Fold]:
-        some = self.X[rows]
-        return make_folds(self.model.cv, some, self.y[rows], self.labels[rows], self.classes)
+        cv, some, y = self.model.cv, self.X[rows], self.y[rows]
+        places = np.arange(len(rows)) if splits_any_rows(cv) else self.places
+        return make_folds(cv, some, y, self.labels[rows], self.classes, places)
 
     def _round(
         self, rows: Ints, folds: list[Fold], pairs: list[tuple[float, float]], progress: Progress
