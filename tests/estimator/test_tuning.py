@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import LeaveOneGroupOut, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, StratifiedKFold
 
 from marginwise import ExactSVC, OnlineSVC, OnlineSVCCV, load, save
 from marginwise._tuning.rounds import rounds_of
@@ -123,6 +123,9 @@ def test_threads_change_nothing() -> None:
         ({"cv": [([0, 1, 500], [2, 3])]}, "split 0 of cv has no usable train indices"),
         ({"cv": [(range(100), [])]}, "split 0 of cv has no usable test indices"),
         ({"cv": [3, 4]}, "pairs of train and test indices"),
+        ({"cv": [([0, 1], [2], [3])]}, "pairs of train and test indices"),
+        ({"cv": GroupKFold(3)}, r"splitter.split\(X, y, groups\)"),
+        ({"cv": 201}, "cv could not split the rows: .*201"),
         ({"search": "halving", "cv": [(range(150), range(150, 200))]}, "search='halving' splits"),
         (
             {"search": "halving", "cv": PredefinedSplit(np.arange(200) % 2)},

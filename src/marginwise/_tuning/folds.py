@@ -48,10 +48,11 @@ def make_folds(
     """
     try:
         parts = list(check_cv(cv, y, classifier=True).split(X, y))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"cv must yield pairs of train and test indices, but failed with: {error}. Pass a "
-            "number of folds, a scikit-learn splitter or a list of such pairs."
+            f"cv could not split the rows: {str(error).rstrip('.')}. Pass a number of folds, a "
+            "scikit-learn splitter or a list of pairs of train and test indices, such as "
+            "list(splitter.split(X, y, groups)) for a splitter that needs groups."
         ) from error
     if not parts:
         raise ValueError("cv yields no split; pass a number of folds, or at least one split.")
