@@ -191,6 +191,36 @@ def test_a_search_that_is_interrupted_leaves_the_estimator_as_it_was() -> None:
     assert (model.decision_function(X) == before[1]).all()
 
 
+def scored_by_turns(scores: list[float]) -> Any:
+    """A scoring function that returns one score after the other."""
+    turns = iter(scores)
+    return lambda held_out, X, y: next(turns)
+
+
+def test_pairs_whose_score_is_nan_are_not_chosen() -> None:
+    # By gamma, then by fold, then by C.
+    scores = [np.nan, 0.5, 0.9, 0.5, 0.9, 0.5, *np.repeat([0.4, 0.6], 3)]
+    with pytest.warns(UserWarning, match="NaN for 1 of 4 pairs of C and gamma"):
+        model = fitted(scoring=scored_by_turns(scores))
+    results = model.cv_results_
+    assert np.flatnonzero(np.isnan(results["mean_test_score"])).tolist() == [0]
+    assert results["rank_test_score"][0] == 4
+    assert results["rank_test_score"][model.best_index_] == 1
+    assert model.best_score_ == pytest.approx(1.6 / 3)
+    assert np.isfinite(model.decision_oof_).all()
+
+
+def test_a_score_that_is_never_defined_is_refused() -> None:
+    with pytest.raises(ValueError, match="is NaN for every pair of C and gamma"):
+        fitted(scoring=lambda held_out, X, y: np.nan)
+
+
+def test_scores_may_be_infinite() -> None:
+    model = fitted(scoring=lambda held_out, X, y: -np.inf)
+    assert model.best_index_ == 0
+    assert np.isfinite(model.decision_oof_).all()
+
+
 def test_an_exact_model_takes_the_c_of_least_leave_one_out_error() -> None:
     X, y = rings(60, 0, noise=0.6)
     Cs = [30.0, 0.05, 1.0]

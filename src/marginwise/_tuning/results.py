@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from marginwise._arrays import Float
 from marginwise._files.engine_state import check_array, require_names
-from marginwise._tuning.rounds import Round
+from marginwise._tuning.rounds import Round, mean_scores
 
 BY_PAIR = ("C", "gamma")
 BY_FOLD = ("scores", "fit_seconds", "score_seconds")
@@ -51,9 +51,10 @@ def cv_results(C: Float, found: Mapping[str, Any], halving: bool) -> dict[str, A
         table["iter"] = found["iteration"].copy()
         table["n_resources"] = found["rows"].copy()
     # Later rounds, which had more rows, rank before earlier ones.
-    order = np.lexsort((-table["mean_test_score"], -found["iteration"]))
+    means = mean_scores(scores)
+    order = np.lexsort((-means, -found["iteration"]))
     places = np.empty(len(order))
-    keys = np.stack([-found["iteration"], -table["mean_test_score"]])[:, order]
+    keys = np.stack([-found["iteration"], -means])[:, order]
     places[order] = np.cumsum(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     table["rank_test_score"] = rankdata(places, method="min").astype(np.int32)
     return table

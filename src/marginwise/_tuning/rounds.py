@@ -82,9 +82,20 @@ class Round:
     violation: float = 0.0  # the largest that is left in a model
 
     @property
+    def means(self) -> Float:
+        """The mean score of each pair."""
+        return mean_scores(self.scores)
+
+    @property
     def best(self) -> int:
         """The pair with the largest mean score; the first of equals."""
-        return int(np.argmax(self.scores.mean(axis=1)))
+        return int(np.argmax(self.means))
+
+
+def mean_scores(scores: Float) -> Float:
+    """Return the mean of each row of scores, minus infinity where one of them is NaN."""
+    means = scores.mean(axis=1)
+    return np.where(np.isnan(means), -np.inf, means)
 
 
 def run_round(
@@ -113,7 +124,7 @@ def run_round(
         keeper.add(scored)
         advance(len(own))
         if scored.fold == folds - 1:
-            keeper.keep(own, result.scores[own].mean(axis=1))
+            keeper.keep(own, mean_scores(result.scores[own]))
     result.oof = keeper.best
     return result
 
@@ -124,7 +135,7 @@ class _Keeper:
     def __init__(self, folds: list[Fold], rows: int) -> None:
         self.folds, self.rows = folds, rows
         self.best = np.empty((0, 0))
-        self._rank = (-math.inf, 0)
+        self._rank = -math.inf, -math.inf
         self._now: list[Float] = []
 
     def add(self, scored: Scored) -> None:
@@ -158,7 +169,7 @@ def rounds_of(pairs: int, rows: int, least: int) -> list[int]:
 def survivors(result: Round) -> list[tuple[float, float]]:
     """Return the best third of the pairs of a round, in order."""
     count = math.ceil(len(result.C) / FACTOR)
-    ranked = np.argsort(-result.scores.mean(axis=1), kind="stable")
+    ranked = np.argsort(-result.means, kind="stable")
     best = np.sort(ranked[:count])
     return list(zip(result.C[best].tolist(), result.gamma[best].tolist(), strict=True))
 

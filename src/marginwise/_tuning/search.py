@@ -33,7 +33,7 @@ from marginwise._tuning.rounds import (
     survivors,
 )
 from marginwise._tuning.shared import TOL, SharedModels
-from marginwise._warn import warn_unconverged
+from marginwise._warn import warn, warn_unconverged
 from marginwise.calibration import Calibrator
 from marginwise.progress import Progress
 
@@ -86,9 +86,25 @@ class Search:
             for size in sizes:
                 rows = some_rows(self.labels, size, rng)
                 rounds.append(self._round(rows, folds, pairs, progress))
+                self._check_scores(rounds[-1].scores)
                 pairs = survivors(rounds[-1])
         self._warn_if_far(max(result.violation for result in rounds))
         return joined(rounds)
+
+    def _check_scores(self, scores: Float) -> None:
+        """Raise if no pair has a score on all folds; warn if some have none."""
+        lacking = np.isnan(scores).any(axis=1)
+        name, reason = f"scoring={self.model.scoring!r}", "for a fold without one of the classes"
+        if lacking.all():
+            raise ValueError(
+                f"{name} is NaN for every pair of C and gamma on some fold, as scores that are "
+                f"not defined {reason}. Choose another score, or folds with rows of all classes."
+            )
+        if lacking.any():
+            warn(
+                f"{name} is NaN for {lacking.sum()} of {len(scores)} pairs of C and gamma on some "
+                f"fold, as scores that are not defined {reason}. These pairs are not chosen."
+            )
 
     def _warn_if_far(self, violation: float) -> None:
         if violation > self._tol:
