@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, StratifiedKFold
 
 from marginwise import ExactSVC, OnlineSVC, OnlineSVCCV, load, save
-from marginwise._tuning.rounds import rounds_of
+from marginwise._tuning.rounds import rounds_of, some_rows
 from tests.support import blobs, rings
 
 SMALL: dict[str, Any] = {"Cs": [1.0, 10.0], "gammas": [0.5, 2.0], "cv": 3, "random_state": 0}
@@ -73,6 +73,19 @@ def test_halving_ends_with_all_rows_and_few_pairs() -> None:
     assert results["rank_test_score"][model.best_index_] == 1
     again = OnlineSVCCV(Cs=4, gammas=4, cv=3, search="halving", random_state=0).fit(X, y)
     assert (again.cv_results_["mean_test_score"] == results["mean_test_score"]).all()
+
+
+def test_halving_keeps_rare_classes() -> None:
+    X, y = rings(3000, 0, noise=0.3)
+    y[:12] = 2
+    model = OnlineSVCCV(Cs=4, gammas=4, cv=3, search="halving", random_state=0).fit(X, y)
+    assert np.unique(model.cv_results_["n_resources"]).tolist() == [333, 1000, 3000]
+    labels = np.repeat([0, 1, 2, 3], [9000, 900, 90, 5]).astype(np.int32)
+    rows = some_rows(labels, 1000, 20, np.random.RandomState(0))
+    assert len(np.unique(rows)) == 1000
+    drawn = np.bincount(labels[rows])
+    assert drawn[2:].tolist() == [20, 5]
+    assert drawn[0] == pytest.approx(10 * drawn[1], rel=0.2)
 
 
 def test_rounds() -> None:

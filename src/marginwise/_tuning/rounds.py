@@ -174,8 +174,8 @@ def survivors(result: Round) -> list[tuple[float, float]]:
     return list(zip(result.C[best].tolist(), result.gamma[best].tolist(), strict=True))
 
 
-def some_rows(labels: Labels, count: int, rng: np.random.RandomState) -> Ints:
-    """Draw rows of all classes, in proportion, ascending."""
+def some_rows(labels: Labels, count: int, least: int, rng: np.random.RandomState) -> Ints:
+    """Draw rows of all classes, in proportion, but `least` of each if it has so many; ascending."""
     if count >= len(labels):
         return np.arange(len(labels))
     order = rng.permutation(len(labels))
@@ -183,5 +183,6 @@ def some_rows(labels: Labels, count: int, rng: np.random.RandomState) -> Ints:
     for label in np.unique(labels):
         own = order[labels[order] == label]
         ranks[own] = (np.arange(len(own)) + 0.5) / len(own)
+        ranks[own[:least]] = 0.0
     chosen: Ints = np.sort(np.argsort(ranks, kind="stable")[:count])
     return chosen

@@ -79,12 +79,12 @@ class Search:
         n, pairs, rounds = len(self.labels), self.candidates, []
         rng = check_random_state(self.model.random_state)
         sizes, folds = [n], self._folds(np.arange(n))
+        of_class = 2 * len(folds)
         if self.model.search == "halving":
-            least = max(LEAST_ROWS, 2 * len(folds) * len(self.classes))
-            sizes = rounds_of(len(pairs), n, least)
+            sizes = rounds_of(len(pairs), n, max(LEAST_ROWS, of_class * len(self.classes)))
         with Progress(len(pairs) * len(folds), int(self.model.verbose), unit="fit") as progress:
             for size in sizes:
-                rows = some_rows(self.labels, size, rng)
+                rows = some_rows(self.labels, size, of_class, rng)
                 rounds.append(self._round(rows, folds, pairs, progress))
                 self._check_scores(rounds[-1].scores)
                 pairs = survivors(rounds[-1])
