@@ -75,6 +75,15 @@ def test_halving_ends_with_all_rows_and_few_pairs() -> None:
     assert (again.cv_results_["mean_test_score"] == results["mean_test_score"]).all()
 
 
+def test_progress_counts_the_fits_of_all_rounds(caplog: pytest.LogCaptureFixture) -> None:
+    X, y = rings(1000, 0, noise=0.3)
+    model = OnlineSVCCV(Cs=2, gammas=2, cv=3, search="halving", verbose=1, random_state=0)
+    with caplog.at_level("INFO", "marginwise"):
+        model.fit(X, y)
+    assert np.bincount(model.cv_results_["iter"]).tolist() == [4, 2]
+    assert "18 of 18 fits" in caplog.text
+
+
 def test_halving_keeps_rare_classes() -> None:
     X, y = rings(3000, 0, noise=0.3)
     y[:12] = 2

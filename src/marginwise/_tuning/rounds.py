@@ -166,6 +166,14 @@ def rounds_of(pairs: int, rows: int, least: int) -> list[int]:
     return [size for size in reversed(sizes) if size >= least] or [rows]
 
 
+def pairs_in_all(pairs: int, rounds: int) -> int:
+    """Return how many pairs all rounds have together, a pair counted in each of its rounds."""
+    total = 0
+    for _ in range(rounds):
+        total, pairs = total + pairs, math.ceil(pairs / FACTOR)
+    return total
+
+
 def survivors(result: Round) -> list[tuple[float, float]]:
     """Return the best third of the pairs of a round, in order."""
     count = math.ceil(len(result.C) / FACTOR)

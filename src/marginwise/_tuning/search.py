@@ -26,6 +26,7 @@ from marginwise._tuning.rounds import (
     HeldOut,
     Models,
     Round,
+    pairs_in_all,
     predicted,
     rounds_of,
     run_round,
@@ -82,7 +83,8 @@ class Search:
         of_class = 2 * len(folds)
         if self.model.search == "halving":
             sizes = rounds_of(len(pairs), n, max(LEAST_ROWS, of_class * len(self.classes)))
-        with Progress(len(pairs) * len(folds), int(self.model.verbose), unit="fit") as progress:
+        fits = pairs_in_all(len(pairs), len(sizes)) * len(folds)
+        with Progress(fits, int(self.model.verbose), unit="fit") as progress:
             for size in sizes:
                 rows = some_rows(self.labels, size, of_class, rng)
                 rounds.append(self._round(rows, folds, pairs, progress))
