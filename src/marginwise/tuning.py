@@ -53,8 +53,8 @@ class OnlineSVCCV(OnlineSVC):
         train and test indices. None means 5. Rows of weight zero are left out of all parts. Only a
         number is part of model files.
     scoring : str, callable or None, default=None
-        Score to maximize, as in scikit-learn. None is the accuracy. A function is not part of model
-        files.
+        Score to maximize, as in scikit-learn. None is the accuracy. Rows count by their weights if
+        the score supports `sample_weight`. A function is not part of model files.
     search : {"grid", "halving"}, default="grid"
         "grid" tries every pair of C and gamma on all rows. "halving" starts with few rows; after
         each round, the best third of the pairs continues with three times as many rows, and the

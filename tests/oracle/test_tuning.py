@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
@@ -89,9 +90,36 @@ def test_weights_of_rows_and_classes(seed: int) -> None:
         for train, test in StratifiedKFold(4).split(X[some], y[some]):
             rows = some[train]
             plain.set_params(C=C).fit(X[rows], y[rows], weights[rows])
-            scores.append(plain.score(X[some[test]], y[some[test]]))
-        assert model.cv_results_["mean_test_score"][k] == pytest.approx(np.mean(scores), abs=0.01)
+            rows = some[test]
+            scores.append(plain.score(X[rows], y[rows], weights[rows]))
+        assert model.cv_results_["mean_test_score"][k] == pytest.approx(np.mean(scores), abs=0.02)
     assert np.isnan(model.decision_oof_).tolist() == (weights == 0).tolist()
+
+
+def weighted_function(held_out: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    return float(np.average(held_out.predict(X) == y, weights=sample_weight))
+
+
+@pytest.mark.parametrize(
+    ("scoring", "metric"),
+    [
+        (None, accuracy_score),
+        (weighted_function, accuracy_score),
+        ("f1", f1_score),
+        ("roc_auc", roc_auc_score),
+    ],
+)
+def test_scores_count_rows_by_their_weights(scoring: Any, metric: Any, seed: int) -> None:
+    X, y = rings(200, seed, noise=0.6)
+    weights = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
+    model = OnlineSVCCV(Cs=[0.5], gammas=[1.0], cv=3, scoring=scoring).fit(X, y, weights)
+    f = model.decision_oof_
+    f = f if scoring == "roc_auc" else f > 0
+    scores = [
+        metric(y[test], f[test], sample_weight=weights[test])
+        for _, test in StratifiedKFold(3).split(X, y)
+    ]
+    assert model.best_score_ == pytest.approx(np.mean(scores), abs=1e-12)
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", "f1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -130,15 +131,19 @@ class Search:
     ) -> Round:
         if len(rows) < len(self.labels):
             folds = self._folds(rows)
-        X, y = take_rows(self.X, rows), self.y[rows]
+        X, y, weights = take_rows(self.X, rows), self.y[rows], self.weights[rows]
+        weighs = (weights != 1).any() and _accepts_weights(self.scorer)
 
         def score(decision: Float, fold: Fold) -> float:
-            scores = self._shaped(decision)
+            scores, test = self._shaped(decision), fold.test
             if self.scorer is None:
-                return float(np.mean(predicted(self.classes, scores) == y[fold.test]))
-            labels = self.labels[rows[fold.test]]
-            held_out = HeldOut(self.classes, scores, lambda: self._probabilities(decision, labels))
-            return float(self.scorer(held_out, take_rows(X, fold.test), y[fold.test]))
+                hits = predicted(self.classes, scores) == y[test]
+                return float(np.average(hits, weights=weights[test]))
+            given = {"sample_weight": weights[test]} if weighs else {}
+            held_out = HeldOut(
+                self.classes, scores, lambda: self._probabilities(decision, rows[test])
+            )
+            return float(self.scorer(held_out, take_rows(X, test), y[test], **given))
 
         models = self._models(X, rows, folds, max(gamma for _, gamma in pairs))
         return run_round(models, pairs, len(rows), score, progress.count)
@@ -205,14 +210,11 @@ class Search:
             )
         return scorer  # type: ignore[no-any-return]
 
-    def _probabilities(self, decision: Float, labels: Labels) -> Float:
+    def _probabilities(self, decision: Float, rows: Ints) -> Float:
         """Return probabilities of classes for held-out rows; each half calibrates the other."""
-        problems = decision.shape[1]
-        signed, out = (
-            signs(labels, problems, self.pairs),
-            np.empty((len(labels), len(self.classes))),
-        )
-        half = fold_numbers(labels, 2)
+        labels, problems = self.labels[rows], decision.shape[1]
+        signed = signs(labels, problems, self.pairs) * self.weights[rows, np.newaxis]
+        half, out = fold_numbers(labels, 2), np.empty((len(labels), len(self.classes)))
         for k in (0, 1):
             columns = Foresight.held_out(decision[half != k], signed[half != k]).columns
             calibrator = Calibrator.fit(
@@ -223,3 +225,9 @@ class Search:
             )
             out[half == k] = calibrator.probabilities(decision[half == k])
         return out
+
+
+def _accepts_weights(scorer: Callable[..., float] | None) -> bool:
+    """Return whether a score can count rows by their weights."""
+    function = getattr(scorer, "_score_func", scorer)  # of a scorer made by scikit-learn
+    return function is not None and "sample_weight" in signature(function).parameters
