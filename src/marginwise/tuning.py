@@ -12,10 +12,11 @@ from sklearn.exceptions import NotFittedError
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import Rule, check_fit, either, integer, is_integer, none, one_of
 from marginwise._engine.foresight import Foresight
+from marginwise._engine.plan import WITH_GAMMA
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.pairs import votes
 from marginwise._tuning.grid import values_rule
-from marginwise._tuning.results import check_search, cv_results
+from marginwise._tuning.results import BY_PAIR, check_search, cv_results
 from marginwise._tuning.search import Search
 from marginwise.online import OnlineSVC
 
@@ -333,7 +334,9 @@ class OnlineSVCCV(OnlineSVC):
     @property
     def cv_results_(self) -> dict[str, Any]:
         """What each pair reached on each fold, in the form of `GridSearchCV`."""
-        return cv_results(self._found("C"), self._search, halving=self.search == "halving")
+        with_gamma = self._fitted().plan.kernel in WITH_GAMMA
+        names = BY_PAIR if with_gamma else ("C",)
+        return cv_results(self._search, names, halving=self.search == "halving")
 
     @property
     def decision_oof_(self) -> Float:

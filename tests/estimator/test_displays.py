@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from marginwise import OnlineSVC
+from marginwise import OnlineSVC, OnlineSVCCV
 from marginwise.inspect import MarginDisplay, TuningDisplay, find_label_errors
 from tests.support import rings
 
@@ -198,6 +198,15 @@ def test_a_grid_is_a_heat_map(prefix: str, seed: int) -> None:
         f"{score:.3f}" for score in search.cv_results_["mean_test_score"]
     )
     assert display.figure_.axes[-1].get_ylabel() == "mean test score"
+
+
+def test_our_search_without_gamma_is_a_curve() -> None:
+    X, y = rings(120, 0, noise=0.3)
+    search = OnlineSVCCV(Cs=[1.0, 10.0], kernel="linear", cv=3).fit(X, y)
+    display = TuningDisplay.from_estimator(search)
+    assert display.gammas is None
+    assert display.ax_.get_xlabel() == "C"
+    assert legend(display) == [f"chosen: C = {search.C_:g}"]
 
 
 def test_values_and_colour_bar_may_be_left_out() -> None:

@@ -61,6 +61,16 @@ def test_results_have_the_form_of_a_grid_search() -> None:
     assert fitted().best_index_ == best
 
 
+@pytest.mark.parametrize("kernel", ["linear", "cosine", "precomputed"])
+def test_kernels_without_gamma_have_none_in_the_results(kernel: str) -> None:
+    X, y = rings(120, 0, noise=0.3)
+    X = X @ X.T if kernel == "precomputed" else X
+    model = OnlineSVCCV(**{**SMALL, "kernel": kernel}).fit(X, y)
+    assert "param_gamma" not in model.cv_results_
+    assert model.cv_results_["params"] == [{"C": 1.0}, {"C": 10.0}]
+    assert not hasattr(model, "gamma_")
+
+
 def test_halving_ends_with_all_rows_and_few_pairs() -> None:
     X, y = rings(3000, 0, noise=0.3)
     model = OnlineSVCCV(Cs=4, gammas=4, cv=3, search="halving", random_state=0).fit(X, y)

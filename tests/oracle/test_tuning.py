@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 
 from marginwise import OnlineSVC, OnlineSVCCV
+from marginwise._engine.plan import WITH_GAMMA
 from marginwise._tuning import search as search_module
 from tests.support import blobs, rings
 
@@ -29,7 +30,9 @@ def looped(model: OnlineSVCCV, X: Any, y: Any) -> GridSearchCV:
     """The plain loop, with exact solutions."""
     given = {k: v for k, v in model.get_params().items() if k not in search_module.OF_SEARCH}
     plain = OnlineSVC(**{**given, "epochs": "converge"})
-    grid = {"C": list(model.Cs), "gamma": list(model.gammas)}
+    grid = {"C": list(model.Cs)}
+    if model.kernel in WITH_GAMMA:
+        grid["gamma"] = list(model.gammas)
     return GridSearchCV(plain, grid, cv=model.cv, scoring=model.scoring).fit(X, y)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwise._arrays import Float
 from marginwise._files.engine_state import check_array, require_names
 from marginwise._tuning.rounds import Round, mean_scores
 
@@ -31,18 +30,18 @@ def joined(rounds: list[Round]) -> dict[str, Any]:
     return found
 
 
-def cv_results(C: Float, found: Mapping[str, Any], halving: bool) -> dict[str, Any]:
-    """Return the table of a search, a row for each pair and round."""
+def cv_results(found: Mapping[str, Any], names: tuple[str, ...], halving: bool) -> dict[str, Any]:
+    """Return the table of a search over parameters `names`, a row for each pair and round."""
     scores = found["scores"]
     table: dict[str, Any] = {}
     for name in ("fit", "score"):
         seconds = found[f"{name}_seconds"]
         table[f"mean_{name}_time"] = seconds.mean(axis=1)
         table[f"std_{name}_time"] = seconds.std(axis=1)
-    for name in BY_PAIR:
+    for name in names:
         table[f"param_{name}"] = np.ma.MaskedArray(found[name], mask=False)
-    pairs = zip(C.tolist(), found["gamma"].tolist(), strict=True)
-    table["params"] = [{"C": C, "gamma": gamma} for C, gamma in pairs]
+    pairs = zip(*(found[name].tolist() for name in names), strict=True)
+    table["params"] = [dict(zip(names, values, strict=True)) for values in pairs]
     for fold in range(scores.shape[1]):
         table[f"split{fold}_test_score"] = scores[:, fold].copy()
     table["mean_test_score"] = scores.mean(axis=1)
