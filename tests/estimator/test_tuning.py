@@ -247,6 +247,11 @@ def test_a_score_that_is_never_defined_is_refused() -> None:
         fitted(scoring=lambda held_out, X, y: np.nan)
 
 
+def test_a_score_of_other_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"scoring passes 5 rows to the model, but .* the 67 rows"):
+        fitted(scoring=lambda held_out, X, y: held_out.predict(X[:5]).mean())
+
+
 def test_scores_may_be_infinite() -> None:
     model = fitted(scoring=lambda held_out, X, y: -np.inf)
     assert model.best_index_ == 0

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import _num_samples
 
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._tuning.folds import Fold
@@ -44,11 +45,17 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Float:
         """Return the scores that a model gave to the rows, which were held out."""
+        if _num_samples(X) != len(self.scores):
+            raise ValueError(
+                f"scoring passes {_num_samples(X)} rows to the model, but a search scores the "
+                f"{len(self.scores)} rows that a fold holds out. Pass all rows that scoring was "
+                "given, or use GridSearchCV."
+            )
         return self.scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the classes of these scores."""
-        return predicted(self.classes, self.scores)
+        return predicted(self.classes, self.decision_function(X))
 
     def predict_proba(self, X: Any) -> Float:
         """Return the probabilities that calibration makes of these scores."""
