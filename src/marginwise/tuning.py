@@ -15,7 +15,7 @@ from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import WITH_GAMMA
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.pairs import votes
-from marginwise._tuning.grid import values_rule
+from marginwise._tuning.grid import is_list, values_rule
 from marginwise._tuning.results import BY_PAIR, check_search, cv_results
 from marginwise._tuning.search import Search
 from marginwise.online import OnlineSVC
@@ -379,6 +379,9 @@ class OnlineSVCCV(OnlineSVC):
             state["cv"] = None
         if callable(state["scoring"]):
             state["scoring"] = None
+        for name in ("Cs", "gammas"):
+            if is_list(state[name]):  # any sequence: files hold lists
+                state[name] = np.asarray(state[name], dtype=np.float64).tolist()
         return state
 
     @classmethod

@@ -128,6 +128,16 @@ def test_a_file_keeps_what_was_found(classes: int, tmp_path: Path) -> None:
     assert back.fit(X, y).C_ == OnlineSVCCV(**{**SMALL, "cv": 5}).fit(X, y).C_
 
 
+@pytest.mark.parametrize("Cs", [[1, 10], (1.0, 10.0), range(1, 3), np.array([1.0, 2.0]), 2])
+def test_files_hold_values_of_any_sequence(Cs: Any, tmp_path: Path) -> None:
+    model = fitted(Cs=Cs)
+    save(model, tmp_path / "model.mwz")
+    back = load(tmp_path / "model.mwz")
+    assert back.C_ == model.C_
+    assert np.array_equal(back.Cs, Cs)
+    assert np.array_equal(model.Cs, Cs)
+
+
 def test_threads_change_nothing() -> None:
     X, y = blobs(300, 0, classes=4)
     one, two = (OnlineSVCCV(**SMALL, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
@@ -143,6 +153,9 @@ def test_threads_change_nothing() -> None:
         ({"Cs": [1.0, -1.0]}, "Cs must be"),
         ({"Cs": [1.0, 1.0]}, "different positive numbers"),
         ({"Cs": "many"}, "Cs must be"),
+        ({"Cs": ["1", "10"]}, "Cs must be"),
+        ({"Cs": [[1.0], [1.0, 2.0]]}, "Cs must be"),
+        ({"Cs": [True]}, "Cs must be"),
         ({"gammas": [np.nan]}, "gammas must be"),
         ({"gammas": [[1.0]]}, "gammas must be"),
         ({"cv": 1}, "cv must be"),

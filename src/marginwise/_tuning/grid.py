@@ -22,17 +22,18 @@ def values_rule() -> Rule:
 
 def list_rule() -> Rule:
     """Return the rule of a list of values."""
-    return _is_list, "a list of different positive numbers"
+    return is_list, "a list of different positive numbers"
 
 
-def _is_list(given: Any) -> bool:
+def is_list(given: Any) -> bool:
+    """Return whether values are given, rather than their number, and can be searched."""
     if isinstance(given, str | bytes) or not hasattr(given, "__len__"):
         return False
     try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        values = np.asarray(given)
+    except ValueError:  # lists of different lengths
         return False
-    if values.ndim != 1 or not 1 <= len(values) <= MOST_VALUES:
+    if values.ndim != 1 or not 1 <= len(values) <= MOST_VALUES or values.dtype.kind not in "iuf":
         return False
     usual = np.isfinite(values) & (values >= np.finfo(np.float64).tiny)
     return bool(usual.all() and len(np.unique(values)) == len(values))
