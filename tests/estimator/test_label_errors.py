@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedKFold, ShuffleSplit
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -178,6 +180,18 @@ def test_weights(seed: int) -> None:
     search = GridSearchCV(model, {"C": [1.0]}, cv=2)
     searched = find_label_errors(search, X, y, cv=folds, sample_weight=weights, rounds=1)
     np.testing.assert_allclose(searched.decision, found.decision)
+    both = GridSearchCV(piped, {"onlinesvc__C": [1.0]}, cv=2)
+    searched = find_label_errors(both, X, y, cv=folds, sample_weight=weights, rounds=1)
+    np.testing.assert_allclose(searched.decision, found.decision)
+
+
+def test_weights_of_an_ensemble_whose_estimator_is_not_set(seed: int) -> None:
+    X, y, flipped = noisy(2, seed)
+    model = AdaBoostClassifier(n_estimators=5)
+    weights = np.where(np.isin(np.arange(120), list(flipped)), 1e-6, 1.0)
+    found = find_label_errors(model, X, y, sample_weight=weights, random_state=seed)
+    other = find_label_errors(model, X, y, random_state=seed)
+    assert (found.decision != other.decision).any()
 
 
 def test_a_class_whose_rows_all_look_wrong_is_still_learned(seed: int) -> None:
@@ -270,6 +284,9 @@ def test_weights_need_support() -> None:
 
     with pytest.raises(ValueError, match="fit of Weightless does not support it"):
         find_label_errors(Weightless(), X0, Y0, sample_weight=np.ones(20))
+    several = OneVsRestClassifier(OnlineSVC())
+    with pytest.raises(ValueError, match="fit of OneVsRestClassifier does not support it"):
+        find_label_errors(several, X0, Y0, sample_weight=np.ones(20))
 
 
 def test_decision_values_must_be_usable() -> None:

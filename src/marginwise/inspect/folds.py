@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import _safe_split
@@ -100,10 +101,12 @@ def weight_name(estimator: Any) -> str:
     """Return the parameter of `fit` by which an estimator takes weights."""
     name = ""
     inner = estimator
-    while isinstance(inner, Pipeline):
-        name += f"{inner.steps[-1][0]}__"
-        inner = inner.steps[-1][1]
-    inner = getattr(inner, "estimator", inner)  # a search passes them to its estimator
+    while isinstance(inner, Pipeline | BaseSearchCV):
+        if isinstance(inner, Pipeline):
+            name += f"{inner.steps[-1][0]}__"
+            inner = inner.steps[-1][1]
+        else:  # passes them to its estimator
+            inner = inner.estimator
     if not has_fit_parameter(inner, "sample_weight"):
         raise ValueError(
             f"sample_weight was given, but fit of {type(inner).__name__} does not support it. Use "
