@@ -240,7 +240,11 @@ X0, Y0 = np.arange(20.0)[:, None], np.arange(20) % 2
         ({"cv": [([0.5], [1])]}, "gives training rows of type float64"),
         ({"cv": [([0], [])]}, "gives held-out rows of type float64"),
         ({"y": Y0[:19]}, "y has 19 labels, but X has 20 rows"),
+        ({"cv": [1, 2]}, "cv could not split the rows: .*pairs"),
+        ({"cv": [([0], [1], [2])]}, "cv could not split the rows: .*pairs"),
+        ({"cv": GroupKFold(2)}, "cv could not split the rows: .*groups"),
         ({"y": np.zeros(20)}, "y holds the one class 0.0"),
+        ({"X": X0[:0], "y": Y0[:0]}, "y holds no label"),
         ({"y": np.full(20, np.nan)}, "contains NaN"),
         ({"y": np.linspace(0, 1, 20)}, "Unknown label type"),
         (

@@ -31,10 +31,16 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any, random_state: Any)
                 f"iterable of (train, test) pairs, got {cv!r}. Pass 5, for example."
             )
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
-    splitter = check_cv(cv, y, classifier=True)
+    try:
+        splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv could not split the rows: {str(error).rstrip('.')}. Pass a number of folds, a "
+            "splitter, with groups if it needs them, or a list of pairs (train, test)."
+        ) from error
     folds = [
         (_rows(train, k, "training", len(y)), _rows(test, k, "held-out", len(y)))
-        for k, (train, test) in enumerate(splitter.split(X, y, groups))
+        for k, (train, test) in enumerate(splits)
     ]
     _check_once(folds, len(y))
     return folds

@@ -229,8 +229,9 @@ def _checked_labels(X: Any, y: Any) -> NDArray[Any]:
 
 def _check_several(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
+        held = f"the one class {plain(classes[0])!r}" if len(classes) else "no label"
         raise ValueError(
-            f"y holds the one class {plain(classes[0])!r}; wrong labels can be found among two "
+            f"y holds {held}; wrong labels can be found among two "
             "classes or more. Pass rows of all classes."
         )
 
