@@ -200,6 +200,17 @@ def test_a_grid_is_a_heat_map(prefix: str, seed: int) -> None:
     assert display.figure_.axes[-1].get_ylabel() == "mean test score"
 
 
+@pytest.mark.parametrize("histtype", ["step", "stepfilled", "barstacked"])
+def test_margins_in_other_kinds_of_histograms(histtype: str) -> None:
+    display = MarginDisplay([-1.5, 0.5, 0.99, 2.0]).plot(histtype=histtype)
+    assert sorted(legend(display))[-3:] == [
+        "inside the margin, 50.0 %",
+        "margin, ±1",
+        "misclassified, 25.0 %",
+    ]
+    assert len(legend(display)) == 5
+
+
 def test_our_search_without_gamma_is_a_curve() -> None:
     X, y = rings(120, 0, noise=0.3)
     search = OnlineSVCCV(Cs=[1.0, 10.0], kernel="linear", cv=3).fit(X, y)

@@ -198,7 +198,8 @@ class MarginDisplay:
         bars: Any = ax.hist(parts, **kwargs)[2]
         for bar, part, (name, (_, hatch, opacity)) in zip(bars, parts, PARTS.items(), strict=True):
             share = 100 * len(part) / len(margin)
-            bar.set_label(f"{name}, {share:.1f} %")
+            labelled = bar if hasattr(bar, "set_label") else bar[0]  # bars, or an outline
+            labelled.set_label(f"{name}, {share:.1f} %")
             for patch in bar:
                 patch.set(hatch=hatch, alpha=opacity)
         for place, stroke, label in LINES:
