@@ -61,6 +61,17 @@ def test_results_have_the_form_of_a_grid_search() -> None:
     assert fitted().best_index_ == best
 
 
+def test_results_may_be_changed() -> None:
+    model = fitted()
+    before = model.C_, model.gamma_, model.best_score_, model.decision_oof_
+    for name, values in model.cv_results_.items():
+        if name != "params":
+            values[:] = 99
+    model.decision_oof_[:] = 99
+    assert (model.C_, model.gamma_, model.best_score_) == before[:3]
+    assert np.array_equal(model.decision_oof_, before[3])
+
+
 @pytest.mark.parametrize("kernel", ["linear", "cosine", "precomputed"])
 def test_kernels_without_gamma_have_none_in_the_results(kernel: str) -> None:
     X, y = rings(120, 0, noise=0.3)

@@ -39,7 +39,7 @@ def cv_results(found: Mapping[str, Any], names: tuple[str, ...], halving: bool) 
         table[f"mean_{name}_time"] = seconds.mean(axis=1)
         table[f"std_{name}_time"] = seconds.std(axis=1)
     for name in names:
-        table[f"param_{name}"] = np.ma.MaskedArray(found[name], mask=False)
+        table[f"param_{name}"] = np.ma.MaskedArray(found[name].copy(), mask=False)
     pairs = zip(*(found[name].tolist() for name in names), strict=True)
     table["params"] = [dict(zip(names, values, strict=True)) for values in pairs]
     for fold in range(scores.shape[1]):
