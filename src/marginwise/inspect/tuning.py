@@ -210,7 +210,7 @@ def _check_best(best: Sequence[int] | None, shape: tuple[int, ...]) -> None:
     inside = len(best) == len(shape) and all(0 <= k < n for k, n in zip(best, shape, strict=True))
     if not inside:
         raise ValueError(
-            f"best is {best!r}, which is no place in scores of shape {shape}. Pass one index per "
+            f"best is {best!r}, which is outside of scores of shape {shape}. Pass one index per "
             "parameter."
         )
 
