@@ -3,8 +3,9 @@
 A calibrator is fitted to decision values of rows that the model had not learned, and their labels.
 Each binary problem has a sigmoid [platt1999]_ or an isotonic regression. The boundary of an SVM is
 where both classes are equally likely, unless classes have weights. So the sigmoid has a slope on
-each side of f = 0 in place of the slope and offset of the original, and the class that it favours
-is the one predicted; with class weights it has an offset, too. Problems of several classes have few
+each side of f = 0 in place of the slope and offset of the original, and favours the class that the
+decision value does; with class weights, or if the values clearly ask for it, it has an offset, too.
+Problems of several classes have few
 rows each, and are estimated together: a sigmoid over all of them takes part in each like a number
 of further rows. Probabilities of pairs of classes are coupled to probabilities of classes
 [wu2004]_; those of one-vs-rest are normalized.
@@ -37,6 +38,8 @@ SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
 # An isotonic regression is mixed with the sigmoid, which counts like so many rows: it has steps,
 # and would call outcomes impossible that were not among a few rows.
 SIGMOID_ROWS = 30.0
+# An offset must lower the cross-entropy by so much in all, and for each row.
+LEAST_GAIN, GAIN_PER_ROW = 5.0, 0.004
 MOST_ITERATIONS = 100
 LEAST = 1e-7  # probability of a class in a pair
 BYTES = 32 << 20  # of matrices that are solved together
@@ -63,39 +66,52 @@ class Sigmoid:
     def fit(cls, f: Float, target: Float, weight: Float, *, shifted: bool) -> Sigmoid:
         """Minimize the weighted cross-entropy to target probabilities.
 
-        Slopes below 0 would order rows against their decision values; they become 0. Only if
-        `shifted` there is an offset.
+        Slopes below 0 would order rows against their decision values; they become 0. There is an
+        offset if `shifted`, or if it gains much.
         """
         columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
-        free = [0, 1, 2] if shifted else [0, 1]
-        while free:
-            found = np.zeros(3)
-            found[free] = _newton(columns[:, free], target, weight)
-            if (found[:2] >= 0).all():
-                return cls(*found.tolist())
-            free = [k for k in free if k == 2 or found[k] > 0]
-        return cls(0.0, 0.0)
+        with_offset, loss = _with_slopes(columns, target, weight)
+        if not shifted:
+            through_half, other = _with_slopes(columns[:, :2], target, weight)
+            if other - loss <= max(LEAST_GAIN, GAIN_PER_ROW * weight.sum()):
+                return cls(*through_half.tolist())
+        return cls(*with_offset.tolist())
+
+
+def _with_slopes(columns: Float, target: Float, weight: Float) -> tuple[Float, float]:
+    """Return coefficients whose first two, the slopes, are not negative, and their loss."""
+    free = list(range(columns.shape[1]))
+    found = np.zeros(len(free))
+    while free:
+        found[:] = 0.0
+        found[free] = _newton(columns[:, free], target, weight)
+        if (found[:2] >= 0).all():
+            break
+        free = [k for k in free if k == 2 or found[k] > 0]
+    return np.maximum(found, [0.0, 0.0, -np.inf][: len(found)]), _loss(
+        columns @ found, target, weight
+    )
+
+
+def _loss(z: Float, target: Float, weight: Float) -> float:
+    """Return the weighted cross-entropy of the probabilities 1 / (1 + exp(-z))."""
+    return float(weight @ (target * -log_expit(z) + (1 - target) * -log_expit(-z)))
 
 
 def _newton(A: Float, target: Float, weight: Float) -> Float:
     """Return the logistic regression of target probabilities on the columns of A."""
-
-    def loss(w: Float) -> float:
-        z = A @ w
-        return float(weight @ (target * -log_expit(z) + (1 - target) * -log_expit(-z)))
-
     w = np.zeros(A.shape[1])
-    value = loss(w)
+    value = _loss(A @ w, target, weight)
     for _ in range(MOST_ITERATIONS):
         p = expit(A @ w)
         gradient = A.T @ (weight * (p - target))
         curvature = (A.T * (weight * p * (1 - p))) @ A
         curvature[np.diag_indices_from(curvature)] += 1e-10 * (1 + np.trace(curvature))
         step = np.linalg.solve(curvature, gradient)
-        while loss(w - step) > value and np.abs(step).max() > 1e-9:
+        while _loss(A @ (w - step), target, weight) > value and np.abs(step).max() > 1e-9:
             step /= 2
         w = w - step
-        before, value = value, loss(w)
+        before, value = value, _loss(A @ w, target, weight)
         if before - value <= 1e-9 * (1 + value):
             break
     return w

@@ -77,6 +77,17 @@ def test_both_searches_choose_a_good_pair(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_probabilities_follow_a_stream(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "probabilities.png"
+    done = run("examples/probabilities.py", "--rows", "6000", "--picture", picture)
+    assert done.returncode == 0, done.stderr
+    all_rows = re.search(r"all rows: ([\d.]+), at best ([\d.]+);", done.stdout)
+    assert all_rows is not None
+    assert float(all_rows[1]) < 1.15 * float(all_rows[2])
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_estimator_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "choosing.png"

@@ -94,7 +94,7 @@ def adapted_tests() -> dict[str, Any]:
 ROUNDING = "asks for equal bits; ours differ by 1e-16"
 WORDING = "raises ValueError as SVC does, with a message of its own"
 NO_NEGATIVE = "refuses negative weights, which SVC takes for rows to be left out"
-NO_PROBABILITIES = "has no `probability`; CalibratedClassifierCV estimates probabilities"
+NO_PROBABILITIES = "has `calibration` in place of `probability`"
 ONE_VS_REST = "learns one problem per class, where SVC learns one per pair of classes"
 ONE_NUMBER = "n_iter_ is one number over all binary problems"
 

@@ -84,6 +84,9 @@ class Predictor(KernelModel):
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row.
 
+        With `calibration`, this is the most probable class. With `class_weight`, which moves the
+        boundary on purpose, it is the class that the decision function favours in any case.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -96,7 +99,11 @@ class Predictor(KernelModel):
             Predicted class labels.
         """
         model = self._now()
-        scores = model.decision_function(X)
+        by_probability = model.calibration is not None and model.class_weight is None
+        if by_probability and model._is_calibrated():
+            scores = model._probabilities(X)
+        else:
+            scores = model.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = model.classes_[best.astype(np.intp)]
         return labels
@@ -115,8 +122,7 @@ class Predictor(KernelModel):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities of the classes, in the order of `classes_`. They sum to one. With two
-            classes and no class weights, the more probable class is the one predicted.
+            Probabilities of the classes, in the order of `classes_`. They sum to one.
         """
         model = self._now()
         check_is_fitted(model)

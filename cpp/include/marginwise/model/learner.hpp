@@ -437,13 +437,11 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
 }
 
 // Lets finish() solve the problems without some of the examples first, which shows what the model
-// is worth on examples that it has not learned. The more there are, the smaller a part is enough;
-// several problems are estimated together.
+// is worth on examples that it has not learned. The more there are, the smaller a part is enough.
 template <class T>
 void Learner<T>::hold_out(const Batch& batch, const std::int64_t* order, Index n) {
     constexpr Index kEnough = 400, kLeastOneIn = 4, kMostOneIn = 16;
-    const Index one_in =
-        D.problems() > 1 ? kMostOneIn : std::clamp(n / kEnough, kLeastOneIn, kMostOneIn);
+    const Index one_in = std::clamp(n / kEnough, kLeastOneIn, kMostOneIn);
     Array<double> weight(n, 0.0);
     for (Index s = 0; s < n; ++s) {  // members are in the order of the rows
         const auto id = static_cast<std::uint64_t>(batch.ids[order[s]]);

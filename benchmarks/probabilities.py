@@ -1,0 +1,126 @@
+"""Probabilities: calibration= beside CalibratedClassifierCV(SVC(), cv=5).
+
+    python benchmarks/probabilities.py                 a9a, MNIST ten classes, letter, SMS
+    python benchmarks/probabilities.py letter sms      some of them
+    python benchmarks/probabilities.py --svc intelex   SVC by scikit-learn-intelex, for large sets
+
+The table shows the log loss, the Brier score and the expected calibration error (15 bins of the
+largest probability) on test rows; how many rows of 10,000 have a most probable class other than the
+one predicted; CPU seconds of fit; and by how much calibration prolongs the fit, as the median over
+--rounds of fits with and without it, in turn. One thread, equal C and gamma.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contestants import CONTESTANTS
+from corners import parse_cases, timed
+from datasets import Split, load
+from label_errors import rows_of
+from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
+from works import A9A, LETTER, MNIST10
+
+SETS: dict[str, dict[str, float]] = {
+    "a9a": A9A,
+    "mnist10": MNIST10,
+    "letter": LETTER,
+    "sms": {"C": 10, "gamma": 1.0},
+}
+FORMS = {"a9a": "csr64"}
+BINS = 15
+
+
+def read(name: str, folder: Path) -> Split:
+    """Load a set; a fifth of the messages are test rows."""
+    if name != "sms":
+        return load(name, str(folder), form=FORMS.get(name, "dense32"))
+    X, y = rows_of(name, folder)
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[len(y) // 5 :], order[: len(y) // 5]
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def expected_error(p: NDArray[Any], right: NDArray[Any]) -> float:
+    """Return the mean distance of confidence and accuracy, over bins of the confidence."""
+    confidence = p.max(axis=1)
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gaps = [
+        abs((right[own] - confidence[own]).sum()) for k in range(BINS) if (own := bins == k).any()
+    ]
+    return float(sum(gaps) / len(p))
+
+
+def quality(model: Any, split: Split) -> dict[str, float]:
+    p, y = model.predict_proba(split.X_test), split.y_test
+    likely, said = model.classes_[p.argmax(axis=1)], model.predict(split.X_test)
+    truth = (y[:, None] == model.classes_).astype(float)
+    return {
+        "log_loss": log_loss(y, p, labels=model.classes_),
+        "brier": float(((p - truth) ** 2).sum(axis=1).mean()),
+        "expected_error": expected_error(p, likely == y),
+        "differ": 10_000 * float(np.mean(likely != said)),
+        "error": 100 * float(np.mean(said != y)),
+    }
+
+
+def prolonged(name: str, split: Split, rounds: int) -> float:
+    """Return the median ratio of fits with and without calibration, which take turns."""
+    ratios = []
+    for seed in range(rounds):
+        plain, calibrated = (
+            CONTESTANTS["OnlineSVC"]({**SETS[name], "calibration": kind}, 1, seed)
+            for kind in (None, "sigmoid")
+        )
+        seconds = [timed(model.fit, split.X, split.y)[0] for model in (plain, calibrated)]
+        ratios.append(seconds[1] / seconds[0])
+    return float(np.median(ratios))
+
+
+def compare(name: str, options: Any) -> dict[str, Any]:
+    split = read(name, options.data)
+    models = {
+        f"OnlineSVC, {kind}": CONTESTANTS["OnlineSVC"]({**SETS[name], "calibration": kind}, 1, 0)
+        for kind in ("sigmoid", "isotonic")
+    }
+    if options.svc != "none":
+        label = f"CalibratedClassifierCV({options.svc})"
+        models[label] = CalibratedClassifierCV(CONTESTANTS[options.svc](SETS[name], 1, 0), cv=5)
+    found: dict[str, Any] = {"added": prolonged(name, split, options.rounds) - 1}
+    for label, model in models.items():
+        seconds, _ = timed(model.fit, split.X, split.y)
+        row = found[label] = {"seconds": seconds, **quality(model, split)}
+        added = f"{found['added']:+.1%}" if label.startswith("Online") else ""
+        print(
+            f"| {name} | {label} | {row['log_loss']:.4f} | {row['brier']:.4f} "
+            f"| {row['expected_error']:.4f} | {row['differ']:.0f} | {row['error']:.2f} % "
+            f"| {seconds:.2f} | {added} |",
+            flush=True,
+        )
+    return found
+
+
+def main() -> None:
+    options = parse_cases(
+        __doc__,
+        list(SETS),
+        svc={"choices": ("SVC", "intelex", "none"), "default": "SVC", "help": "the peer"},
+        rounds={"type": int, "default": 5, "help": "pairs of fits that time calibration"},
+        out={"type": Path, "help": "where JSON goes"},
+    )
+    print("| set | model | log loss | Brier | ECE | differ of 10,000 | error | fit s | added |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    with threadpool_limits(1):
+        results = {name: compare(name, options) for name in options.cases}
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
