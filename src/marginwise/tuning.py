@@ -235,6 +235,7 @@ class OnlineSVCCV(OnlineSVC):
         "search": one_of("grid", "halving"),
     }
     _own_state = frozenset({*OnlineSVC._own_state, "_search"})
+    _starts_with_fit = True
 
     def __init__(
         self,

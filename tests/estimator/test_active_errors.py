@@ -14,7 +14,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from marginwise import OnlineSVC
+from marginwise import OnlineSVC, OnlineSVCCV
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted
 from tests.active_support import Source, assert_unchanged, begun, pool, snapshot
 
@@ -77,6 +77,7 @@ def test_estimators_that_cannot_do_it(estimator: Any, match: str) -> None:
         (OnlineSVC(C=-1.0), "C must be a number above 0"),
         (OnlineSVC(kernel="none"), "kernel must be"),
         (OnlineSVC(class_weight="balanced"), "balanced"),
+        (OnlineSVCCV(), "pass OnlineSVC with C and gamma set, or a fitted estimator"),
     ],
 )
 def test_bad_parameters_are_found_before_labels_are_paid_for(estimator: Any, match: str) -> None:

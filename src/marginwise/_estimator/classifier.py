@@ -540,6 +540,7 @@ class KernelClassifier(
         self._costs = float(self.C) * self._balance
 
     _may_grow: ClassVar[bool] = False  # whether classes may come that were not announced
+    _starts_with_fit: ClassVar[bool] = False  # whether `partial_fit` only continues a model
     _grows: bool
 
     def _check_classes(self, classes: ArrayLike | None, first: bool, y: Any = None) -> None:

@@ -42,6 +42,12 @@ def model_for(estimator: Any, pool: Pool) -> Model:
                 "class_weight='balanced' needs all labels at once, which an active learner does "
                 "not have; pass a dict of weights instead."
             )
+        if estimator._starts_with_fit and not is_fitted(estimator):
+            raise ValueError(
+                f"{type(estimator).__name__} must see all labels before it can learn one row after "
+                "the other, which an active learner does not have; pass OnlineSVC with C and gamma "
+                "set, or a fitted estimator."
+            )
         return OwnModel(estimator, pool)
     for method in ("partial_fit", "decision_function"):
         if not hasattr(estimator, method):
