@@ -78,6 +78,12 @@ void check_path(const Toy& toy, const SolutionPath& path, const Vector<double>& 
     }
 }
 
+Vector<double> weights_without(Index n, Index fold) {
+    Vector<double> weight(n, 1.0);
+    for (Index k = 0; k < n; ++k) weight[k] = k % 5 == fold ? 0.0 : k % 3 == 0 ? 2.0 : 1.0;
+    return weight;
+}
+
 template <class T>
 void test_solutions(Index n, Index cache_bytes, Index features = 2) {
     const Toy toy(n, features);
@@ -89,11 +95,30 @@ void test_solutions(Index n, Index cache_bytes, Index features = 2) {
     const bool again = small || features > 2;
     for (const double gamma : again ? Vector<double>{1.0, 4.0} : Vector<double>{1.0}) {
         tuner.set_gamma(gamma);
-        Vector<double> weight(n, 1.0);
-        for (Index k = 0; k < n; ++k) weight[k] = k % 5 == 0 ? 0.0 : k % 3 == 0 ? 2.0 : 1.0;
-        const SolutionPath part = tuner.follow(view(toy.y), view(weight), view(Cs), tau);
-        check_path<T>(toy, part, weight, Cs, gamma, tau);
+        for (const Index fold : {0, 3}) {
+            const Vector<double> weight = weights_without(n, fold);
+            const SolutionPath part = tuner.follow(view(toy.y), view(weight), view(Cs), tau);
+            check_path<T>(toy, part, weight, Cs, gamma, tau);
+        }
     }
+}
+
+// A fold starts from the solution on the one before: coefficients of new examples are guessed by
+// their margin, and the sum stays 0.
+void test_fold_start() {
+    const Toy toy(600);
+    const Vector<double> first = weights_without(toy.n, 0), second = weights_without(toy.n, 3);
+    Tuner<double> tuner(spec(64 << 20), toy.matrix());
+    tuner.begin(view(all_of(toy.n)), 1);
+    const Vector<double> Cs{0.01};
+    tuner.follow(view(toy.y), view(first), view(Cs), 1e-2);
+    constexpr double kAny = 1e9;  // a violation that takes no step
+    const SolutionPath begun = tuner.follow(view(toy.y), view(second), view(Cs), kAny);
+    check_path<double>(toy, begun, second, Cs, 1.0, kAny);
+    CHECK(begun.alpha.size() > toy.n / 2);
+    CHECK(begun.violation[0] < 0.2);
+    tuner.set_gamma(2.0);  // whose solution is another
+    CHECK(tuner.follow(view(toy.y), view(second), view(Cs), kAny).alpha.empty());
 }
 
 // What a few coefficients add up to, against sums by hand.
@@ -127,6 +152,7 @@ TEST(solutions_from_dot_products) {
     test_solutions<float>(150, 64 << 20, 40);
     test_solutions<double>(2500, -(51 << 20), 40);  // room for few rows and few products
 }
+TEST(folds_start_from_each_other) { test_fold_start(); }
 TEST(expansion_is_the_sum_of_kernel_values) { test_expansion(); }
 TEST(examples_outside_the_batch_are_refused) {
     const Toy toy(10);

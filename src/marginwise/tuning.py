@@ -36,7 +36,7 @@ class OnlineSVCCV(OnlineSVC):
     `OnlineSVC` with all its methods. Models of a search share their kernel values: all folds and
     all values of C of one gamma use one kernel matrix, and all values of gamma use its dot
     products. Each value of C starts from the solution of the one before. The models are those of a
-    loop over `OnlineSVC`, up to a violation of 0.01 of the optimality conditions. Where models
+    loop over `OnlineSVC`, up to a violation of 0.05 of the optimality conditions. Where models
     cannot share kernel values, because of a callable or precomputed kernel, a selection of rows, a
     budget or more than 100,000 rows, the search fits them one by one.
 

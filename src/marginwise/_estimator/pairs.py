@@ -26,14 +26,15 @@ def votes(f: Float) -> Float:
         Scores of the classes.
     """
     first, second = paired(f.shape[1])
-    won, sums = np.zeros((2, len(f), int(second.max()) + 1))
-    clipped = np.clip(f, -1.0, 1.0)
-    for c, (a, b) in enumerate(zip(first, second, strict=True)):
-        won[:, a] += f[:, c] <= 0
-        won[:, b] += f[:, c] > 0
-        sums[:, a] -= clipped[:, c]
-        sums[:, b] += clipped[:, c]
-    scores: Float = won + sums / (3 * (np.abs(sums) + 1))
+    won, sums = np.zeros((2, int(second.max()) + 1, len(f)))
+    for a, b, values in zip(first, second, np.ascontiguousarray(f.T), strict=True):
+        wins = values > 0
+        won[b] += wins
+        won[a] += ~wins
+        clipped = np.clip(values, -1.0, 1.0)
+        sums[a] -= clipped
+        sums[b] += clipped
+    scores: Float = np.ascontiguousarray((won + sums / (3 * (np.abs(sums) + 1))).T)
     return scores
 
 

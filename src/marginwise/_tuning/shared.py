@@ -22,7 +22,7 @@ from marginwise._engine.engine import Engine
 from marginwise._engine.plan import check_range, paired
 from marginwise._tuning.folds import Fold
 
-TOL = 0.01  # violation that models of a search may have: scores do not depend on less
+TOL = 0.05  # violation that models of a search may have: scores do not depend on less
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,30 @@ class _Columns:
 
     def scored(self, tuner: Tuner32 | Tuner64, number: int, fold: Fold) -> Scored:
         """Return the decision values of the rows that a fold holds out, for all pairs."""
-        values, problems = self.shape
-        parts = [self.parts[k, c] for k in range(values) for c in range(problems)]
-        begin = np.concatenate([[0], np.cumsum([len(alpha) for _, alpha in parts])])
-        examples = np.concatenate([examples for examples, _ in parts])
-        alpha = np.concatenate([alpha for _, alpha in parts])
+        column, kept = self._different()
+        begin = np.concatenate([[0], np.cumsum([len(alpha) for _, alpha in kept])])
+        examples = np.concatenate([examples for examples, _ in kept])
+        alpha = np.concatenate([alpha for _, alpha in kept])
         f = tuner.expand(fold.test, begin.astype(np.int64), examples, alpha)
-        decision = f.reshape(len(fold.test), values, problems).transpose(1, 0, 2)
-        decision = decision + self.bias[:, None, :]
-        return Scored(number, decision, self.seconds, np.zeros(values), self.violation)
+        decision = np.stack([f[:, own] for own in column]) + self.bias[:, None, :]
+        return Scored(number, decision, self.seconds, np.zeros(len(column)), self.violation)
+
+    def _different(self) -> tuple[Ints, list[tuple[Ints, Float]]]:
+        """Return coefficients, each once, and which of them each C and pair of classes has.
+
+        Where no coefficient is at its bound, the next larger C has the same solution.
+        """
+        values, problems = self.shape
+        column = np.zeros(self.shape, dtype=np.int64)
+        kept: list[tuple[Ints, Float]] = []
+        for c in range(problems):
+            for k in range(values):
+                part = self.parts[k, c]
+                if k == 0 or not _same(part, kept[-1]):
+                    kept.append(part)
+                column[k, c] = len(kept) - 1
+        return column, kept
+
+
+def _same(part: tuple[Ints, Float], other: tuple[Ints, Float]) -> bool:
+    return all(np.array_equal(own, others) for own, others in zip(part, other, strict=True))

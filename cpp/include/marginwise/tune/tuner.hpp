@@ -1,10 +1,10 @@
 // Solutions of one binary problem for many values of C and gamma and on many training sets, all
 // from one kernel matrix.
 //
-// Values of C are followed upwards: the solution for one, scaled, is where the next one starts, so
-// that coefficients at their bound stay there. Examples that are left out of a training set keep a
-// place with a box that holds 0 alone: their gradient, and so their decision value, comes for
-// nothing.
+// The smallest C starts from the solution on another training set, if there is one. Values of C are
+// followed upwards: the solution for one, scaled, is where the next one starts, so that
+// coefficients at their bound stay there. Examples that are left out of a training set keep a place
+// with a box that holds 0 alone: their gradient, and so their decision value, comes for nothing.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include "marginwise/base/lock.hpp"
 #include "marginwise/model/spec.hpp"
 #include "marginwise/predict/class_weights.hpp"
+#include "marginwise/tune/fold_start.hpp"
 #include "marginwise/tune/working_set.hpp"
 
 namespace marginwise {
@@ -65,12 +66,14 @@ class Tuner : public Interrupts {
         const bool all = examples.size == all_.size();
         Members<T> own =
             all ? Members<T>(all_) : all_.some(Vector<Index>(examples.begin(), examples.end()));
+        starts_.clear();
         matrix_ = std::make_unique<KernelMatrix<T>>(std::move(own), kernel_, bytes_, gammas > 1);
     }
 
     // The kernel's gamma, in units of the one that the features are scaled by.
     void set_gamma(double gamma) {
         kernel_.gamma = gamma;
+        starts_.clear();
         if (matrix_) matrix_->set_gamma(gamma);
     }
 
@@ -88,13 +91,15 @@ class Tuner : public Interrupts {
             {
                 const Stopwatch watch(seconds);
                 if (c == 0)
-                    P = without_weight(y, weight, Cs.data[0]);
+                    P = first_problem(y, weight, Cs.data[0]);
                 else
                     raise_costs(P, y, Cs.data[c] / Cs.data[c - 1]);
                 P.find_extremes();
-                path.violation.push_back(
-                    WorkingSets<T>(P, *matrix_).solve(tau, [this] { return this->interrupted(); }));
+                path.violation.push_back(WorkingSets<T>(P, *matrix_, set_).solve(tau, [this] {
+                    return this->interrupted();
+                }));
             }
+            if (c == 0 && !interrupted()) starts_.keep(P, y);
             path.seconds.push_back(seconds);
             add_solution(P, y, c, path);
         }
@@ -164,12 +169,13 @@ class Tuner : public Interrupts {
         }
     }
 
-    Problem without_weight(View<double> y, View<double> weight, double C) const {
+    Problem first_problem(View<double> y, View<double> weight, double C) {
         Problem P;
         P.reserve(y.size);
         for (Index k = 0; k < y.size; ++k)
             P.add(0.0, y.data[k], y.data[k] * weight.data[k] * C, matrix_->diagonal()[k],
                   weight.data[k] > 0 ? Box::usual : Box::shut);
+        starts_.apply(P, y, *matrix_);
         return P;
     }
 
@@ -192,8 +198,18 @@ class Tuner : public Interrupts {
         }
     }
 
+    // The mean over free examples, whose gradient is b at the optimum: with some violation left it
+    // is nearer to the b there than the middle of the extremes.
+    static double mean_bias(const Problem& P) {
+        if (P.free == 0 || !P.biased) return P.bias();
+        double sum = 0;
+        for (Index k = 0; k < P.size; ++k)
+            if (P.free_at(k)) sum += P.g[k];
+        return sum / static_cast<double>(P.free);
+    }
+
     static void add_solution(const Problem& P, View<double> y, Index c, SolutionPath& path) {
-        const double b = P.bias();
+        const double b = mean_bias(P);
         path.bias.push_back(b);
         double* f = path.decision.row(c);
         for (Index k = 0; k < P.size; ++k) {
@@ -209,6 +225,8 @@ class Tuner : public Interrupts {
     Index bytes_;
     Members<T> all_;
     std::unique_ptr<KernelMatrix<T>> matrix_;
+    FoldStarts starts_;
+    WorkingSet set_;
 };
 
 }  // namespace marginwise

@@ -13,46 +13,72 @@
 namespace marginwise {
 
 // A few examples and the kernel matrix among them. The gradient is in single precision: what it
-// loses is little beside the violation that is left, and nothing of it outlives the set.
+// loses is little beside the violation that is left, and nothing of it outlives the set. Memory
+// does: it is used again for the next set.
 class WorkingSet {
   public:
     Array<double> alpha;
 
-    void resize(Index n) {
-        n_ = n;
-        alpha.assign(padded(n), 0.0);
-        lo_.assign(padded(n), 0.0);
-        hi_.assign(padded(n), 0.0);
-        g_.assign(padded(n), 0.0f);
-        diagonal_.assign(padded(n), 1.0f);
-        up_.assign(padded(n), -kInfinite);
-        down_.assign(padded(n), kInfinite);
-        matrix_.resize(n * padded(n));
-        for (Index k = 0; k < n; ++k) std::fill(row(k) + n, row(k) + padded(n), 0.0f);
+    Index size() const { return places_.size(); }
+    Index place(Index k) const { return places_[k]; }
+
+    // Forgets all examples, and makes room for others.
+    void clear(Index room) {
+        places_.clear();
+        stride_ = padded(room);
+        if (matrix_.size() < room * stride_) matrix_.resize(room * stride_);
     }
 
-    // Makes place s of P the k-th example.
-    void put(Index k, const Problem& P, Index s) {
-        alpha[k] = P.alpha[s];
-        lo_[k] = P.lo[s];
-        hi_[k] = P.hi[s];
-        g_[k] = static_cast<float>(P.g[s]);
-        diagonal_[k] = static_cast<float>(P.diagonal[s]);
-        refresh(k);
+    // Whether more examples fit.
+    bool fits(Index more) const { return padded(size() + more) <= stride_; }
+
+    // Adds places of P, whose rows K holds.
+    template <class T>
+    void add(const Vector<Index>& places, KernelMatrix<T>& K) {
+        const Index before = size();
+        for (const Index s : places) places_.push_back(static_cast<std::int32_t>(s));
+        for (Index k = before; k < size(); ++k)
+            table().collect(row(k), K.row(places_[k]), places_.data(), size());
+        for (Index k = 0; k < size(); ++k) {
+            if (k < before)
+                for (Index l = before; l < size(); ++l) row(k)[l] = row(l)[k];
+            std::fill(row(k) + size(), row(k) + padded(size()), 0.0f);
+        }
     }
-    float* row(Index k) { return matrix_.data() + k * padded(n_); }
+
+    // Starts from what P has become.
+    void read(const Problem& P) {
+        const Index n = padded(size());
+        alpha.assign(n, 0.0);
+        lo_.assign(n, 0.0);
+        hi_.assign(n, 0.0);
+        g_.assign(n, 0.0f);
+        diagonal_.assign(n, 1.0f);
+        up_.assign(n, -kInfinite);
+        down_.assign(n, kInfinite);
+        for (Index k = 0; k < size(); ++k) {
+            const Index s = places_[k];
+            alpha[k] = P.alpha[s];
+            lo_[k] = P.lo[s];
+            hi_[k] = P.hi[s];
+            g_[k] = static_cast<float>(P.g[s]);
+            diagonal_[k] = static_cast<float>(P.diagonal[s]);
+            refresh(k);
+        }
+    }
 
     // Moves pairs until delta <= tau, until no pair moves, or until stop(), in `most` steps at
     // most. Returns how many there were.
     template <class Stop>
     Index solve(double tau, Index most, Stop stop) {
-        extremes_ = table().extremes_single(g_.data(), up_.data(), down_.data(), padded(n_));
+        const Index n = padded(size());
+        extremes_ = table().extremes_single(g_.data(), up_.data(), down_.data(), n);
         Index steps = 0;
         for (; extremes_.delta() > tau && steps < most; ++steps) {
             const Index i = extremes_.i;
             const Index j = table()
                                 .second_order_single(g_.data(), row(i), diagonal_.data(),
-                                                     down_.data(), g_[i], diagonal_[i], padded(n_))
+                                                     down_.data(), g_[i], diagonal_[i], n)
                                 .s;
             if (j == kNone || !move(i, j)) break;
             if (steps % kStepsPerLook == kStepsPerLook - 1 && stop()) break;
@@ -62,6 +88,8 @@ class WorkingSet {
 
   private:
     static constexpr auto kInfinite = static_cast<float>(simd::Extremes::kInfinite);
+
+    float* row(Index k) { return matrix_.data() + k * stride_; }
 
     void refresh(Index k) {
         up_[k] = alpha[k] < hi_[k] ? 0.0f : -kInfinite;
@@ -85,11 +113,12 @@ class WorkingSet {
         refresh(i);
         refresh(j);
         extremes_ = table().step_single(g_.data(), row(i), row(j), static_cast<float>(lambda),
-                                        up_.data(), down_.data(), padded(n_));
+                                        up_.data(), down_.data(), padded(size()));
         return true;
     }
 
-    Index n_ = 0;
+    Index stride_ = 0;  // of the matrix
+    Vector<std::int32_t> places_;
     Array<double> lo_, hi_;
     Array<float> g_, diagonal_, up_, down_, matrix_;
     simd::Extremes extremes_;
@@ -99,13 +128,14 @@ template <class T>
 class WorkingSets {
   public:
     // All places of P are examples of K, in their order, and P.extremes are known.
-    WorkingSets(Problem& P, KernelMatrix<T>& K) : P_(P), K_(K) {}
+    WorkingSets(Problem& P, KernelMatrix<T>& K, WorkingSet& set) : P_(P), K_(K), set_(set) {}
 
     // Moves pairs until delta <= tau, until no pair moves, until a limit of steps is reached, or
     // until stop(). Returns the violation that is left.
     template <class Stop>
     double solve(double tau, Stop stop) {
         if (P_.size <= kFewRows && P_.size <= K_.room()) K_.fetch_all();
+        most_ = std::min({kMost, K_.room() / 2, P_.size});
         left_ = kLeastSteps + kStepsEach * P_.size;
         Index most = P_.size <= kFirstSteps ? left_ : kFirstSteps;
         while (solve_all(tau, most, stop) && P_.extremes.delta() > tau && left_ > 0 && !stop()) {
@@ -119,7 +149,8 @@ class WorkingSets {
     static constexpr Index kFirstSteps = 4096, kMoreSteps = 1024;  // over all examples
     static constexpr Index kFewRows = 2048;  // that are computed together, needed or not
     static constexpr Index kMost = 8192;     // examples of a working set
-    static constexpr double kNear = 0.2;     // from violating, of examples that are included
+    static constexpr Index kMore = 4;        // a set may grow by one in so many
+    static constexpr double kNear = 0.1;     // from violating, of examples that are included
     static constexpr double kInner = 0.1;    // of the violation, that is left in a working set
     // A search is not worth more: models that need them are ill-conditioned.
     static constexpr Index kLeastSteps = 100'000, kStepsEach = 200;
@@ -148,14 +179,15 @@ class WorkingSets {
     template <class Stop>
     bool solve_some(double tau, Stop stop) {
         choose();
-        K_.fetch(chosen_);
-        set_.resize(chosen_.size());
-        const Vector<std::int32_t> at(chosen_.begin(), chosen_.end());
-        for (Index k = 0; k < chosen_.size(); ++k) {
-            const Index s = chosen_[k];
-            set_.put(k, P_, s);
-            table().collect(set_.row(k), K_.row(s), at.data(), at.size());
+        if (known_.empty() || !set_.fits(new_of(chosen_).size())) {
+            set_.clear(std::min(padded(chosen_.size() + chosen_.size() / kMore), padded(most_)));
+            known_.assign(P_.size, 0);
         }
+        const Vector<Index> added = new_of(chosen_);
+        for (const Index s : added) known_[s] = 1;
+        K_.fetch(added);
+        set_.add(added, K_);
+        set_.read(P_);
         left_ -= set_.solve(std::max(tau / 2, kInner * P_.extremes.delta()), left_, stop);
         return apply();
     }
@@ -163,8 +195,8 @@ class WorkingSets {
     // Takes over what the working set has become. Returns whether anything changed.
     bool apply() {
         bool changed = false;
-        for (Index k = 0; k < chosen_.size(); ++k) {
-            const Index s = chosen_[k];
+        for (Index k = 0; k < set_.size(); ++k) {
+            const Index s = set_.place(k);
             const double change = set_.alpha[k] - P_.alpha[s];
             if (change == 0.0) continue;
             changed = true;
@@ -176,9 +208,15 @@ class WorkingSets {
         return changed;
     }
 
+    Vector<Index> new_of(const Vector<Index>& places) const {
+        Vector<Index> found;
+        for (const Index s : places)
+            if (!known_[s]) found.push_back(s);
+        return found;
+    }
+
     // The examples that violate, and those nearest to violating.
     void choose() {
-        const Index most = std::min({kMost, K_.room() / 2, P_.size});
         const double b = P_.bias();
         near_.clear();
         for (Index k = 0; k < P_.size; ++k) {
@@ -187,9 +225,9 @@ class WorkingSets {
             const double distance = rises && falls ? -std::abs(g) : rises ? -g : g;
             if ((rises || falls) && distance < kNear) near_.emplace_back(distance, k);
         }
-        if (most < near_.size()) {
-            std::nth_element(near_.begin(), near_.begin() + most, near_.end());
-            near_.resize(most);
+        if (most_ < near_.size()) {
+            std::nth_element(near_.begin(), near_.begin() + most_, near_.end());
+            near_.resize(most_);
         }
         chosen_.clear();
         for (const auto& [distance, k] : near_) chosen_.push_back(k);
@@ -198,8 +236,10 @@ class WorkingSets {
 
     Problem& P_;
     KernelMatrix<T>& K_;
-    WorkingSet set_;
-    Index left_ = 0;  // steps that may still be taken
+    WorkingSet& set_;
+    Vector<std::uint8_t> known_;  // whether a place is in the set; empty if there is none yet
+    Index most_ = 0;              // places of a set
+    Index left_ = 0;              // steps that may still be taken
     Vector<Index> chosen_;
     Vector<std::pair<double, Index>> near_;
 };
