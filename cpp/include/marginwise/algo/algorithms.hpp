@@ -3,6 +3,7 @@
 
 #include "marginwise/algo/exact/exact.hpp"
 #include "marginwise/algo/exact_ramp.hpp"
+#include "marginwise/algo/fixed.hpp"
 #include "marginwise/algo/gap.hpp"
 #include "marginwise/algo/lasvm.hpp"
 #include "marginwise/algo/perceptron.hpp"
@@ -33,6 +34,7 @@ std::unique_ptr<Model<T>> make_learner(const ModelSpec& spec, Read read) {
     if (spec.algorithm == "tracking") return make<Tracking<T>, T>(spec, read);
     if (spec.algorithm == "exact_ramp") return make<ExactRamp<T>, T>(spec, read);
     if (spec.algorithm == "perceptron") return make<Perceptron<T>, T>(spec, read);
+    if (spec.algorithm == "fixed") return make<Fixed<T>, T>(spec, read);
     throw std::invalid_argument("unknown algorithm");
 }
 

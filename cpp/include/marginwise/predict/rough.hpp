@@ -78,6 +78,30 @@ void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
     });
 }
 
+// out[r * problems + c] = sum_s weight_c(s) K(x_r, member s), likewise, where most weights are not
+// zero: single precision within a tile, double from tile to tile. The biases are left out.
+template <class T>
+void expand_densely(const KernelBlocks<T>& kernel, const Members<T>& members,
+                    const RoughWeights& weights, const FeatureScaling& scaling, Index threads,
+                    const Sample& sample, double* out) {
+    const Index n = sample.n, width = weights.width;
+    ThreadPool workers(threads);
+    workers.run((n + kRowsAtOnce - 1) / kRowsAtOnce, [&](Index task, Index) {
+        const RowsAtOnce<T> block(sample, task * kRowsAtOnce, kRowsAtOnce, scaling);
+        Array<float> of_tile(block.size() * width);
+        Array<double> sums(block.size() * width, 0.0);
+        block.against(kernel, members, [&](Index t, const float* k) {
+            std::fill(of_tile.begin(), of_tile.end(), 0.0f);
+            table().weigh(k, block.size(), weights.values.data() + t * kLanes * width, width,
+                          of_tile.data());
+            for (Index i = 0; i < sums.size(); ++i) sums[i] += double(of_tile[i]);
+        });
+        for (Index r = 0; r < block.size(); ++r)
+            std::copy_n(sums.data() + r * width, weights.problems,
+                        out + (task * kRowsAtOnce + r) * weights.problems);
+    });
+}
+
 // out[r * centres.size() + m] = K(x_r, centre m), for the rows of a sample.
 template <class T>
 void cross(const KernelBlocks<T>& kernel, const Members<T>& centres, const FeatureScaling& scaling,
