@@ -1,5 +1,6 @@
 """Kernel machines that learn one example at a time, choose their examples, and can forget them."""
 
+from marginwise._estimator.compressed import CompressedSVC
 from marginwise.exact import ExactSVC, LeaveOneOut, TuningPath
 from marginwise.exact_ramp import ExactRampSVC
 from marginwise.gap import GapSVC
@@ -11,6 +12,7 @@ from marginwise.tracking import TrackingSVC
 from marginwise.tuning import OnlineSVCCV
 
 __all__ = [
+    "CompressedSVC",
     "ExactOneClassSVM",
     "ExactRampSVC",
     "ExactSVC",

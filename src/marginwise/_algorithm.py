@@ -36,6 +36,8 @@ class Algorithm:
         Whether it may separate more than two classes in pairs.
     budgeted : bool, default=False
         Whether it may keep to a budget of members, by projection.
+    shared : bool, default=False
+        Whether a member may count in the problems of other classes.
     exact : bool, default=False
         Whether the model is the exact solution: computed in double precision throughout, with a
         factor of its free set in its state.
@@ -55,6 +57,7 @@ class Algorithm:
     biased: bool = False
     pairs: bool = False
     budgeted: bool = False
+    shared: bool = False
     exact: bool = False
     arrays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     sizes: Callable[[Mapping[str, Any]], dict[str, int]] | None = None

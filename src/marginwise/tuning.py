@@ -17,7 +17,7 @@ from marginwise._estimator.base import on_draft
 from marginwise._estimator.pairs import votes
 from marginwise._tuning.grid import is_list, values_rule
 from marginwise._tuning.results import BY_PAIR, check_search, cv_results
-from marginwise._tuning.search import Search
+from marginwise._tuning.search import OF_SEARCH, Search
 from marginwise.online import OnlineSVC
 
 
@@ -373,6 +373,11 @@ class OnlineSVCCV(OnlineSVC):
         """Note the out-of-fold decision values of the chosen pair."""
         signed = self._engine.signs(labels) * weights[:, np.newaxis]
         Foresight.held_out(self._found("oof")[ids], signed).give(self._engine.native)
+
+    def _twin(self) -> OnlineSVC:
+        given = self.get_params(deep=False)
+        plain = {name: value for name, value in given.items() if name not in OF_SEARCH}
+        return OnlineSVC(**plain, C=self.C_, gamma=self.gamma)
 
     def _stored_state(self) -> dict[str, Any]:
         state = super()._stored_state()

@@ -12,15 +12,17 @@ import pytest
 
 import marginwise
 from marginwise.active import ActiveLearner, BudgetRule, MarginRule
-from marginwise.inspect import MarginDisplay, TuningDisplay
+from marginwise.inspect import CompressionDisplay, MarginDisplay, TuningDisplay
 from marginwise.invariance import ImageDeformer
 from tests.docs.test_docstrings import ESTIMATORS as WITH_RULES
 from tests.docs.test_docstrings import ROOT, parsed
 from tests.support import blobs
 
 ESTIMATORS = [name for name in WITH_RULES if name != "ImageDeformer"]
-GROUPS = {"all": set(ESTIMATORS), "classifiers": set(ESTIMATORS) - {"ExactOneClassSVM"}}
+LEARNING = set(ESTIMATORS) - {"CompressedSVC"}
+GROUPS = {"all": LEARNING, "classifiers": LEARNING - {"ExactOneClassSVM"}}
 DISPLAYS = {
+    "CompressionDisplay": lambda: CompressionDisplay([1, 2], [0.5, 0.25]),
     "MarginDisplay": lambda: MarginDisplay([1.0]),
     "TuningDisplay": lambda: TuningDisplay([[1.0]], Cs=[1.0], gammas=[1.0]),
 }
@@ -41,6 +43,9 @@ def examples(name: str) -> list[Any]:
         rules = {"BudgetRule": BudgetRule, "MarginRule": MarginRule}
         return [rules[name](None) if name in rules else ImageDeformer((4, 4), fields=5)]
     kind, frame = getattr(marginwise, name), pd.DataFrame(X, columns=["a", "b"])
+    if name == "CompressedSVC":
+        made = [marginwise.OnlineSVC(kernel=kernel) for kernel in ("rbf", "linear")]
+        return [model.fit(frame, Y).compress(frame, Y, max_vectors=4) for model in made]
     wanted = {"record": True, "loss": "ramp"}
     given = {key: value for key, value in wanted.items() if key in kind().get_params()}
     made = [kind(kernel=kernel, **given) for kernel in ("rbf", "linear")]
@@ -85,7 +90,9 @@ def test_the_docstring_lists_the_attributes(name: str) -> None:
 def test_shapes_are_those_documented(name: str) -> None:
     """Of a model of three classes; in the reference, unless a class documents a single number."""
     for model in examples(name):
-        sizes = {"n_SV": len(model.support_), "n_stored": len(model.ids_), "1": 1}
+        sizes = {"1": 1, "n_vectors_": getattr(model, "n_vectors_", 0)}
+        sizes |= {"n_SV": len(getattr(model, "support_", ()))}
+        sizes |= {"n_stored": len(getattr(model, "ids_", ()))}
         problems = 1 if name == "ExactOneClassSVM" else 3
         sizes |= {"n_problems": problems, "n_classes": problems}
         sizes |= {"n_features": 2, "n_features_in_": 2, "n_samples": len(X)}

@@ -88,6 +88,19 @@ def test_probabilities_follow_a_stream(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_compressed_model_keeps_the_error(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "compression.png"
+    done = run("examples/compress.py", "--rows", "6000", "--picture", picture)
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"^(\w+): +([\d,]+) vectors, error ([\d.]+) %", done.stdout, re.MULTILINE)
+    assert [name for name, _, _ in found] == ["full", "compressed"]
+    (_, many, full), (_, few, error) = found
+    assert int(few.replace(",", "")) * 4 < int(many.replace(",", ""))
+    assert float(error) < float(full) + 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_estimator_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "choosing.png"
@@ -97,7 +110,7 @@ def test_every_estimator_is_drawn(tmp_path: Path) -> None:
     catalogue = {
         name for name in marginwise.__all__ if hasattr(getattr(marginwise, name), "duality_gap")
     }  # the classifiers
-    assert {name for name, _ in rows} == (catalogue - {"OnlineSVCCV"}) | {"SVC"}
+    assert {name for name, _ in rows} == (catalogue - {"OnlineSVCCV", "CompressedSVC"}) | {"SVC"}
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

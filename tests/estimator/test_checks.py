@@ -99,6 +99,7 @@ def test_the_catalogue_is_whole() -> None:
         if isinstance(getattr(marginwise, name), type)
         and issubclass(getattr(marginwise, name), BaseEstimator)
     }
-    assert {type(estimator).__name__ for estimator in CATALOGUE} == public, (
+    # A CompressedSVC is made by compress; test_compression has its checks.
+    assert {type(estimator).__name__ for estimator in CATALOGUE} == public - {"CompressedSVC"}, (
         "an estimator is exported without being checked, or checked without being exported"
     )

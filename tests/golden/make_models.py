@@ -69,6 +69,16 @@ def make_exact() -> None:
     write("one_class", one_class.partial_fit(X).forget([25, 30]), rows)
 
 
+def make_compressed() -> None:
+    """Four classes in pairs, whose problems share a few centres, with a curve of errors."""
+    random = np.random.RandomState(4)
+    X = random.standard_normal((200, 2)).round(6)
+    y = 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+    model = OnlineSVC(C=5.0, gamma=1.0, random_state=0).fit(X, y)
+    small = model.compress(X, y, max_vectors=16, max_error_increase=0.5)
+    write("compressed", small, random.standard_normal((20, 2)).round(6))
+
+
 def write(name: str, model: Any, rows: np.ndarray) -> None:
     """Write a model, and beside it rows with what it says of them."""
     path = MODELS / f"{name}-v{FORMAT}.mwz"
@@ -86,3 +96,4 @@ if __name__ == "__main__":
     make_online()
     make_others()
     make_exact()
+    make_compressed()

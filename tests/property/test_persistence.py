@@ -491,6 +491,8 @@ def test_files_of_older_versions_load(expected: Path) -> None:
 def test_there_are_old_files() -> None:
     """A file of each format that an estimator ever had."""
     estimators = ["online", "gap", "tracking", "exact_ramp", "perceptron", "exact", "one_class"]
-    expected = {"online-v1"} | {f"{name}-v{k}" for name in estimators for k in (2, 3)}
+    expected = {"online-v1", "compressed-v4"} | {
+        f"{name}-v{k}" for name in estimators for k in (2, 3)
+    }
     for suffix in (".mwz", ".json"):
         assert expected <= {path.stem for path in GOLDEN.glob(f"*{suffix}")}

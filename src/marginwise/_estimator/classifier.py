@@ -43,6 +43,7 @@ from marginwise._estimator.callbacks import (
     fit_as_task,
     with_callbacks,
 )
+from marginwise._estimator.compression import Compressible
 from marginwise._estimator.prediction import CALIBRATION_RULE, Predictor
 from marginwise._estimator.streams import StreamLearner
 from marginwise._files.state import check_classifier
@@ -89,6 +90,7 @@ class KernelClassifier(
     ClassifierMixin,  # type: ignore[misc]
     Predictor,
     StreamLearner,
+    Compressible,
 ):
     """Base class of the classifiers, which learn a stream of examples one at a time."""
 

@@ -221,11 +221,12 @@ def _check_problems(machine: State, some: slice, plan: State) -> None:
     _require(np.isfinite(trail).all(), "trail must be finite")
     _require(np.isfinite(inherited).all(), "inherited must be finite")
     _require(plan["budget"] or not inherited.any(), "only a budget leaves something to inherit")
-    known = ALGORITHMS[plan["algorithm"]].boxes
-    _require(set(np.unique(box).tolist()) <= known, "box must be known")
+    algorithm = ALGORITHMS[plan["algorithm"]]
+    _require(set(np.unique(box).tolist()) <= algorithm.boxes, "box must be known")
     _require(not alpha[~held].any(), "alpha must be 0 where a member has no rank")
     sides = signs(machine["labels"], plan["problems"], plan["pairs"], some).T
-    _require(plan["budget"] or sides[held].all(), "a problem holds members of its classes only")
+    shared = plan["budget"] or algorithm.shared
+    _require(shared or sides[held].all(), "a problem holds members of its classes only")
     sides = np.where(box == SHIFTED, -sides, np.where(box == SHUT, 0.0, sides)) * machine["costs"]
     lo, hi = np.minimum(sides, 0) + inherited, np.maximum(sides, 0) + inherited
     inside = (alpha >= lo) & (alpha <= hi)

@@ -19,6 +19,7 @@ from marginwise._checks import (
     count,
     either,
     instance,
+    non_negative,
     none,
     obey,
     one_of,
@@ -46,11 +47,13 @@ _ATTRIBUTES: dict[str, Rule] = {
     "_since_finish": count(),
     "n_features_in_": count(1, MOST_FEATURES),
     "_square": real(),
+    "_full_size": count(),
 }
 
 _FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
 _FITTED_CLASSIFIER = {*_FITTED, "classes_", "_balance", "_costs"}
 _FITTED_ONE_CLASS = {*_FITTED, "_square"}
+_FITTED_COMPRESSED = {*_FITTED, "classes_", "_intercept", "_full_size", "_curve", "n_jobs"}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -89,6 +92,39 @@ def check_one_class(kind: Any, state: State) -> None:
         raise ValueError("labels must be 1")
 
 
+def check_compressed(kind: Any, state: State) -> None:
+    """Check the state of a `CompressedSVC`, made by `compress` or not.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+    state : mapping
+        What `__getstate__` of one of its instances returned, or is said to have.
+    """
+    if not _check_outline(kind, state, _FITTED_COMPRESSED):
+        return
+    obey(_MORE_RULES, state)
+    _check_labels(state["classes_"], 2)
+    _check_machine(kind, state, len(state["classes_"]))
+    problems = state["_machine"]["plan"]["problems"]
+    check_array("_intercept", state["_intercept"], "float64", (problems,))
+    if not np.isfinite(state["_intercept"]).all():
+        raise ValueError("_intercept must be finite")
+    if state["_curve"] is not None:
+        _check_curve(state["_curve"])
+
+
+def _check_curve(curve: Any) -> None:
+    if not isinstance(curve, dict):
+        raise ValueError("_curve must be a dict")
+    require_names(("n_vectors", "error", "full_error", "chosen"), curve, "parts of _curve")
+    obey({"full_error": non_negative(), "chosen": count(1)}, curve)
+    sizes = np.shape(curve["n_vectors"])[:1]
+    check_array("n_vectors", curve["n_vectors"], "int64", sizes)
+    check_array("error", curve["error"], "float64", sizes)
+
+
 def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
     """Check names and parameters; return whether the state is that of a fitted estimator."""
     names = set(kind._get_param_names())
@@ -111,12 +147,7 @@ def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
 
 def _check_classes(state: State) -> None:
     classes = state["classes_"]
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
-        raise ValueError("classes_ must be a list")
-    if len(classes) < (1 if "_grows" in state else 2):
-        raise ValueError("classes_ must be two or more")
-    if not (classes[:-1] < classes[1:]).all():
-        raise ValueError("classes_ must be in order and different")
+    _check_labels(classes, 1 if "_grows" in state else 2)
     for name in ("_balance", "_costs"):
         values = state[name]
         check_array(name, values, "float64", (len(classes),))
@@ -125,12 +156,21 @@ def _check_classes(state: State) -> None:
             raise ValueError(f"{name} must be finite and above 0")
 
 
+def _check_labels(classes: Any, least: int) -> None:
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise ValueError("classes_ must be a list")
+    if len(classes) < least:
+        raise ValueError("classes_ must be two or more")
+    if not (classes[:-1] < classes[1:]).all():
+        raise ValueError("classes_ must be in order and different")
+
+
 def _check_machine(kind: Any, state: State, classes: int) -> None:
     """Check the state of the engine, by itself and against the estimator."""
     if not isinstance(state["_machine"], dict):
         raise ValueError("_machine must be a dict")
     machine = upgraded(state["_machine"])
-    precomputed = state["kernel"] == "precomputed"
+    precomputed = state.get("kernel") == "precomputed"
 
     def fits(plan: State) -> None:
         if plan["algorithm"] != kind._algorithm.name:

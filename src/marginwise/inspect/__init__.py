@@ -1,10 +1,12 @@
-"""Look into data and models: suspect labels, margins, and the search for C and gamma."""
+"""Look into data and models: suspect labels, margins, searches and compressed models."""
 
+from marginwise.inspect.compression import CompressionDisplay
 from marginwise.inspect.label_errors import LabelErrors, find_label_errors
 from marginwise.inspect.margins import MarginDisplay
 from marginwise.inspect.tuning import TuningDisplay
 
 __all__ = [
+    "CompressionDisplay",
     "LabelErrors",
     "MarginDisplay",
     "TuningDisplay",

@@ -1,0 +1,1 @@
+"""Smaller models: the expansion of a model over fewer vectors."""

@@ -1,0 +1,145 @@
+"""The support vector machine in the coordinates of a span, fitted by Newton's method.
+
+It minimises |w|^2 / 2 + sum of C max(0, 1 - y f(x))^2 / 2 with f(x) = w.x + b. The squared hinge
+is smooth, so that a few Newton steps reach its minimum; on noisy labels it also generalises better
+here than the hinge does. A step needs the rows within the margin only: of few of them, or of few
+coordinates, whichever is fewer, a linear system is solved.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from marginwise._arrays import Float
+from marginwise._compression.kernel import Single
+
+MOST_STEPS = 50
+MOST_HALVINGS = 30
+TOL = 1e-5  # decrease of the objective, relative to it, at which steps end
+ENOUGH = 1e-4  # share of the decrease that the gradient promises with which a step is accepted
+MOST_SINGLE = 1e5  # trace of a Hessian up to which single precision resolves the 1 of |w|^2 / 2
+MOST_COST = 1e6  # of a hard margin, where kernel values are about 1
+
+
+@dataclass
+class Rows:
+    """Rows of one binary problem: parts of all coordinates, with signs and costs.
+
+    The parts are slices, so that problems share the coordinates without a copy.
+    """
+
+    coordinates: Single
+    parts: list[slice]
+    signs: Float
+    costs: Float
+
+    def __post_init__(self) -> None:
+        self.costs = np.minimum(self.costs, MOST_COST)
+        ends = np.cumsum([0, *(part.stop - part.start for part in self.parts)])
+        self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+
+    def times(self, w: Float) -> Float:
+        """Return w.x of the rows."""
+        single = w.astype(np.float32)
+        products = [self.coordinates[part] @ single for part in self.parts]
+        return np.concatenate(products).astype(np.float64)
+
+    def summed(self, weights: Float) -> Float:
+        """Return the sum of the rows, weighted."""
+        single = weights.astype(np.float32)
+        sums = [
+            single[place] @ self.coordinates[part]
+            for part, place in zip(self.parts, self._places, strict=True)
+        ]
+        return np.asarray(np.sum(sums, axis=0), dtype=np.float64)
+
+    def some(self, chosen: Any) -> Single:
+        """Return the rows for which `chosen` is true."""
+        rows = [
+            self.coordinates[part][chosen[place]]
+            for part, place in zip(self.parts, self._places, strict=True)
+        ]
+        return np.concatenate(rows)
+
+
+@dataclass
+class Point:
+    """Where the search for a minimum stands."""
+
+    w: Float
+    b: float
+    f: Float  # of the rows
+    objective: float
+
+
+def minimise(rows: Rows, w: Float, b: float, *, biased: bool) -> tuple[Float, float]:
+    """Return w and b at the minimum, found from a start; without a bias, b is left as it is."""
+    point = _point(rows, w, b, rows.times(w) + b)
+    for _ in range(MOST_STEPS):
+        before = point.objective
+        point, promised = _step(rows, point, biased)
+        if promised <= TOL * before or before - point.objective <= TOL * before:
+            break
+    return point.w, point.b
+
+
+def _point(rows: Rows, w: Float, b: float, f: Float) -> Point:
+    slack = np.maximum(0.0, 1.0 - rows.signs * f)
+    return Point(w, b, f, float(w @ w + rows.costs @ slack**2) / 2)
+
+
+def _step(rows: Rows, point: Point, biased: bool) -> tuple[Point, float]:
+    """Take a Newton step; return where it leads, and the decrease that it promised."""
+    slack = 1.0 - rows.signs * point.f
+    inside = slack > 0
+    pull = np.where(inside, -rows.signs * rows.costs * slack, 0.0)
+    gradient, slope = point.w + rows.summed(pull), float(pull.sum())
+    direction, rise = _direction(rows.some(inside), rows.costs[inside], gradient, slope, biased)
+    promised = -float(direction @ gradient + rise * slope)
+    change = rows.times(direction) + rise
+    size = 1.0
+    for _ in range(MOST_HALVINGS):
+        there = _point(
+            rows, point.w + size * direction, point.b + size * rise, point.f + size * change
+        )
+        if there.objective <= point.objective - ENOUGH * size * promised:
+            return there, promised
+        size /= 2
+    return point, promised
+
+
+def _direction(
+    active: Single, costs: Float, gradient: Float, slope: float, biased: bool
+) -> tuple[Float, float]:
+    """Solve H (direction, rise) = -(gradient, slope), H the Hessian of the rows `active`."""
+    cross = (costs.astype(np.float32) @ active).astype(np.float64)
+    solved = _inverse_times(active, costs, np.column_stack([gradient, cross]))
+    curvature = float(costs.sum()) - float(cross @ solved[:, 1])
+    if not biased or not curvature > TOL * TOL * float(costs.sum()):
+        return -solved[:, 0], 0.0
+    rise = (float(cross @ solved[:, 0]) - slope) / curvature
+    return -solved[:, 0] - rise * solved[:, 1], rise
+
+
+def _inverse_times(active: Any, costs: Float, right: Float) -> Float:
+    """Return (I + A' C A)^-1 times some columns, for the rows A and the diagonal C of costs."""
+    count, width = active.shape
+    if count == 0:
+        return right
+    if costs @ np.einsum("ij,ij->i", active, active) > MOST_SINGLE:
+        active = active.astype(np.float64)
+    if count >= width:
+        scaled = active * np.sqrt(costs).astype(active.dtype)[:, None]
+        matrix = (scaled.T @ scaled).astype(np.float64)
+        matrix[np.diag_indices(width)] += 1.0
+        return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), right))
+    # By Woodbury's identity: I - A' (C^-1 + A A')^-1 A.
+    matrix = (active @ active.T).astype(np.float64)
+    matrix[np.diag_indices(count)] += 1.0 / costs
+    inner = cho_solve(cho_factor(matrix, overwrite_a=True), active @ right)
+    return np.asarray(right - active.T @ inner)

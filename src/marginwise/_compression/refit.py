@@ -1,0 +1,94 @@
+"""The coefficients of a smaller model: projected, or fitted again to rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Float, Ints, Labels
+from marginwise._compression.basis import SEED, Expansion, Vectors
+from marginwise._compression.features import Span, span_of
+from marginwise._compression.primal import Rows, minimise
+from marginwise._engine.engine import Engine
+from marginwise._engine.memory import auto_bytes
+from marginwise._engine.plan import paired
+from marginwise.progress import Progress
+
+
+@dataclass
+class Training:
+    """Rows that coefficients are fitted to.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, features)
+        The rows.
+    labels : ndarray of int32
+        Their classes.
+    costs : ndarray of float64
+        C of each, in the units of the engine.
+    """
+
+    X: Any
+    labels: Labels
+    costs: Float
+
+    def within(self, rows: int) -> Training:
+        """Return no more than so many rows, drawn at random; each stands for several then."""
+        n = len(self.labels)
+        if n <= rows:
+            return self
+        drawn = np.sort(np.random.default_rng(SEED).permutation(n)[:rows])
+        return Training(self.X[drawn], self.labels[drawn], self.costs[drawn] * (n / rows))
+
+
+def project(engine: Engine, model: Expansion, vectors: Vectors) -> tuple[Expansion, Float]:
+    """Expand a model over other vectors, as near as possible to it in feature space.
+
+    Returns the expansion, and |w|^2 of each problem, which is less than that of the model by the
+    squared distance from it.
+    """
+    span = span_of(engine, vectors)
+    projected = span.project(model)
+    return span.expansion(projected, model.intercept), np.square(projected).sum(axis=1)
+
+
+def refit(
+    engine: Engine, model: Expansion, vectors: Vectors, training: Training, verbose: int
+) -> Expansion:
+    """Expand a model over other vectors, with coefficients fitted to rows.
+
+    Problems that have rows of one side only keep their projected coefficients.
+    """
+    span = span_of(engine, vectors)
+    weights, intercept = span.project(model), model.intercept.copy()
+    # The coordinates take as much memory as kernel rows may.
+    training = training.within(max(auto_bytes(os.getpid()) // (4 * len(span.vectors)), 1))
+    with Progress(len(weights), verbose, unit="problem") as progress:
+        for c, rows in problems(engine, span, training):
+            if np.unique(rows.signs).size == 2:
+                biased = engine.algorithm.biased
+                weights[c], intercept[c] = minimise(rows, weights[c], intercept[c], biased=biased)
+            progress.count(1)
+    return span.expansion(weights, intercept)
+
+
+def problems(engine: Engine, span: Span, training: Training) -> Iterator[tuple[int, Rows]]:
+    """Yield the rows of each binary problem; all share the coordinates, sorted by class."""
+    order: Ints = np.argsort(training.labels, kind="stable").astype(np.int64)
+    labels, costs = training.labels[order], training.costs[order]
+    coordinates = span.coordinates(training.X, order)
+    everything = Rows(coordinates, [slice(0, len(order))], np.ones(len(order)), costs)
+    if not engine.plan.pairs:
+        for c, signs in enumerate(engine.signs(labels).T):
+            yield c, replace(everything, signs=signs)
+        return
+    for c, pair in enumerate(zip(*paired(engine.plan.problems), strict=True)):
+        parts = [slice(*np.searchsorted(labels, (k, k + 1)).tolist()) for k in pair]
+        signs = np.repeat([-1.0, 1.0], [part.stop - part.start for part in parts])
+        own = np.concatenate([costs[part] for part in parts])
+        yield c, Rows(coordinates, parts, signs, own)

@@ -1,0 +1,244 @@
+"""CompressedSVC: a model with fewer support vectors."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from marginwise._algorithm import ENDLESS, Algorithm
+from marginwise._arrays import Float
+from marginwise._checks import Rule
+from marginwise._compression.basis import Expansion
+from marginwise._compression.kernel import KernelBlocks
+from marginwise._compression.ladder import Curve
+from marginwise._engine.engine import COUNTERS, Engine
+from marginwise._engine.plan import Plan
+from marginwise._estimator.attributes import ClassifierAttributes
+from marginwise._estimator.prediction import Predictor
+from marginwise._files.state import check_compressed
+
+ALGORITHM = Algorithm(
+    name="fixed", settings={}, boxes=frozenset({ENDLESS}), pairs=True, shared=True
+)
+
+
+def _absent(name: str) -> Any:
+    """Return a property that says why a compressed model lacks an attribute of the others."""
+
+    def get(self: Any) -> NoReturn:
+        raise AttributeError(
+            f"CompressedSVC has no {name}: its vectors are not training rows, and it does not "
+            "solve a problem. Use that of the model it was made from."
+        )
+
+    return property(get, doc=f"Not available; use `{name}` of the model it was made from.")
+
+
+class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: ignore[misc]
+    """Classifier with few support vectors, made from a larger one.
+
+    `compress` of a classifier of this package returns one. It predicts like any other classifier,
+    and is saved, loaded and pickled like them. It does not learn, and has no parameters: a clone of
+    it is empty. It is as fast to predict with as it has few vectors.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Feature weights. Only available with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (n_problems, n_vectors_)
+        Coefficients of the vectors, with one row per binary problem of the model it was made from.
+        All problems share the vectors.
+    error_curve_ : dict or None
+        Errors on held-out rows, where a size was chosen by them: the arrays "n_vectors" and
+        "error", "full_error", the error of a model that is not compressed, and "chosen", one of
+        the numbers of vectors. None otherwise.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features. Only defined if those of the model it was made from are.
+    full_n_vectors_ : int
+        Number of support vectors of the model it was made from.
+    gamma_ : float
+        Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    intercept_ : ndarray of shape (n_problems,)
+        Constant term of each decision function.
+    n_features_in_ : int
+        Number of features.
+    n_support_ : ndarray of shape (n_classes,), dtype=int32
+        Number of vectors of each class. A centre counts for the class of most of the support
+        vectors that it stands for.
+    n_vectors_ : int
+        Number of vectors.
+    support_vectors_ : {ndarray, CSR matrix} of shape (n_vectors_, n_features)
+        The vectors: support vectors of the model it was made from, or centres of them.
+
+    See Also
+    --------
+    OnlineSVC : A classifier that can be compressed.
+    marginwise.inspect.CompressionDisplay : Plot the error against the number of vectors.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import OnlineSVC
+    >>> X, y = make_moons(2000, noise=0.2, random_state=0)
+    >>> model = OnlineSVC(C=10, gamma=2.0, random_state=0).fit(X[:1000], y[:1000])
+    >>> small = model.compress(X[:1000], y[:1000], max_vectors=20)
+    >>> small.n_vectors_
+    20
+    >>> bool(small.score(X[1000:], y[1000:]) > 0.96)
+    True
+    """
+
+    _algorithm = ALGORITHM
+    _rules: ClassVar[dict[str, Rule]] = {}
+
+    n_jobs: int | None
+    _intercept: Float
+    _full_size: int
+    _curve: dict[str, Any] | None
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        engine = self.__dict__.get("_engine")
+        return "rbf" if engine is None else str(engine.plan.kernel)
+
+    def fit(self, X: Any, y: Any = None) -> None:
+        """Not available: a compressed model does not learn.
+
+        Parameters
+        ----------
+        X : array-like
+            Not used.
+        y : array-like, default=None
+            Not used.
+        """
+        raise NotImplementedError(
+            "a CompressedSVC does not learn. Fit the model it was made from, for instance an "
+            "OnlineSVC, and call its method compress again."
+        )
+
+    # -- fitted attributes ---------------------------------------------------------------------
+
+    @property
+    def n_vectors_(self) -> int:
+        """Number of vectors."""
+        return int(self._fitted().native.size)
+
+    @property
+    def full_n_vectors_(self) -> int:
+        """Number of support vectors of the model it was made from."""
+        self._fitted()
+        return self._full_size
+
+    @property
+    def error_curve_(self) -> dict[str, Any] | None:
+        """Errors on held-out rows by the number of vectors, where a size was chosen by them."""
+        self._fitted()
+        return self._curve
+
+    @property
+    def intercept_(self) -> Float:
+        """Constant term of each decision function."""
+        model = self._now()
+        offset: Float = super().intercept_
+        return offset + model._intercept
+
+    support_ = _absent("support_")
+    ids_ = _absent("ids_")
+    n_iter_ = _absent("n_iter_")
+    stats_ = _absent("stats_")
+    dual_objective = _absent("dual_objective")
+    duality_gap = _absent("duality_gap")
+
+    # -- prediction and state ------------------------------------------------------------------
+
+    def _fitted(self) -> Engine:
+        if "_engine" not in self.__dict__:
+            raise NotFittedError(
+                "This CompressedSVC is empty. Call compress of a fitted classifier to make one."
+            )
+        return super()._fitted()
+
+    def _binary_values(self, X: Any) -> Float:
+        self._fitted()
+        return super()._binary_values(X)
+
+    def _score(self, X: Any) -> Float:
+        scores = super()._score(X)
+        scores += self._intercept
+        return scores
+
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        check_compressed(cls, state)
+
+    # -- how it is made ------------------------------------------------------------------------
+
+    @classmethod
+    def _from_expansion(cls, model: Any, engine: Engine, found: Expansion, size: int) -> Self:
+        """Return the compressed form of a model that has an engine and so many vectors."""
+        self = cls()
+        self.classes_ = model.classes_
+        self.n_features_in_ = model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        self.n_jobs = model.n_jobs
+        self._intercept = np.ascontiguousarray(found.intercept, dtype=np.float64)
+        self._full_size = size
+        self._curve = None
+        self._engine = Engine.from_state(_machine(engine, found), None, model.n_jobs)
+        return self
+
+    def _note(self, chosen: int, curve: Curve) -> None:
+        self._curve = {
+            "n_vectors": curve.sizes,
+            "error": curve.errors,
+            "full_error": curve.full,
+            "chosen": chosen,
+        }
+
+
+def _machine(engine: Engine, found: Expansion) -> dict[str, Any]:
+    """Return the state of an engine whose members are the vectors of an expansion."""
+    plan = replace(engine.plan, algorithm=ALGORITHM.name, settings={}, record=False, budget=0)
+    size, problems = len(found.vectors), plan.problems
+    shape = (problems, size)
+    kernel = KernelBlocks(engine, found.vectors.X).square() if size else np.zeros((0, 0))
+    sides = np.where(engine.signs(found.vectors.labels).T > 0, 1.0, -1.0)
+    return {
+        "plan": asdict(plan),
+        **_features(plan, found.vectors.X),
+        "ids": np.arange(size, dtype=np.int64),
+        "labels": found.vectors.labels,
+        "costs": np.ones(size),
+        "alpha": found.weights,
+        "g": sides - found.weights @ kernel,
+        "rank": np.tile(np.arange(size, dtype=np.int64), (problems, 1)),
+        "box": np.full(shape, ENDLESS, dtype=np.uint8),
+        "trail": np.zeros(shape),
+        "inherited": np.zeros(shape),
+        "notes": np.zeros((problems, 0)),
+        "counters": np.zeros(len(COUNTERS), dtype=np.int64),
+    }
+
+
+def _features(plan: Plan, X: Any) -> dict[str, Any]:
+    """Return vectors as an engine stores them: measured from its centre, in its scale."""
+    real = np.float64 if plan.double else np.float32
+    if not plan.sparse:
+        offset = np.asarray(plan.center) if plan.center else 0.0
+        return {"X": ((X - offset) * plan.scale).astype(real)}
+    return {
+        "data": (X.data * plan.scale).astype(real),
+        "indices": X.indices.astype(np.int32),
+        "indptr": X.indptr.astype(np.int64),
+    }

@@ -1,0 +1,205 @@
+"""Making a model smaller."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._arrays import Labels
+from marginwise._checks import (
+    Rule,
+    boolean,
+    check_arguments,
+    check_features,
+    either,
+    integer,
+    non_negative,
+    none,
+    take_rows,
+)
+from marginwise._compression.basis import Expansion, candidates_of, expansion_of
+from marginwise._compression.ladder import Curve, climb, held_out, sizes_up_to
+from marginwise._compression.refit import Training, project, refit
+from marginwise._engine.engine import Engine
+from marginwise._engine.plan import NATIVE, WITH_GAMMA
+from marginwise._estimator.attributes import squared_norms
+from marginwise._estimator.compressed import CompressedSVC
+from marginwise._warn import warn
+
+DEFAULT_INCREASE = 0.001  # of the error on held-out rows: a tenth of a percentage point
+NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to compare errors on
+
+
+class Compressible:
+    """Classifiers that can be made smaller."""
+
+    _compress_rules: ClassVar[dict[str, Rule]] = {
+        "max_vectors": either(none(), integer(1)),
+        "max_error_increase": either(none(), non_negative()),
+        "curve": boolean(),
+    }
+
+    def compress(
+        self: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        max_vectors: int | None = None,
+        max_error_increase: float | None = None,
+        curve: bool = False,
+    ) -> CompressedSVC:
+        """Return a smaller model that predicts almost as this one does.
+
+        The smaller model is an expansion over few vectors, which all binary problems share: the
+        k-means centres of the support vectors if the kernel is "rbf" and features are dense, and
+        support vectors drawn at random otherwise. With rows, its coefficients are fitted to them
+        by the squared hinge loss, with the C and the class weights of this model. Without rows,
+        they are those by which it is nearest to this model in the feature space of the kernel;
+        that needs many more vectors for the same error.
+
+        This model does not change.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Rows to fit the coefficients to, best those that this model was fitted to.
+        y : array-like of shape (n_samples,), default=None
+            Class labels of the rows.
+        max_vectors : int, default=None
+            Maximum number of vectors. Given alone, or with rows, the smaller model has as many,
+            unless some depend on others. None means as many as this model has.
+        max_error_increase : float, default=None
+            Accepted increase of the error, as a fraction of rows: 0.001 for a tenth of a
+            percentage point. The smallest size within it is chosen on a fifth of the rows, which
+            is held out; for this, a model like this one is fitted to the others. If both
+            `max_vectors` and `max_error_increase` are None, it is 0.001 with rows. Without rows,
+            the smallest size is then chosen that is within a hundredth of the squared norm.
+        curve : bool, default=False
+            Whether to compute held-out errors of all sizes up to `max_vectors`, for
+            `error_curve_`; otherwise, only those that are needed to choose one.
+
+        Returns
+        -------
+        compressed : CompressedSVC
+            The smaller model. If no smaller size is within the accepted increase, it has
+            `max_vectors` vectors, and a warning reports its error.
+        """
+        model = self._now()
+        rules = Compressible._compress_rules
+        check_arguments(rules, max_vectors=max_vectors, max_error_increase=max_error_increase)
+        check_arguments(rules, curve=curve)
+        check_is_fitted(model)
+        _check_combination(model, X, y, max_error_increase, curve)
+        source = Source(model, model._engine.clone())
+        if X is None:
+            return source.projected(max_vectors)
+        X, y = check_features(model, X, y, reset=False)
+        y = np.asarray(y)
+        model._encode(y)
+        if max_vectors is None and max_error_increase is None:
+            max_error_increase = DEFAULT_INCREASE
+        most = source.size if max_vectors is None else min(max_vectors, source.size)
+        if max_error_increase is None and not curve:
+            return source.refitted(X, y, most)
+        return source.chosen(X, y, most, max_error_increase, curve)
+
+    def _twin(self: Any) -> Any:
+        """Return an estimator that, fitted to similar rows, becomes a similar model."""
+        twin = clone(self)
+        if self._engine.plan.kernel in WITH_GAMMA:
+            twin.set_params(gamma=self._engine.plan.gamma)
+        return twin
+
+
+def _check_combination(
+    model: Any, X: Any, y: Any, max_error_increase: float | None, curve: bool
+) -> None:
+    if model.kernel not in NATIVE:
+        kind = "kernel='precomputed'" if model.kernel == "precomputed" else "a callable kernel"
+        raise ValueError(
+            f"compress does not support {kind}: its vectors must be rows of features of a kernel "
+            f"of this package. Use one of {', '.join(NATIVE)}."
+        )
+    if (X is None) != (y is None):
+        raise ValueError("compress needs both X and y, or neither; got one of them.")
+    if X is None and (max_error_increase is not None or curve):
+        what = "curve" if max_error_increase is None else "max_error_increase"
+        raise ValueError(f"{what} needs rows to compute errors on. Pass X and y.")
+
+
+class Source:
+    """A model that is compressed, and its engine, which does not change meanwhile."""
+
+    def __init__(self, model: Any, engine: Engine) -> None:
+        self.model, self.engine = model, engine
+        self.full = expansion_of(engine)
+        self.size = len(self.full.vectors)
+        self.candidates = candidates_of(engine, self.full, self._classes_of)
+
+    def _classes_of(self, X: Any) -> Labels:
+        """Return the numbers of the classes that the model predicts."""
+        scores = self.model._shaped(self.model._score(X))
+        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(best, dtype=np.int32)
+
+    def projected(self, max_vectors: int | None) -> CompressedSVC:
+        """Return the smaller model that is nearest in feature space."""
+        norms = squared_norms(self.engine) * self.engine.plan.unit
+        for size in sizes_up_to(self.size) if max_vectors is None else [max_vectors]:
+            if size >= self.size:
+                break
+            vectors = self.candidates.choose(size, weighted=True)
+            found, within = project(self.engine, self.full, vectors)
+            if max_vectors is not None or (norms - within <= NEAR * norms).all():
+                return self._made(found)
+        return self._made(self.full)
+
+    def refitted(self, X: Any, y: NDArray[Any], size: int) -> CompressedSVC:
+        """Return the smaller model of a size that fits rows best."""
+        if size >= self.size:
+            return self._made(self.full)
+        labels, verbose = self.model._encode(y), int(self.model.verbose)
+        training = Training(X, labels, self.engine.costs(self.model._penalties()[labels]))
+        vectors = self.candidates.choose(size, weighted=False)
+        return self._made(refit(self.engine, self.full, vectors, training, verbose))
+
+    def chosen(
+        self, X: Any, y: NDArray[Any], most: int, increase: float | None, curve: bool
+    ) -> CompressedSVC:
+        """Return the smallest model that is good enough on held-out rows."""
+        out = held_out(self.model._encode(y))
+        kept, held = np.flatnonzero(~out), np.flatnonzero(out)
+        rest, labels, check, expected = take_rows(X, kept), y[kept], take_rows(X, held), y[held]
+        twin = self.model._twin().fit(rest, labels)
+        source = Source(twin, twin._engine)
+
+        def error_of(model: Any) -> float:
+            return float(np.mean(model.predict(check) != expected))
+
+        size, tried = climb(
+            most,
+            error_of(twin),
+            increase,
+            lambda size: error_of(source.refitted(rest, labels, size)),
+            all_=curve,
+        )
+        _warn_if_beyond(size, increase, tried)
+        compressed = self.refitted(X, y, size)
+        compressed._note(size, tried)
+        return compressed
+
+    def _made(self, found: Expansion) -> CompressedSVC:
+        return CompressedSVC._from_expansion(self.model, self.engine, found, self.size)
+
+
+def _warn_if_beyond(size: int, increase: float | None, tried: Curve) -> None:
+    more = float(tried.errors[-1]) - tried.full
+    if increase is not None and size == tried.sizes[-1] and more > increase:
+        warn(
+            f"with {size} vectors the error on held-out rows is {more:.4f} above that of the full "
+            f"model, more than max_error_increase={increase:g}. Raise max_vectors."
+        )

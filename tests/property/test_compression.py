@@ -1,0 +1,174 @@
+"""Laws of compressed models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs, make_moons
+
+from marginwise import (
+    ExactRampSVC,
+    ExactSVC,
+    GapSVC,
+    KernelPerceptron,
+    OnlineSVC,
+    OnlineSVCCV,
+    TrackingSVC,
+)
+from tests.support import binary_values
+
+CLASSIFIERS = [
+    OnlineSVC(C=5.0, gamma=2.0, random_state=0),
+    OnlineSVCCV(Cs=[1.0, 5.0], gammas=[1.0, 2.0], cv=2, random_state=0),
+    GapSVC(C=5.0, gamma=2.0, random_state=0),
+    GapSVC(C=5.0, gamma=2.0, loss="ramp", random_state=0),
+    TrackingSVC(C=5.0, gamma=2.0, random_state=0),
+    ExactSVC(C=5.0, gamma=2.0),
+    ExactRampSVC(C=5.0, gamma=2.0, random_state=0),
+    KernelPerceptron(gamma=2.0, average=True, epochs=3, random_state=0),
+]
+
+
+def names(model: Any) -> str:
+    return type(model).__name__ + ("-ramp" if getattr(model, "loss", "") == "ramp" else "")
+
+
+def two_classes(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    return make_moons(n, noise=0.25, random_state=1)
+
+
+def four_classes(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    return make_blobs(n, centers=4, cluster_std=2.0, random_state=1)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=names)
+@pytest.mark.parametrize("data", [two_classes, four_classes])
+def test_all_vectors_give_the_model_itself(model: Any, data: Any) -> None:
+    X, y = data()
+    model.fit(X, y)
+    whole = len(model.support_)
+    for small in (model.compress(max_vectors=whole), model.compress(X, y, max_vectors=10**9)):
+        assert small.n_vectors_ == small.full_n_vectors_ == whole
+        assert binary_values(small, X) == pytest.approx(binary_values(model, X), abs=1e-4)
+        assert small.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=names)
+@pytest.mark.parametrize("size", [1, 7, 30])
+def test_there_are_never_more_vectors_than_asked_for(model: Any, size: int) -> None:
+    X, y = four_classes()
+    model.fit(X, y)
+    for small in (model.compress(max_vectors=size), model.compress(X, y, max_vectors=size)):
+        assert 1 <= small.n_vectors_ <= size
+        assert small.dual_coef_.shape == (len(model.dual_coef_), small.n_vectors_)
+        assert small.support_vectors_.shape == (small.n_vectors_, 2)
+        assert small.n_support_.sum() == small.n_vectors_
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=names)
+def test_a_tenth_of_the_vectors_predicts_almost_as_well(model: Any) -> None:
+    X, y = two_classes(600)
+    X_test, y_test = make_moons(1000, noise=0.25, random_state=2)
+    model.fit(X, y)
+    small = model.compress(X, y, max_vectors=20)
+    assert small.score(X_test, y_test) > model.score(X_test, y_test) - 0.01
+    assert small.score(X_test, y_test) > 0.9
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"kernel": "linear"},
+        {"kernel": "poly", "gamma": 0.5, "coef0": 1.0},
+        {"kernel": "sigmoid", "gamma": 0.01},
+        {"kernel": "cosine"},
+        {"kernel": "tanimoto"},
+        {"kernel": "rbf", "gamma": 0.5},
+    ],
+    ids=lambda kernel: kernel["kernel"],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_every_kernel_is_compressed(kernel: dict[str, Any], sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 40)) < 0.05, rng.random((300, 40)), 0.0)
+    X[:, :4] = rng.random((300, 4))
+    y = (X[:, 0] + X[:, 1] > X[:, 2] + X[:, 3]).astype(int)
+    rows = sp.csr_array(X) if sparse else X
+    model = OnlineSVC(C=10.0, random_state=0, **kernel).fit(rows, y)
+    small = model.compress(rows, y, max_vectors=45)
+    assert small.n_vectors_ <= 45 < len(model.support_) or kernel["kernel"] != "rbf"
+    assert small.score(rows, y) > model.score(rows, y) - 0.05
+    again = model.compress(rows, y, max_vectors=45)
+    assert (again.decision_function(rows) == small.decision_function(rows)).all()
+
+
+def test_a_linear_model_needs_as_many_vectors_as_features() -> None:
+    X, y = make_blobs(400, centers=2, n_features=3, cluster_std=6.0, random_state=0)
+    model = OnlineSVC(kernel="linear", C=1.0, random_state=0).fit(X, y)
+    small = model.compress(max_vectors=50)
+    assert small.n_vectors_ <= 3
+    assert small.coef_ == pytest.approx(model.coef_, rel=1e-3, abs=1e-4)
+    assert small.decision_function(X) == pytest.approx(model.decision_function(X), abs=1e-2)
+
+
+def test_decision_values_are_sums_over_the_vectors() -> None:
+    X, y = four_classes()
+    model = OnlineSVC(C=5.0, gamma=0.3, random_state=0).fit(X, y)
+    small = model.compress(X, y, max_vectors=25)
+    squares = ((X[:, None, :] - small.support_vectors_) ** 2).sum(axis=2)
+    values = np.exp(-0.3 * squares) @ small.dual_coef_.T + small.intercept_
+    assert binary_values(small, X) == pytest.approx(values, abs=1e-3)
+
+
+def test_more_vectors_are_nearer_to_the_model() -> None:
+    X, y = two_classes(600)
+    model = OnlineSVC(C=10.0, gamma=5.0, random_state=0).fit(X, y)
+    f = model.decision_function(X)
+    far = [
+        np.abs(model.compress(max_vectors=size).decision_function(X) - f).mean()
+        for size in (5, 20, 80)
+    ]
+    assert far[0] > 2 * far[1] > 4 * far[2]
+
+
+def test_single_and_double_precision_agree() -> None:
+    X, y = two_classes(600)
+    model = OnlineSVC(C=10.0, gamma=2.0, random_state=0).fit(X, y)
+    single = model.compress(X.astype(np.float32), y, max_vectors=30)
+    double = model.compress(X, y, max_vectors=30)
+    assert single.decision_function(X) == pytest.approx(double.decision_function(X), abs=1e-2)
+
+
+def test_the_size_that_is_chosen_is_within_the_increase() -> None:
+    X, y = two_classes(1500)
+    model = OnlineSVC(C=10.0, gamma=2.0, random_state=0).fit(X, y)
+    small = model.compress(X, y)
+    curve = small.error_curve_
+    assert curve["error"][-1] <= curve["full_error"] + 0.001
+    assert (curve["error"][:-1] > curve["full_error"] + 0.001).all()
+    assert small.n_vectors_ <= curve["chosen"] == curve["n_vectors"][-1] < len(model.support_)
+
+
+def test_without_rows_the_size_is_chosen_by_the_distance() -> None:
+    X, y = two_classes(600)
+    model = OnlineSVC(C=1.0, gamma=1.0, random_state=0).fit(X, y)
+    small = model.compress()
+    assert small.n_vectors_ < len(model.support_)
+    assert np.mean(small.predict(X) == model.predict(X)) > 0.97
+
+
+def test_duplicates_and_unscaled_features_are_no_trouble() -> None:
+    X, y = two_classes(200)
+    rows, labels = np.vstack([X, X]) * 1e6 + 1e7, np.r_[y, y]
+    model = OnlineSVC(C=10.0, gamma="scale", random_state=0).fit(rows, labels)
+    small = model.compress(rows, labels, max_vectors=30)
+    assert small.score(rows, labels) > model.score(rows, labels) - 0.03
+
+
+def test_a_hard_margin_is_compressed() -> None:
+    X, y = make_blobs(200, centers=2, random_state=3)
+    model = OnlineSVC(C=np.inf, gamma=0.1, random_state=0).fit(X, y)
+    assert model.compress(X, y, max_vectors=3).score(X, y) > 0.95
