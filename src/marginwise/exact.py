@@ -18,7 +18,6 @@ from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.exact import ExactModel
 from marginwise._tuning.grid import list_rule
-from marginwise.calibration import Calibrator
 
 
 @dataclass(frozen=True)
@@ -303,8 +302,8 @@ class ExactSVC(ExactModel, KernelClassifier):
     def _is_calibrated(self) -> bool:
         return "_engine" in self.__dict__
 
-    def _fit_calibrator(self, kind: str) -> Calibrator:
-        """Fit a calibrator to leave-one-out decision values: forgotten rows leave no trace there.
+    def _foreseen(self) -> Foresight:
+        """Return leave-one-out decision values, in which forgotten rows leave no trace.
 
         Rows that a window holds in some problems only count in those.
         """
@@ -312,7 +311,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         labels = state["labels"]
         weights = state["costs"] / self._engine.costs(self._penalties())[labels]
         signed = self._engine.signs(labels) * weights[:, np.newaxis] * (state["rank"] >= 0).T
-        return self._calibrator_for(kind, Foresight.held_out(decision, signed))
+        return Foresight.held_out(decision, signed)
 
     def tune(self, Cs: ArrayLike) -> TuningPath:
         """Choose C by the leave-one-out error of the stored examples.

@@ -17,11 +17,13 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from marginwise import CompressedSVC, ModelFileError, OnlineSVC, load, save
+from marginwise import CompressedSVC, ExactSVC, ModelFileError, OnlineSVC, load, save
 from marginwise.inspect import CompressionDisplay
+from tests.support import blobs
 
 X, Y = make_moons(400, noise=0.25, random_state=0)
 X4, Y4 = make_blobs(300, centers=4, cluster_std=1.2, random_state=1)
@@ -336,3 +338,25 @@ def test_what_has_no_curve_is_refused(model: OnlineSVC) -> None:
         CompressionDisplay([1, 2], [0.5]).plot()
     with pytest.raises(ValueError, match="not among n_vectors"):
         CompressionDisplay([1, 2], [0.5, 0.4], chosen=3).plot()
+
+
+# -- probabilities --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC])
+def test_probabilities_come_along(kind: type, seed: int, tmp_path: Path) -> None:
+    X, y = blobs(600, seed, classes=3)
+    model = kind(gamma=0.5, calibration="sigmoid").fit(X[:400], y[:400])
+    full = log_loss(y[400:], model.predict_proba(X[400:]))
+    for small in (model.compress(X[:400], y[:400], max_vectors=30), model.compress(max_vectors=60)):
+        chances = small.predict_proba(X[400:])
+        assert log_loss(y[400:], chances) < full + 0.1
+        assert np.array_equal(small.predict(X[400:]), small.classes_[chances.argmax(axis=1)])
+        save(small, tmp_path / "small.mwz")
+        assert np.array_equal(load(tmp_path / "small.mwz").predict_proba(X[400:]), chances)
+
+
+def test_no_probabilities_without_calibration() -> None:
+    X, y = blobs(100, 0, classes=2)
+    small = OnlineSVC(gamma=0.5).fit(X, y).compress(max_vectors=10)
+    assert not hasattr(small, "predict_proba")

@@ -98,6 +98,11 @@ class Foresight:
             seen.append(0 if source is None else int(self.seen[source]))
         return self._of_columns(columns, seen)
 
+    def scaled(self, factors: Float) -> Foresight:
+        """Return the foresight of a model whose decision values are these, by problem, larger."""
+        f = self.f * np.repeat(factors, self.kept).astype(np.float32)
+        return Foresight(self.seen, self.kept, f, self.weight)
+
     def give(self, native: Learner32 | Learner64) -> None:
         """Let a native model continue from these values."""
         native.set_foresight(self.seen, self.kept, self.f, self.weight)

@@ -16,6 +16,7 @@ from marginwise._compression.basis import Expansion
 from marginwise._compression.kernel import KernelBlocks
 from marginwise._compression.ladder import Curve
 from marginwise._engine.engine import COUNTERS, Engine
+from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import Plan
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.prediction import Predictor
@@ -96,10 +97,12 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
 
     _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {}
+    _own_state = frozenset({"calibration"})
 
     n_jobs: int | None
     _intercept: Float
     _full_size: int
+    _weighted: bool
     _curve: dict[str, Any] | None
 
     def __init__(self) -> None:
@@ -194,9 +197,32 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
         self.n_jobs = model.n_jobs
         self._intercept = np.ascontiguousarray(found.intercept, dtype=np.float64)
         self._full_size = size
+        self._weighted = model._is_weighted
         self._curve = None
-        self._engine = Engine.from_state(_machine(engine, found), None, model.n_jobs)
+        calibrated = model.calibration is not None and model._is_calibrated()
+        if calibrated:
+            self.calibration = model.calibration
+        self._engine = Engine.from_state(_machine(engine, found, calibrated), None, model.n_jobs)
+        if calibrated:
+            model._foreseen().give(self._engine.native)
         return self
+
+    def _rescale_foresight(self, own: Float, full: Float) -> None:
+        """Calibrate on the foresight of the full model, in the scale of own decision values.
+
+        The rows that coefficients are fitted to would make probabilities too good. Both models
+        have scored the same rows.
+        """
+        if self.calibration is None:
+            return
+        products, squares = (own * full).sum(axis=0), np.square(full).sum(axis=0)
+        factors = np.divide(products, squares, out=np.ones(len(squares)), where=squares > 0)
+        native = self._engine.native
+        Foresight.of(native).scaled(np.maximum(factors, 0.0)).give(native)
+
+    @property
+    def _is_weighted(self) -> bool:
+        return self._weighted
 
     def _note(self, chosen: int, curve: Curve) -> None:
         self._curve = {
@@ -207,9 +233,10 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
         }
 
 
-def _machine(engine: Engine, found: Expansion) -> dict[str, Any]:
+def _machine(engine: Engine, found: Expansion, calibrated: bool) -> dict[str, Any]:
     """Return the state of an engine whose members are the vectors of an expansion."""
     plan = replace(engine.plan, algorithm=ALGORITHM.name, settings={}, record=False, budget=0)
+    plan = replace(plan, foresees=calibrated)
     size, problems = len(found.vectors), plan.problems
     shape = (problems, size)
     kernel = KernelBlocks(engine, found.vectors.X).square() if size else np.zeros((0, 0))

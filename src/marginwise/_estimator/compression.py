@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Labels
+from marginwise._arrays import Labels, spread_rows
 from marginwise._checks import (
     Rule,
     boolean,
@@ -31,6 +31,7 @@ from marginwise._estimator.compressed import CompressedSVC
 from marginwise._warn import warn
 
 DEFAULT_INCREASE = 0.001  # of the error on held-out rows: a tenth of a percentage point
+COMPARED = 1000  # rows on which the scale of decision values is compared
 NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to compare errors on
 
 
@@ -165,7 +166,11 @@ class Source:
         labels, verbose = self.model._encode(y), int(self.model.verbose)
         training = Training(X, labels, self.engine.costs(self.model._penalties()[labels]))
         vectors = self.candidates.choose(size, weighted=False)
-        return self._made(refit(self.engine, self.full, vectors, training, verbose))
+        made = self._made(refit(self.engine, self.full, vectors, training, verbose))
+        if made.calibration is not None:
+            some = take_rows(X, spread_rows(X.shape[0], COMPARED))
+            made._rescale_foresight(made._score(some), self.model._score(some))
+        return made
 
     def chosen(
         self, X: Any, y: NDArray[Any], most: int, increase: float | None, curve: bool

@@ -99,7 +99,7 @@ class Predictor(KernelModel):
             Predicted class labels.
         """
         model = self._now()
-        by_probability = model.calibration is not None and model.class_weight is None
+        by_probability = model.calibration is not None and not model._is_weighted
         if by_probability and model._is_calibrated():
             scores = model._probabilities(X)
         else:
@@ -155,15 +155,20 @@ class Predictor(KernelModel):
         """Return whether a model was fitted to have probabilities."""
         return "_engine" in self.__dict__ and self._engine.plan.foresees
 
+    @property
+    def _is_weighted(self) -> bool:
+        """Whether classes have weights, which move the boundary."""
+        return self.class_weight is not None
+
+    def _foreseen(self) -> Foresight:
+        """Return decision values of rows that the model had not learned."""
+        return Foresight.of(self._engine.native)
+
     def _probabilities(self, X: Any) -> Float:
         f = self._binary_values(X)
         return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
 
     def _fit_calibrator(self, kind: str) -> Calibrator:
         """Fit a calibrator to what the model thought of rows before it learned them."""
-        return self._calibrator_for(kind, Foresight.of(self._engine.native))
-
-    def _calibrator_for(self, kind: str, foresight: Foresight) -> Calibrator:
-        shifted = self.class_weight is not None  # weights move the boundary
-        pairs = self._engine.plan.pairs
-        return Calibrator.fit(kind, foresight.columns, pairs=pairs, shifted=shifted)
+        columns, pairs = self._foreseen().columns, self._engine.plan.pairs
+        return Calibrator.fit(kind, columns, pairs=pairs, shifted=self._is_weighted)

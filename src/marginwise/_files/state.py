@@ -53,7 +53,15 @@ _ATTRIBUTES: dict[str, Rule] = {
 _FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
 _FITTED_CLASSIFIER = {*_FITTED, "classes_", "_balance", "_costs"}
 _FITTED_ONE_CLASS = {*_FITTED, "_square"}
-_FITTED_COMPRESSED = {*_FITTED, "classes_", "_intercept", "_full_size", "_curve", "n_jobs"}
+_FITTED_COMPRESSED = {
+    *_FITTED,
+    "classes_",
+    "_weighted",
+    "_intercept",
+    "_full_size",
+    "_curve",
+    "n_jobs",
+}
 
 
 def check_classifier(kind: Any, state: State) -> None:
@@ -113,6 +121,10 @@ def check_compressed(kind: Any, state: State) -> None:
         raise ValueError("_intercept must be finite")
     if state["_curve"] is not None:
         _check_curve(state["_curve"])
+    calibration = {"calibration": one_of("sigmoid", "isotonic")}
+    obey({**calibration, "_weighted": boolean()}, state)
+    if state["_machine"]["plan"]["foresees"] != ("calibration" in state):
+        raise ValueError("calibration must fit the state of the engine")
 
 
 def _check_curve(curve: Any) -> None:
