@@ -139,10 +139,11 @@ class Engine:
         return twin
 
     def blank(self) -> Self:
-        """Return an engine of the same plan that has learned nothing."""
+        """Return an engine of the same plan that has learned nothing, and knows the same ids."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(self.__dict__)
         twin.native = twin._build()
+        twin.native.reserve_ids(self.native.next_id)
         return twin
 
     def at_once(self, read: Callable[[Self], _Read]) -> _Read:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
@@ -199,7 +200,7 @@ class KernelClassifier(
         values = np.full((len(labels), engine.plan.problems), np.nan)
         costs = weights * self._penalties()[labels]
         twin = self._copy()
-        twin.verbose = 0
+        twin.verbose, twin.random_state = 0, copy.deepcopy(self.random_state)
         for k in range(CALIBRATION_FOLDS):
             rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             if len(held) == 0 or len(np.unique(labels[rest])) < 2:

@@ -278,6 +278,8 @@ Index Learner<T>::learn_wanted(const Batch& batch, const std::int64_t* order,
 
 template <class T>
 Index Learner<T>::select(const Batch& batch, const std::int64_t* order, Index n, double seconds) {
+    const auto has_flags = [&](std::int64_t row) { return batch.ids[row] < examples_; };
+    require(std::all_of(order, order + n, has_flags), "one column of flags per id");
     return walk(batch, order, n, seconds,
                 [&](Block<T>& block, Index r) { look_at(batch, block, r); });
 }
