@@ -28,6 +28,15 @@ TEST(few_values_are_all_kept) {
     CHECK(foresight.size() == 64 && foresight.begin()->weight == -2.0f);
 }
 
+TEST(values_beyond_floats_are_the_nearest_floats) {
+    Foresight foresight(1000);
+    foresight.add(1e300, 1e-300);
+    foresight.add(-1e300, -1e300);
+    const float tiny = std::numeric_limits<float>::min(), huge = std::numeric_limits<float>::max();
+    CHECK(foresight.begin()[0].f == huge && foresight.begin()[0].weight == tiny);
+    CHECK(foresight.begin()[1].f == -huge && foresight.begin()[1].weight == -huge);
+}
+
 TEST(no_more_than_the_limit_are_kept) {
     Foresight foresight(100);
     for (Index n = 0; n < 1000; ++n) {

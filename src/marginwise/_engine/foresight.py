@@ -18,6 +18,7 @@ from marginwise._core import Learner32, Learner64
 
 MOST_KEPT = 4096  # values of a problem
 MOST_SEEN = 2**62
+FLOATS = np.finfo(np.float32)
 TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
 
 
@@ -59,6 +60,8 @@ class Foresight:
             Weights, with the sign of the label in each problem; 0 where the row has no part.
         """
         known = np.isfinite(f) & (weights != 0)
+        f = np.clip(f, FLOATS.min, FLOATS.max)
+        weights = np.sign(weights) * np.clip(np.abs(weights), FLOATS.tiny, FLOATS.max)
         columns = []
         for c in range(f.shape[1]):
             rows = np.flatnonzero(known[:, c])

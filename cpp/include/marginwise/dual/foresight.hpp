@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "marginwise/base/arrays.hpp"
 
@@ -36,7 +38,7 @@ class Foresight {
 
     // Reserves memory for n more values.
     void reserve(Index n) {
-        if (wanted()) values_.reserve(values_.size() + n);
+        if (wanted()) enlarge(values_, values_.size() + n);
     }
 
     // Continues from values that were kept, of `seen` in all.
@@ -48,11 +50,18 @@ class Foresight {
 
   private:
     static constexpr Index kLeast = 64;  // values are few before that: all are kept
+    static constexpr double kTiny = std::numeric_limits<float>::min();
+    static constexpr double kHuge = std::numeric_limits<float>::max();
+
+    // The nearest float of a size from `least` to the largest finite one.
+    static float bounded(double x, double least) {
+        return static_cast<float>(std::copysign(std::clamp(std::abs(x), least, kHuge), x));
+    }
 
     void add(double f, double weight, Index count) {
         if (!wanted()) return;
         seen_ += count;
-        values_.push_back({static_cast<float>(f), static_cast<float>(weight)});
+        values_.push_back({bounded(f, 0), bounded(weight, kTiny)});
         const Index limit = std::min(most_, std::max(kLeast, seen_ / 2));
         first_ = std::max(first_, values_.size() - limit);
         if (first_ <= most_) return;
