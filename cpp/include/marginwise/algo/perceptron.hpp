@@ -63,6 +63,7 @@ class Perceptron : public Learner<T> {
 
   protected:
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
+    double expansion(Index c, const float* row) const override;
     double gap(Index) const override { return 0.0; }
 
   private:
@@ -119,6 +120,18 @@ void Perceptron<T>::remove_one(Index c) {
     }
     move(c, best, -P.alpha[best]);
     D.close(c, best);
+}
+
+template <class T>
+double Perceptron<T>::expansion(Index c, const float* row) const {
+    const double f = this->raw_expansion(c, row);
+    if (!settings_.average || presented_[c] == 0) return f;
+    const Subproblem& sub = D.subproblems[c];
+    double offset = 0;
+    for (Index k = 0; k < sub.P.size; ++k)
+        if (sub.P.open[k])
+            offset += sub.P.average_offset[k] * static_cast<double>(row[sub.member[k]]);
+    return f - offset / static_cast<double>(presented_[c]);
 }
 
 }  // namespace marginwise
