@@ -70,12 +70,15 @@ class Sigmoid:
         offset if `shifted`, or if it gains much.
         """
         columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
+        unit = np.abs(columns).mean(axis=0)  # decision values may be of any size
+        unit[unit == 0] = 1.0
+        columns /= unit
         with_offset, loss = _with_slopes(columns, target, weight)
         if not shifted:
             through_half, other = _with_slopes(columns[:, :2], target, weight)
             if other - loss <= max(LEAST_GAIN, GAIN_PER_ROW * weight.sum()):
-                return cls(*through_half.tolist())
-        return cls(*with_offset.tolist())
+                return cls(*(through_half / unit[:2]).tolist())
+        return cls(*(with_offset / unit).tolist())
 
 
 def _with_slopes(columns: Float, target: Float, weight: Float) -> tuple[Float, float]:
@@ -86,16 +89,15 @@ def _with_slopes(columns: Float, target: Float, weight: Float) -> tuple[Float, f
         found[:] = 0.0
         found[free] = _newton(columns[:, free], target, weight)
         if (found[:2] >= 0).all():
-            break
+            return found, _loss(columns @ found, target, weight)
         free = [k for k in free if k == 2 or found[k] > 0]
-    return np.maximum(found, [0.0, 0.0, -np.inf][: len(found)]), _loss(
-        columns @ found, target, weight
-    )
+    found[:] = 0.0
+    return found, _loss(columns @ found, target, weight)
 
 
 def _loss(z: Float, target: Float, weight: Float) -> float:
     """Return the weighted cross-entropy of the probabilities 1 / (1 + exp(-z))."""
-    return float(weight @ (target * -log_expit(z) + (1 - target) * -log_expit(-z)))
+    return float(weight @ ((1 - target) * z - log_expit(z)))
 
 
 def _newton(A: Float, target: Float, weight: Float) -> Float:
@@ -108,10 +110,11 @@ def _newton(A: Float, target: Float, weight: Float) -> Float:
         curvature = (A.T * (weight * p * (1 - p))) @ A
         curvature[np.diag_indices_from(curvature)] += 1e-10 * (1 + np.trace(curvature))
         step = np.linalg.solve(curvature, gradient)
-        while _loss(A @ (w - step), target, weight) > value and np.abs(step).max() > 1e-9:
+        after = _loss(A @ (w - step), target, weight)
+        while after > value and np.abs(step).max() > 1e-9:
             step /= 2
-        w = w - step
-        before, value = value, _loss(A @ w, target, weight)
+            after = _loss(A @ (w - step), target, weight)
+        w, before, value = w - step, value, after
         if before - value <= 1e-9 * (1 + value):
             break
     return w
@@ -119,15 +122,16 @@ def _newton(A: Float, target: Float, weight: Float) -> Float:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """An isotonic regression, mixed with a sigmoid in the proportion of their rows."""
+    """An isotonic regression on each side of f = 0, mixed with a sigmoid by their rows."""
 
-    regression: Any
+    above: Any
+    below: Any
     sigmoid: Sigmoid
     share: float  # of the sigmoid
 
     def __call__(self, f: Float) -> Float:
         """Return the probabilities at decision values."""
-        steps: Float = self.regression.predict(f.ravel()).reshape(f.shape)
+        steps = np.where(f > 0, self.above.predict(f), self.below.predict(f))
         return (1 - self.share) * steps + self.share * self.sigmoid(f)
 
 
@@ -217,13 +221,27 @@ def _relative(weight: NDArray[Any]) -> Float:
 
 
 def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoid | Isotonic:
-    from sklearn.isotonic import IsotonicRegression  # here: few models need it
-
     if len(f) == 0:
         return sigmoid
-    regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    regression.fit(f.astype(np.float64), weight > 0, sample_weight=_relative(weight))
-    return Isotonic(regression, sigmoid, SIGMOID_ROWS / (SIGMOID_ROWS + len(f)))
+    f, target, size = f.astype(np.float64), (weight > 0).astype(np.float64), _relative(weight)
+    share = SIGMOID_ROWS / (SIGMOID_ROWS + len(f))
+
+    def side(rows: NDArray[np.bool_], least: float, most: float) -> Any:
+        # Both sides begin at the boundary, at 1/2: a row of next to no weight.
+        ends = zip((f, target, size), (0.0, 0.5, 1e-9), strict=True)
+        return _regression(*(np.append(part[rows], end) for part, end in ends), least, most)
+
+    if sigmoid.offset == 0:
+        return Isotonic(side(f > 0, 0.5, 1.0), side(f < 0, 0.0, 0.5), sigmoid, share)
+    whole = _regression(f, target, size, 0.0, 1.0)
+    return Isotonic(whole, whole, sigmoid, share)
+
+
+def _regression(f: Float, target: Float, weight: Float, least: float, most: float) -> Any:
+    from sklearn.isotonic import IsotonicRegression  # here: few models need it
+
+    regression = IsotonicRegression(y_min=least, y_max=most, out_of_bounds="clip")
+    return regression.fit(f, target, sample_weight=weight)
 
 
 def normalize(positive: Float) -> Float:

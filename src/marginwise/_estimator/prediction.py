@@ -35,7 +35,7 @@ class Predictor(KernelModel):
 
     classes_: NDArray[Any]
     calibration: str | None = None  # of those that have the parameter
-    class_weight: Any
+    _balance: Float  # weights of classes
 
     def decision_function(self, X: Any) -> Float:
         """Compute the decision function of each row.
@@ -158,7 +158,7 @@ class Predictor(KernelModel):
     @property
     def _is_weighted(self) -> bool:
         """Whether classes have weights, which move the boundary."""
-        return self.class_weight is not None
+        return bool(np.ptp(self._balance) > 0)
 
     def _foreseen(self) -> Foresight:
         """Return decision values of rows that the model had not learned."""
@@ -166,6 +166,8 @@ class Predictor(KernelModel):
 
     def _probabilities(self, X: Any) -> Float:
         f = self._binary_values(X)
+        if len(self.classes_) == 1:  # so far, of a stream
+            return np.ones_like(f)
         return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
 
     def _fit_calibrator(self, kind: str) -> Calibrator:
