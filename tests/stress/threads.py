@@ -127,7 +127,8 @@ class Team:
 
 def _begun(name: str, kernel: str, rng: np.random.Generator) -> tuple[Any, int]:
     classes = 2 if kernel == "function" or rng.random() < 0.5 else 3
-    given = {"kernel": _gaussian} if kernel == "function" else {}
+    given: dict[str, Any] = {"kernel": _gaussian} if kernel == "function" else {}
+    given["calibration"] = rng.choice([None, "sigmoid", "isotonic"])
     model = make(name, C=1.0, nu=0.2, n_jobs=int(rng.integers(1, 3)), **given)
     if name in EXACT:
         model.set_params(window=400)
@@ -187,6 +188,8 @@ def _actions(
         "set_params": lambda: model.set_params(verbose=0) and None,
         "pickle": through_pickle,
     }
+    if hasattr(model, "predict_proba"):
+        actions["predict_proba"] = lambda: model.predict_proba(X)
     if kernel != "function":
         actions["save"] = through_file
     if name == "ExactSVC":
