@@ -131,7 +131,7 @@ class Isotonic:
 
     def __call__(self, f: Float) -> Float:
         """Return the probabilities at decision values."""
-        steps = np.where(f > 0, self.above.predict(f), self.below.predict(f))
+        steps: Float = np.where(f > 0, self.above.predict(f), self.below.predict(f))
         return (1 - self.share) * steps + self.share * self.sigmoid(f)
 
 
@@ -228,8 +228,8 @@ def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoi
 
     def side(rows: NDArray[np.bool_], least: float, most: float) -> Any:
         # Both sides begin at the boundary, at 1/2: a row of next to no weight.
-        ends = zip((f, target, size), (0.0, 0.5, 1e-9), strict=True)
-        return _regression(*(np.append(part[rows], end) for part, end in ends), least, most)
+        at, aim = np.append(f[rows], 0.0), np.append(target[rows], 0.5)
+        return _regression(at, aim, np.append(size[rows], 1e-9), least, most)
 
     if sigmoid.offset == 0:
         return Isotonic(side(f > 0, 0.5, 1.0), side(f < 0, 0.0, 0.5), sigmoid, share)

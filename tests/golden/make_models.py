@@ -79,6 +79,16 @@ def make_compressed() -> None:
     write("compressed", small, random.standard_normal((20, 2)).round(6))
 
 
+def make_calibrated() -> None:
+    """A stream of three classes, in the middle of it, with what is known for probabilities."""
+    random = np.random.RandomState(4)
+    X = random.standard_normal((150, 2)).round(6)
+    y = np.digitize(X[:, 0] + 0.5 * random.standard_normal(150), [-0.5, 0.5])
+    model = OnlineSVC(C=2.0, gamma=1.0, calibration="sigmoid", random_state=3)
+    rows = random.standard_normal((20, 2)).round(6)
+    write("calibrated", model.partial_fit(X, y, classes=[0, 1, 2]), rows)
+
+
 def write(name: str, model: Any, rows: np.ndarray) -> None:
     """Write a model, and beside it rows with what it says of them."""
     path = MODELS / f"{name}-v{FORMAT}.mwz"
@@ -88,6 +98,8 @@ def write(name: str, model: Any, rows: np.ndarray) -> None:
         "decision": model.decision_function(rows).tolist(),
         "predicted": model.predict(rows).tolist(),
     }
+    if hasattr(model, "predict_proba"):
+        expected["probabilities"] = model.predict_proba(rows).tolist()
     path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 
 
@@ -97,3 +109,4 @@ if __name__ == "__main__":
     make_others()
     make_exact()
     make_compressed()
+    make_calibrated()

@@ -89,7 +89,14 @@ def names(folder: Path) -> Sample:
     return Sample.of(model.fit(X, y), X, y, folder)
 
 
-SAMPLES = {"dense": dense, "lists": lists, "matrix": matrix, "names": names}
+def stream(folder: Path) -> Sample:
+    X = np.random.RandomState(4).randn(80, 2)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = OnlineSVC(gamma=1.0, calibration="sigmoid", multiclass="ovr", random_state=0)
+    return Sample.of(model.partial_fit(X, y, classes=[0, 1, 2]), X, y, folder)
+
+
+SAMPLES = {"dense": dense, "lists": lists, "matrix": matrix, "names": names, "stream": stream}
 
 
 @pytest.fixture(scope="module")
@@ -367,7 +374,81 @@ def same_array_twice(forged: Forged) -> None:
     forged.state["_costs"] = forged.state["_balance"]
 
 
+def foresight(**values: Any) -> Callable[[Forged], Any]:
+    """Put other values in place of the parts of the foresight; None takes one away."""
+
+    def forge(forged: Forged) -> None:
+        for name, value in values.items():
+            if value is None:
+                del forged.state["_foresight"]["dict"][name]
+                del forged.arrays[f"_foresight.{name}"]
+            elif callable(value):
+                forged.change(f"_foresight.{name}", value)
+            else:
+                forged.state["_foresight"]["dict"][name] = value
+                del forged.arrays[f"_foresight.{name}"]
+
+    return forge
+
+
+def first(value: Any) -> Callable[[Any], Any]:
+    """Change the first value of an array."""
+
+    def changed(array: Any) -> Any:
+        array[0] = value
+        return array
+
+    return changed
+
+
+def no_foresight(forged: Forged) -> None:
+    del forged.state["_foresight"]
+    for name in ("seen", "kept", "f", "weight"):
+        del forged.arrays[f"_foresight.{name}"]
+
+
+def foresight_of_another(forged: Forged) -> None:
+    forged.plan["foresees"] = False
+
+
+def moved_values(forged: Forged) -> None:
+    """The right number in all, but one problem keeps fewer than none."""
+    kept = forged.arrays["_foresight.kept"]
+    kept[:] = [kept.sum() + 7, -7, 0]
+
+
 LIES: list[Lie] = [
+    # what is known for probabilities
+    ("stream", "_foresight must have the parts", no_foresight),
+    ("stream", "_foresight must have the parts", foresight(seen=None)),
+    ("stream", "_foresight must have the parts", foresight(weight=None)),
+    ("stream", "_foresight is not of a model", foresight_of_another),
+    ("stream", "foresees must be", plan(foresees=1)),
+    ("stream", "foresees must be", plan(foresees=None)),
+    ("dense", "_foresight must have the parts", plan(foresees=True)),
+    ("stream", "calibration must be", says(calibration="platt")),
+    ("stream", "calibration must be", says(calibration=True)),
+    ("stream", "f of _foresight must be", foresight(f=lambda a: a.astype(np.float64))),
+    ("stream", "f of _foresight must be", foresight(f=lambda a: a[:, np.newaxis])),
+    ("stream", "f of _foresight must be", foresight(f=[0.5])),
+    ("stream", "kept of _foresight must be", foresight(kept=lambda a: a.astype(np.int32))),
+    ("stream", "seen of _foresight must be", foresight(seen=lambda a: a[:-1])),
+    ("stream", "seen of _foresight must be", foresight(seen=lambda a: np.append(a, 1))),
+    ("stream", "seen of _foresight must be", foresight(seen=first(-1))),
+    ("stream", "seen of _foresight must be", foresight(seen=first(2**63 - 1))),
+    ("stream", "kept of _foresight must be", foresight(kept=lambda a: a[:1])),
+    ("stream", "kept of _foresight must be", foresight(kept=first(-1))),
+    ("stream", "kept of _foresight must be", foresight(kept=first(2**62))),
+    ("stream", "kept of _foresight must be", foresight(kept=first(5000))),
+    ("stream", "kept of _foresight must be", moved_values),
+    ("stream", "f and weight of _foresight must have", foresight(kept=first(1))),
+    ("stream", "f and weight of _foresight must have", foresight(f=lambda a: a[:-1])),
+    ("stream", "f and weight of _foresight must have", foresight(weight=lambda a: a[:0])),
+    ("stream", "f and weight of _foresight must be", foresight(f=first(np.nan))),
+    ("stream", "f and weight of _foresight must be", foresight(f=first(np.inf))),
+    ("stream", "f and weight of _foresight must be", foresight(weight=first(np.nan))),
+    ("stream", "f and weight of _foresight must be", foresight(weight=first(-np.inf))),
+    ("stream", "f and weight of _foresight must be", foresight(weight=first(0.0))),
     # arrays of the machine
     ("dense", "labels must be", put("labels", 0, 2)),
     ("lists", "labels must be", put("labels", 0, -1)),
@@ -639,6 +720,8 @@ def assert_works(model: OnlineSVC, sample: Sample) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.partial_fit(sample.rows[:5], labels, ids=np.arange(5))
     assert model.predict(sample.rows).shape == (len(sample.labels),)
+    if hasattr(model, "predict_proba") and model._is_calibrated():
+        assert np.isfinite(model.predict_proba(sample.rows)).all()
 
 
 # -- zip files ---------------------------------------------------------------------------------

@@ -486,12 +486,16 @@ def test_files_of_older_versions_load(expected: Path) -> None:
     decision = model.decision_function(np.array(golden["rows"]))
     np.testing.assert_allclose(decision, golden["decision"], rtol=0, atol=1e-6)
     assert model.predict(np.array(golden["rows"])).tolist() == golden["predicted"]
+    assert hasattr(model, "predict_proba") == ("probabilities" in golden)
+    if "probabilities" in golden:
+        p = model.predict_proba(np.array(golden["rows"]))
+        np.testing.assert_allclose(p, golden["probabilities"], rtol=0, atol=1e-6)
 
 
 def test_there_are_old_files() -> None:
     """A file of each format that an estimator ever had."""
     estimators = ["online", "gap", "tracking", "exact_ramp", "perceptron", "exact", "one_class"]
-    expected = {"online-v1", "compressed-v4"} | {
+    expected = {"online-v1", "calibrated-v4", "compressed-v4"} | {
         f"{name}-v{k}" for name in estimators for k in (2, 3)
     }
     for suffix in (".mwz", ".json"):
