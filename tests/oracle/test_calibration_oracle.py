@@ -58,7 +58,7 @@ def test_isotonic_curves_are_regressions_of_both_sides() -> None:
     """The regression under the further condition of 1/2 at f = 0 is that of each side, cut off."""
     rng = np.random.default_rng(0)
     f = rng.normal(size=500).astype(np.float32)
-    weight = np.where(rng.random(500) < expit(3 * f - 1), 1, -1).astype(np.float32)
+    weight = np.where(rng.random(500) < expit(3 * f), 1, -1).astype(np.float32)
     curve: Any = Calibrator.fit("isotonic", [(f, weight)], pairs=False, shifted=False).curves[0]
     expected = np.empty(500)
     for side, bounds in ((f > 0, (0.5, 1.0)), (f <= 0, (0.0, 0.5))):
@@ -189,18 +189,17 @@ def held_out(n: int, one_in: int) -> np.ndarray:
     return chosen
 
 
-@pytest.mark.parametrize(
-    ("classes", "multiclass", "one_in"), [(2, "ovr", 4), (3, "ovr", 16), (3, "ovo", 16)]
-)
+@pytest.mark.parametrize(("n", "one_in"), [(1100, 4), (2010, 5)])
+@pytest.mark.parametrize(("classes", "multiclass"), [(2, "ovr"), (3, "ovr"), (3, "ovo")])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_rows_held_out_of_a_whole_solve(
-    classes: int, multiclass: str, one_in: int, jobs: int
+    n: int, one_in: int, classes: int, multiclass: str, jobs: int
 ) -> None:
-    X, y = blobs(1100, 2, classes)
-    weights = np.where(np.arange(1100) % 5, 1.0, 2.0)
+    X, y = blobs(n, 2, classes)
+    weights = np.where(np.arange(n) % 5, 1.0, 2.0)
     params = {"gamma": 0.5, "C": 2.0, "multiclass": multiclass, "shuffle": False, "n_jobs": jobs}
     model = OnlineSVC(**params, calibration="sigmoid").fit(X, y, sample_weight=weights)
-    out = held_out(1100, one_in)
+    out = held_out(n, one_in)
     rest = OnlineSVC(**params, epochs="converge").fit(X[~out], y[~out], weights[~out])
     signs = signs_of(y, classes, multiclass)[out]
     expected = binary_values(rest, X[out])
@@ -210,7 +209,7 @@ def test_rows_held_out_of_a_whole_solve(
         assert len(f) == len(rows)
         assert np.sort(weight).tolist() == np.sort(signs[rows, c] * weights[out][rows]).tolist()
         # They are judged at a violation of 0.1.
-        np.testing.assert_allclose(f[ours], expected[rows, c][order], atol=0.12)
+        np.testing.assert_allclose(f[ours], expected[rows, c][order], atol=0.15)
 
 
 def test_a_search_uses_its_out_of_fold_values() -> None:
