@@ -38,6 +38,7 @@ static void bind_tuner(nb::module_& m, const char* name) {
                 new (self) M(read, batch.X);
             },
             "spec"_a, "batch"_a)
+        .def("cancel", [](M& tuner) { tuner.cancel(); })
         .def("begin", writing(&M::begin), "examples"_array, "gammas"_a)
         .def("set_gamma", writing(&M::set_gamma), "gamma"_a)
         .def("follow", &follow<T>, "y"_array, "weight"_array, "Cs"_array, "tol"_a)

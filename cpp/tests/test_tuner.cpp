@@ -139,6 +139,28 @@ void test_expansion() {
     }
 }
 
+TEST(a_tiny_C_does_not_spoil_the_values_above_it) {
+    const Toy toy(300);
+    const Vector<double> weight(toy.n, 1.0), far = {1e-18, 1e-9, 1.0}, alone = {1.0};
+    const Vector<std::int64_t> all = all_of(toy.n);
+    Tuner<double> one(spec(1 << 20), toy.matrix()), other(spec(1 << 20), toy.matrix());
+    one.begin(view(all), 1);
+    other.begin(view(all), 1);
+    const SolutionPath path = one.follow(view(toy.y), view(weight), view(far), 1e-4);
+    const SolutionPath cold = other.follow(view(toy.y), view(weight), view(alone), 1e-4);
+    for (Index k = 0; k < toy.n; ++k)
+        CHECK(std::abs(path.decision.row(2)[k] - cold.decision.row(0)[k]) < 1e-2);
+}
+
+TEST(a_cancelled_search_ends_at_once) {
+    const Toy toy(300);
+    const Vector<double> weight(toy.n, 1.0), Cs = {1.0, 10.0};
+    Tuner<float> tuner(spec(1 << 20), toy.matrix());
+    tuner.begin(view(all_of(toy.n)), 1);
+    tuner.cancel();
+    CHECK(tuner.follow(view(toy.y), view(weight), view(Cs), 1e-3).seconds.empty());
+}
+
 }  // namespace
 
 TEST(solutions_satisfy_the_conditions) {

@@ -200,3 +200,13 @@ def test_a_small_cache_changes_nothing(seed: int) -> None:
         for size in (0.001, 1000)
     ]
     assert results[0] == pytest.approx(results[1], abs=0.002)
+
+
+def test_values_of_C_far_apart(seed: int) -> None:
+    """The smallest ones leave no rounding errors in the models of the others."""
+    X, y = rings(300, seed, noise=0.4)
+    model = OnlineSVCCV(Cs=[1e-18, 1e-9, 1.0], gammas=[0.5], cv=3).fit(X, y)
+    alone = OnlineSVCCV(Cs=[1.0], gammas=[0.5], cv=3).fit(X, y)
+    assert model.C_ == 1.0
+    assert model.best_score_ == pytest.approx(alone.best_score_, abs=0.01)
+    np.testing.assert_allclose(model.decision_oof_, alone.decision_oof_, atol=0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class PlainModels:
     folds: list[Fold]
     square: bool
 
-    def scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]:
+    def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
         """Fit and score models for some values of C for each gamma; gamma by gamma."""
         for gamma, Cs in wanted.items():
             for number, fold in enumerate(self.folds):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,7 +26,9 @@ class Models(Protocol):
 
     folds: list[Fold]
 
-    def scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]: ...
+    def scored(
+        self, wanted: Mapping[float, Float]
+    ) -> Generator[tuple[float, Scored], None, None]: ...
 
 
 class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,17 +124,18 @@ def run_round(
     C, gammas = np.array(pairs).T
     result = Round(C, gammas, rows, *np.zeros((3, len(pairs), folds)))
     keeper = _Keeper(models.folds, rows)
-    for gamma, scored in models.scored(wanted):
-        own = [place[C, gamma] for C in wanted[gamma].tolist()]
-        fold = models.folds[scored.fold]
-        result.scores[own, scored.fold] = [score(f, fold) for f in scored.decision]
-        result.fit_seconds[own, scored.fold] = scored.fit_seconds
-        result.score_seconds[own, scored.fold] = scored.score_seconds
-        result.violation = max(result.violation, scored.violation)
-        keeper.add(scored)
-        advance(len(own))
-        if scored.fold == folds - 1:
-            keeper.keep(own, mean_scores(result.scores[own]))
+    with closing(models.scored(wanted)) as found:  # its threads end, whatever happens here
+        for gamma, scored in found:
+            own = [place[C, gamma] for C in wanted[gamma].tolist()]
+            fold = models.folds[scored.fold]
+            result.scores[own, scored.fold] = [score(f, fold) for f in scored.decision]
+            result.fit_seconds[own, scored.fold] = scored.fit_seconds
+            result.score_seconds[own, scored.fold] = scored.score_seconds
+            result.violation = max(result.violation, scored.violation)
+            keeper.add(scored)
+            advance(len(own))
+            if scored.fold == folds - 1:
+                keeper.keep(own, mean_scores(result.scores[own]))
     result.oof = keeper.best
     return result
 

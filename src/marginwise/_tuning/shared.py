@@ -8,7 +8,7 @@ have a matrix each, and rows of other classes are scored afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class SharedModels:
         self._batch = self.engine.batch(self.X)
         self._signs = self.engine.signs(self.labels)
 
-    def scored(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]:
+    def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
         """Fit and score models for some values of C for each gamma; gamma by gamma."""
         threads = min(self.engine.threads, len(wanted))
         if threads == 1:
@@ -76,14 +76,23 @@ class SharedModels:
             yield from self._scored(wanted)
             return
 
+        tuners = []
+
         def all_of(gamma: float) -> list[tuple[float, Scored]]:
             alone = copy(self)  # with a kernel matrix of its own
             alone._tuner = self._make_tuner(threads)
+            tuners.append(alone._tuner)
             return list(alone._scored({gamma: wanted[gamma]}))
 
         with ThreadPoolExecutor(threads) as pool:
-            for scored in pool.map(all_of, wanted):
-                yield from scored
+            try:
+                for scored in pool.map(all_of, wanted):
+                    yield from scored
+            except BaseException:  # such as Ctrl-C, which threads other than this one do not get
+                pool.shutdown(wait=False, cancel_futures=True)
+                for tuner in tuners:
+                    tuner.cancel()
+                raise
 
     def _make_tuner(self, sharers: int) -> Tuner32 | Tuner64:
         """Return a tuner that has a part of the memory for kernel values."""

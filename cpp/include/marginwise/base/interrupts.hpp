@@ -19,6 +19,9 @@ class Interrupts {
         next_look_ = Clock::now() + kPause;
     }
 
+    // Asks for a stop from another thread; the object is not used again.
+    void cancel() { cancelled_ = true; }
+
   protected:
     Interrupts() = default;
     // A copy is asked by nobody.
@@ -28,6 +31,7 @@ class Interrupts {
 
     // Whether to stop; checks the clock first, and stop_asked_ ten times a second.
     bool interrupted() {
+        if (cancelled_) return true;
         if (interrupted_ || !stop_asked_) return interrupted_;
         const Clock::time_point now = Clock::now();
         if (now < next_look_) return false;
@@ -42,7 +46,7 @@ class Interrupts {
     static constexpr std::chrono::milliseconds kPause{100};
 
     std::function<bool()> stop_asked_;
-    std::atomic<bool> interrupted_{false};
+    std::atomic<bool> interrupted_{false}, cancelled_{false};
     Clock::time_point next_look_;
 };
 

@@ -86,14 +86,16 @@ class Tuner : public Interrupts {
         path.decision = OwnedMatrix<double>(Cs.size, y.size);
         path.begin.push_back(0);
         Problem P;
+        double lowest = 0;  // of the values that are followed
         for (Index c = 0; c < Cs.size && !interrupted(); ++c) {
             double seconds = 0;
             {
                 const Stopwatch watch(seconds);
-                if (c == 0)
-                    P = first_problem(y, weight, Cs.data[0]);
-                else
+                if (c > 0 && Cs.data[c] <= kMostRaised * lowest)
                     raise_costs(P, y, Cs.data[c] / Cs.data[c - 1]);
+                else
+                    P = without_weight(y, weight, lowest = Cs.data[c]);
+                if (c == 0) starts_.apply(P, y, *matrix_);
                 P.find_extremes();
                 path.violation.push_back(WorkingSets<T>(P, *matrix_, set_).solve(tau, [this] {
                     return this->interrupted();
@@ -143,6 +145,8 @@ class Tuner : public Interrupts {
     }
 
   private:
+    // Scaling a solution scales the rounding errors of its gradient, too.
+    static constexpr double kMostRaised = 1e6;
     static constexpr Index kColumns = 256;  // whose sums stay in a cache of the processor
 
     void expand_block(View<std::int64_t> rows, const Members<T>& members,
@@ -169,13 +173,12 @@ class Tuner : public Interrupts {
         }
     }
 
-    Problem first_problem(View<double> y, View<double> weight, double C) {
+    Problem without_weight(View<double> y, View<double> weight, double C) const {
         Problem P;
         P.reserve(y.size);
         for (Index k = 0; k < y.size; ++k)
             P.add(0.0, y.data[k], y.data[k] * weight.data[k] * C, matrix_->diagonal()[k],
                   weight.data[k] > 0 ? Box::usual : Box::shut);
-        starts_.apply(P, y, *matrix_);
         return P;
     }
 
