@@ -529,3 +529,16 @@ def test_coefficients_of_an_exact_model_add_up_or_it_warns(offset: float, seed: 
     sizes = np.abs(model.dual_coef_).sum()
     balanced = abs(model.dual_coef_.sum()) <= 1e-9 * sizes
     assert balanced or any("not the solution" in str(w.message) for w in said)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_new_classes_leave_readers_what_they_read(multiclass: str) -> None:
+    """A thread that is about to predict gets the scores of the classes that it knows."""
+    model = OnlineSVC(gamma=0.5, multiclass=multiclass, calibration="sigmoid")
+    model.partial_fit(X[:40], Y[:40] % 2)
+    view, engine = model._now(), model._engine
+    scores, p = view.decision_function(X), view.predict_proba(X)
+    model.partial_fit(X[Y == 2], Y[Y == 2])
+    assert len(model.classes_) == 3
+    assert np.array_equal(engine.decision(X)[:, 0], scores)
+    assert np.array_equal(view.predict_proba(X), p)

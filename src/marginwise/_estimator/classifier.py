@@ -585,7 +585,7 @@ class KernelClassifier(
         self._set_classes(classes, None)
         numbers = np.searchsorted(classes, before)
         pairs = self._engine.plan.pairs or (self.multiclass == "ovo" and len(before) <= 2)
-        self._step_aside()
+        self._engine = self._engine.clone()  # a thread may be reading the one before
         self._engine.grow(numbers, len(classes), pairs and len(classes) > 2)
         if "_reservoir" in self.__dict__:
             self._reservoir = self._reservoir.copy()
