@@ -27,7 +27,7 @@ from marginwise import (
     TrackingSVC,
 )
 from marginwise._engine.foresight import Foresight
-from marginwise._estimator.classifier import fold_numbers
+from marginwise._estimator.foreseeing import fold_numbers
 from marginwise.calibration import Calibrator, Sigmoid, couple
 from tests.support import binary_values, blobs, signs_of
 

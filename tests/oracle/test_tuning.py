@@ -202,7 +202,7 @@ def test_a_small_cache_changes_nothing(seed: int) -> None:
     assert results[0] == pytest.approx(results[1], abs=0.002)
 
 
-def test_values_of_C_far_apart(seed: int) -> None:
+def test_penalties_far_apart(seed: int) -> None:
     """The smallest ones leave no rounding errors in the models of the others."""
     X, y = rings(300, seed, noise=0.4)
     model = OnlineSVCCV(Cs=[1e-18, 1e-9, 1.0], gammas=[0.5], cv=3).fit(X, y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
@@ -34,7 +33,6 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch
 from marginwise._engine.engine import HARD_COST
-from marginwise._engine.foresight import Foresight
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, change, on_draft, refuse_reentry
 from marginwise._estimator.callbacks import (
@@ -45,6 +43,7 @@ from marginwise._estimator.callbacks import (
     with_callbacks,
 )
 from marginwise._estimator.compression import Compressible
+from marginwise._estimator.foreseeing import Foreseeing
 from marginwise._estimator.prediction import CALIBRATION_RULE, Predictor
 from marginwise._estimator.streams import StreamLearner
 from marginwise._files.state import check_classifier
@@ -57,8 +56,6 @@ from marginwise._training.selection import learn_by_search
 from marginwise._warn import warn_unconverged
 
 FEW_ROWS = 16  # whose decision values show whether all are the same
-FEW_TO_CALIBRATE = 1000  # rows that are all needed for calibration
-CALIBRATION_FOLDS = 5
 
 
 class UnknownLabelError(ValueError):
@@ -75,22 +72,13 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
     return classes, places.astype(np.int32)
 
 
-def fold_numbers(labels: Labels, folds: int) -> Ints:
-    """Deal the rows of each class to folds in turn, at random."""
-    rng = np.random.RandomState(0)
-    order = rng.permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    numbers = np.empty(len(labels), dtype=np.int64)
-    numbers[order] = np.arange(len(labels)) % folds
-    return numbers
-
-
 class KernelClassifier(
     ClassifierAttributes,
     CallbackSupportMixin,
     ClassifierMixin,  # type: ignore[misc]
     Predictor,
     StreamLearner,
+    Foreseeing,
     Compressible,
 ):
     """Base class of the classifiers, which learn a stream of examples one at a time."""
@@ -182,37 +170,6 @@ class KernelClassifier(
             learn_by_search(trainer, feed, labels, selection, rng, find)
         else:
             trainer.learn_passes(feed, selection, self.pool_size, rng)
-
-    def _calibrates_in_folds(self, n: int) -> bool:
-        """Return whether `fit` calibrates on folds, not on rows that come before they are learned.
-
-        Few rows are needed all, and rows that are chosen are no fair sample.
-        """
-        chosen = getattr(self, "stop", None) is not None or (
-            getattr(self, "selection", "random") != "random" and self.pool_size is None
-        )
-        return chosen or n <= FEW_TO_CALIBRATE
-
-    def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
-        """Note the decision values of all rows, each by a model that was fitted without it."""
-        engine = self._engine
-        fold = fold_numbers(labels, CALIBRATION_FOLDS)
-        values = np.full((len(labels), engine.plan.problems), np.nan)
-        costs = weights * self._penalties()[labels]
-        twin = self._copy()
-        twin.verbose, twin.random_state = 0, copy.deepcopy(self.random_state)
-        for k in range(CALIBRATION_FOLDS):
-            rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            if len(held) == 0 or len(np.unique(labels[rest])) < 2:
-                continue
-            twin._engine = engine.blank()
-            rows = take_rows(X, rest)
-            batch = twin._labelled(rows, labels[rest], costs[rest], ids[rest])
-            twin._learn_all(ArrayFeed(batch, ids[rest]), rows, labels[rest])
-            values[held] = twin._score(take_rows(X, held))
-            values[np.ix_(held, np.flatnonzero(twin._engine.native.judges() == 0))] = np.nan
-        signed = engine.signs(labels) * weights[:, np.newaxis]
-        Foresight.held_out(values, signed).give(engine.native)
 
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
         """Warn of a decision function that is the same for all rows although these differ."""
@@ -312,13 +269,6 @@ class KernelClassifier(
             self._learn_and_replay(X, labels, costs, names)
         else:
             self._learn_rows(self._new_rows(X, labels, costs, names), names)
-
-    def _new_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
-        """Return a batch of rows that are new to the model, which may be calibrated on them."""
-        batch = self._labelled(X, labels, costs, names)
-        if self._engine.plan.foresees:
-            batch.weigh(costs / self._penalties()[labels])
-        return batch
 
     def _runs(self, y: NDArray[Any]) -> list[slice]:
         """Cut rows before each label that is new, where classes may be added; none if none is."""

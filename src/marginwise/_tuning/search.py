@@ -16,7 +16,8 @@ from marginwise._checks import take_rows
 from marginwise._engine.engine import HARD_COST
 from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import NATIVE, pairs_classes, signs
-from marginwise._estimator.classifier import fold_numbers, number_classes
+from marginwise._estimator.classifier import number_classes
+from marginwise._estimator.foreseeing import fold_numbers
 from marginwise._estimator.pairs import votes
 from marginwise._tuning.folds import Fold, make_folds, splits_any_rows
 from marginwise._tuning.grid import CENTRAL_C, gammas_for, values_around
