@@ -65,7 +65,7 @@ EXPECTED = {
 }
 # The class of several that is most probable need not be the one with the largest f(x): a class that
 # is against the rest has a curve of its own.
-EXPECTED_OF_CURVES = {"check_classifiers_train": "compares the most probable class with predict"}
+EXPECTED_OF_CURVES = {"check_classifiers_train": "expects predict to be the largest f(x)"}
 LEFT_OUT = "calibrates on each row left out; one of two equal rows is not a row of weight two"
 EXPECTED_OF_EXACT_CURVES = {
     **EXPECTED_OF_CURVES,

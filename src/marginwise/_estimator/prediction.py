@@ -99,8 +99,8 @@ class Predictor(KernelModel):
             Predicted class labels.
         """
         model = self._now()
-        by_probability = model.calibration is not None and not model._is_weighted
-        if by_probability and model._is_calibrated():
+        calibrated = model.calibration is not None and model._is_calibrated()
+        if calibrated and not model._is_weighted:
             scores = model._probabilities(X)
         else:
             scores = model.decision_function(X)
