@@ -33,10 +33,10 @@ from marginwise import OnlineSVC
 # Parameters of the model, the form of its rows, and numbers of vectors.
 SETS: dict[str, tuple[dict[str, float], str, tuple[int, ...]]] = {
     "a9a": ({"C": 100, "gamma": 0.005}, "csr64", (50, 150)),
-    "checkerboard": ({"C": 10, "gamma": 10.0}, "dense32", (100, 250)),
+    "checkerboard": ({"C": 10, "gamma": 10.0}, "dense32", (100, 200, 250, 300)),
     "letter": ({"C": 10, "gamma": 0.1}, "dense32", (500, 1500)),
     "covtype2": ({"C": 10, "gamma": 0.1}, "dense32", (500, 2000)),
-    "mnist10": ({"C": 10, "gamma": 0.02}, "dense32", (500, 1750)),
+    "mnist10": ({"C": 10, "gamma": 0.02}, "dense32", (500, 1750, 2500)),
 }
 COMPONENTS, CS = 200, (1.0, 10.0, 100.0)
 PREDICTIONS = 5
