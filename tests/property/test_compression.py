@@ -168,6 +168,18 @@ def test_duplicates_and_unscaled_features_are_no_trouble() -> None:
     assert small.score(rows, labels) > model.score(rows, labels) - 0.03
 
 
+@pytest.mark.parametrize("size", [8, 30])
+def test_features_far_from_zero_have_the_same_centres(size: int) -> None:
+    X, y = two_classes(1000)
+    X = np.round(X, 4)
+    offset = 2.0**30
+    near = OnlineSVC(C=10.0, gamma=2.0, random_state=0).fit(X, y)
+    far = OnlineSVC(C=10.0, gamma=2.0, random_state=0).fit(X + offset, y)
+    vectors = near.compress(X, y, max_vectors=size).support_vectors_
+    moved = far.compress(X + offset, y, max_vectors=size).support_vectors_ - offset
+    assert np.sort(moved, axis=0) == pytest.approx(np.sort(vectors, axis=0), abs=1e-3)
+
+
 def test_a_hard_margin_is_compressed() -> None:
     X, y = make_blobs(200, centers=2, random_state=3)
     model = OnlineSVC(C=np.inf, gamma=0.1, random_state=0).fit(X, y)

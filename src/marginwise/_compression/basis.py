@@ -120,12 +120,14 @@ def _shares(labels: Labels, size: int) -> list[tuple[Ints, int]]:
 
 def _centres(members: Vectors, masses: Float, count: int) -> Vectors:
     """Move centres, first the first of the members, to the means of those nearest to them."""
-    centres = members.X[:count]
+    offset = members.X.mean(axis=0)  # distances of features far from 0 would be rounded
+    X = members.X - offset
+    centres = X[:count]
     for _ in range(ROUNDS):
-        nearest = pairwise_distances_argmin(members.X, centres)
+        nearest = pairwise_distances_argmin(X, centres)
         places = (nearest, np.arange(len(members)))
         groups = sp.csr_array((masses, places), shape=(count, len(members)))
         sums = np.bincount(nearest, masses, minlength=count)[:, None]
-        moved = (groups @ members.X) / np.where(sums > 0, sums, 1.0)
+        moved = (groups @ X) / np.where(sums > 0, sums, 1.0)
         centres = np.where(sums > 0, moved, centres)
-    return Vectors(centres, members.labels[:count])
+    return Vectors(centres + offset, members.labels[:count])
