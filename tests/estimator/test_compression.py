@@ -171,6 +171,29 @@ def test_a_model_without_support_vectors_is_compressed() -> None:
     assert small.predict([[0.0]]).tolist() == perceptron.predict([[0.0]]).tolist()
 
 
+@pytest.mark.parametrize("given", [{}, {"curve": True}, {"max_vectors": 3, "curve": True}])
+def test_a_model_without_support_vectors_is_compressed_with_rows(given: Any) -> None:
+    young = OnlineSVC(gamma=0.3).partial_fit(X4[:1], Y4[:1], classes=[0, 1, 2, 3])
+    small = young.compress(X4, Y4, **given)
+    assert small.n_vectors_ == len(young.support_) == 0
+    assert small.predict(X4).tolist() == young.predict(X4).tolist()
+    assert small.error_curve_["chosen"] == 1
+
+
+def test_a_model_that_stays_whole_is_not_reported() -> None:
+    young = OnlineSVC(gamma=2.0, random_state=0).partial_fit(X[:4], Y[:4], classes=[0, 1])
+    small = young.compress(X, Y, max_error_increase=0.0)  # a model of all rows is better than this
+    assert small.n_vectors_ == len(young.support_)
+    assert small.error_curve_["error"][-1] > small.error_curve_["full_error"]
+
+
+def test_a_stream_of_one_class_so_far_has_files(tmp_path: Path) -> None:
+    young = OnlineSVC(gamma=1.0, calibration="sigmoid").partial_fit(X[:5], ["ant"] * 5)
+    small = through_file(young.compress(max_vectors=3), tmp_path)
+    assert small.predict(X[:2]).tolist() == ["ant", "ant"]
+    assert small.predict_proba(X[:2]).tolist() == [[1.0], [1.0]]
+
+
 # -- files and copies ------------------------------------------------------------------------------
 
 
@@ -228,6 +251,10 @@ def test_sparse_models_have_files(tmp_path: Path) -> None:
         ("_intercept", np.zeros(2)),
         ("_full_size", -1),
         ("_curve", {"error": np.zeros(1)}),
+        (
+            "_curve",
+            {"n_vectors": np.array([8]), "error": np.zeros(1), "full_error": 0.0, "chosen": 9},
+        ),
         ("n_jobs", 0),
         ("classes_", np.array([1, 0])),
         ("extra", 1),
@@ -241,6 +268,16 @@ def test_files_with_other_values_are_refused(
     state = model.compress(max_vectors=5)._stored_state()
     write_state(tmp_path / "bad.mwz", "CompressedSVC", {**state, name: value})
     with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load(tmp_path / "bad.mwz")
+
+
+def test_files_with_a_history_are_refused(model: OnlineSVC, tmp_path: Path) -> None:
+    from marginwise._files.format import write_state
+
+    state = model.compress(max_vectors=5)._stored_state()
+    state["_machine"]["plan"]["record"] = True
+    write_state(tmp_path / "bad.mwz", "CompressedSVC", state)
+    with pytest.raises(ModelFileError, match="has no history"):
         load(tmp_path / "bad.mwz")
 
 

@@ -95,15 +95,17 @@ class Compressible:
         check_arguments(rules, curve=curve)
         check_is_fitted(model)
         _check_combination(model, X, y, max_error_increase, curve)
+        if X is not None:
+            X, y = check_features(model, X, y, reset=False)
+            y = np.asarray(y)
+            model._encode(y)
         source = Source(model, model._engine.clone())
         if X is None:
             return source.projected(max_vectors)
-        X, y = check_features(model, X, y, reset=False)
-        y = np.asarray(y)
-        model._encode(y)
         if max_vectors is None and max_error_increase is None:
             max_error_increase = DEFAULT_INCREASE
-        most = source.size if max_vectors is None else min(max_vectors, source.size)
+        largest = max(source.size, 1)  # a model that has learned nothing yet has no vectors
+        most = largest if max_vectors is None else min(max_vectors, largest)
         if max_error_increase is None and not curve:
             return source.refitted(X, y, most)
         return source.chosen(X, y, most, max_error_increase, curve)
@@ -192,7 +194,8 @@ class Source:
             lambda size: error_of(source.refitted(rest, labels, size)),
             all_=curve,
         )
-        _warn_if_beyond(size, increase, tried)
+        if size < self.size:  # otherwise the result is this model, whatever the other one needs
+            _warn_if_beyond(size, increase, tried)
         compressed = self.refitted(X, y, size)
         compressed._note(size, tried)
         return compressed

@@ -113,8 +113,10 @@ def check_compressed(kind: Any, state: State) -> None:
     if not _check_outline(kind, state, _FITTED_COMPRESSED):
         return
     obey(_MORE_RULES, state)
-    _check_labels(state["classes_"], 2)
+    _check_labels(state["classes_"], 1)  # of a stream that has had one class so far
     _check_machine(kind, state, len(state["classes_"]))
+    if state["_machine"]["plan"]["record"]:
+        raise ValueError("a compressed model has no history")
     problems = state["_machine"]["plan"]["problems"]
     check_array("_intercept", state["_intercept"], "float64", (problems,))
     if not np.isfinite(state["_intercept"]).all():
@@ -135,6 +137,8 @@ def _check_curve(curve: Any) -> None:
     sizes = np.shape(curve["n_vectors"])[:1]
     check_array("n_vectors", curve["n_vectors"], "int64", sizes)
     check_array("error", curve["error"], "float64", sizes)
+    if curve["chosen"] not in curve["n_vectors"]:
+        raise ValueError("chosen must be one of n_vectors")
 
 
 def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
