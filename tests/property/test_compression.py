@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_classification, make_moons
 
 from marginwise import (
     ExactRampSVC,
@@ -18,6 +18,8 @@ from marginwise import (
     OnlineSVCCV,
     TrackingSVC,
 )
+from marginwise._engine.foresight import Foresight
+from marginwise._engine.plan import paired
 from tests.support import binary_values
 
 CLASSIFIERS = [
@@ -178,6 +180,32 @@ def test_features_far_from_zero_have_the_same_centres(size: int) -> None:
     vectors = near.compress(X, y, max_vectors=size).support_vectors_
     moved = far.compress(X + offset, y, max_vectors=size).support_vectors_ - offset
     assert np.sort(moved, axis=0) == pytest.approx(np.sort(vectors, axis=0), abs=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_probabilities_are_as_sure_as_the_smaller_model_is_right(
+    classes: int, multiclass: str
+) -> None:
+    X, y = make_classification(
+        5000, n_features=30, n_informative=10, n_classes=classes, flip_y=0.05, random_state=0
+    )
+    model = OnlineSVC(C=10.0, calibration="sigmoid", multiclass=multiclass, random_state=0)
+    small = model.fit(X[:3000], y[:3000]).compress(X[:3000], y[:3000], max_vectors=15)
+    right = small.score(X[3000:], y[3000:])
+    assert right < model.score(X[3000:], y[3000:]) - 0.05
+    assert small.predict_proba(X[3000:]).max(axis=1).mean() < right + 0.03
+
+
+def test_a_class_without_rows_keeps_its_probabilities() -> None:
+    X, y = four_classes(600)
+    model = OnlineSVC(C=5.0, gamma=0.3, calibration="sigmoid", random_state=0).fit(X, y)
+    small = model.compress(X[y < 3], y[y < 3], max_vectors=40)
+    kept = Foresight.of(small._engine.native).kept
+    full = Foresight.of(model._engine.native).kept
+    with_last = list(paired(6)[1] == 3)
+    assert kept[with_last].tolist() == full[with_last].tolist()
+    assert small.predict_proba(X[y == 3])[:, 3].mean() > 0.5
 
 
 def test_a_hard_margin_is_compressed() -> None:

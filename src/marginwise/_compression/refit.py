@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Float, Ints, Labels
+from marginwise._checks import take_rows
 from marginwise._compression.basis import SEED, Expansion, Vectors
 from marginwise._compression.features import Span, span_of
 from marginwise._compression.primal import Rows, minimise
@@ -37,13 +38,17 @@ class Training:
     labels: Labels
     costs: Float
 
+    def take(self, places: Ints) -> Training:
+        return Training(take_rows(self.X, places), self.labels[places], self.costs[places])
+
     def within(self, rows: int) -> Training:
         """Return no more than so many rows, drawn at random; each stands for several then."""
         n = len(self.labels)
         if n <= rows:
             return self
         drawn = np.sort(np.random.default_rng(SEED).permutation(n)[:rows])
-        return Training(self.X[drawn], self.labels[drawn], self.costs[drawn] * (n / rows))
+        some = self.take(drawn)
+        return replace(some, costs=some.costs * (n / rows))
 
 
 def project(engine: Engine, model: Expansion, vectors: Vectors) -> tuple[Expansion, Float]:

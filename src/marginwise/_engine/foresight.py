@@ -101,10 +101,13 @@ class Foresight:
             seen.append(0 if source is None else int(self.seen[source]))
         return self._of_columns(columns, seen)
 
-    def scaled(self, factors: Float) -> Foresight:
-        """Return the foresight of a model whose decision values are these, by problem, larger."""
-        f = self.f * np.repeat(factors, self.kept).astype(np.float32)
-        return Foresight(self.seen, self.kept, f, self.weight)
+    def completed(self, other: Foresight) -> Foresight:
+        """Return this foresight, with values of another one for problems that lack a side."""
+        seen, columns = self.seen.copy(), self.columns
+        for c, (_, weight) in enumerate(columns):
+            if not (weight > 0).any() or not (weight < 0).any():
+                seen[c], columns[c] = other.seen[c], other.columns[c]
+        return self._of_columns(columns, seen)
 
     def give(self, native: Learner32 | Learner64) -> None:
         """Let a native model continue from these values."""

@@ -207,18 +207,13 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
             model._foreseen().give(self._engine.native)
         return self
 
-    def _rescale_foresight(self, own: Float, full: Float) -> None:
-        """Calibrate on the foresight of the full model, in the scale of own decision values.
+    def _foresee(self, f: Float, signs: Float) -> None:
+        """Calibrate on decision values of rows that coefficients were not fitted to.
 
-        The rows that coefficients are fitted to would make probabilities too good. Both models
-        have scored the same rows.
+        Problems that have rows of one side only keep the foresight of the larger model.
         """
-        if self.calibration is None:
-            return
-        products, squares = (own * full).sum(axis=0), np.square(full).sum(axis=0)
-        factors = np.divide(products, squares, out=np.ones(len(squares)), where=squares > 0)
         native = self._engine.native
-        Foresight.of(native).scaled(np.maximum(factors, 0.0)).give(native)
+        Foresight.held_out(f, signs).completed(Foresight.of(native)).give(native)
 
     @property
     def _is_weighted(self) -> bool:

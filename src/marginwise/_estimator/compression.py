@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Labels, spread_rows
+from marginwise._arrays import Float, Labels
 from marginwise._checks import (
     Rule,
     boolean,
@@ -21,17 +21,18 @@ from marginwise._checks import (
     none,
     take_rows,
 )
-from marginwise._compression.basis import Expansion, candidates_of, expansion_of
+from marginwise._compression.basis import SEED, Expansion, Vectors, candidates_of, expansion_of
 from marginwise._compression.ladder import Curve, climb, held_out, sizes_up_to
 from marginwise._compression.refit import Training, project, refit
 from marginwise._engine.engine import Engine
+from marginwise._engine.foresight import MOST_KEPT
 from marginwise._engine.plan import NATIVE, WITH_GAMMA
 from marginwise._estimator.attributes import squared_norms
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._warn import warn
 
 DEFAULT_INCREASE = 0.001  # of the error on held-out rows: a tenth of a percentage point
-COMPARED = 1000  # rows on which the scale of decision values is compared
+FOLDS = 5  # of the rows that a compressed model is calibrated on
 NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to compare errors on
 
 
@@ -165,14 +166,31 @@ class Source:
         """Return the smaller model of a size that fits rows best."""
         if size >= self.size:
             return self._made(self.full)
-        labels, verbose = self.model._encode(y), int(self.model.verbose)
+        labels = self.model._encode(y)
         training = Training(X, labels, self.engine.costs(self.model._penalties()[labels]))
         vectors = self.candidates.choose(size, weighted=False)
+        verbose = int(self.model.verbose)
         made = self._made(refit(self.engine, self.full, vectors, training, verbose))
         if made.calibration is not None:
-            some = take_rows(X, spread_rows(X.shape[0], COMPARED))
-            made._rescale_foresight(made._score(some), self.model._score(some))
+            made._foresee(self._held_out(vectors, training), self.engine.signs(labels))
         return made
+
+    def _held_out(self, vectors: Vectors, training: Training) -> Float:
+        """Return f(x) of rows by coefficients that are fitted to other rows.
+
+        The rows that coefficients are fitted to would make probabilities too good, and the larger
+        model knows nothing of the errors of the smaller one. Values are NaN where no more are
+        needed.
+        """
+        n = len(training.labels)
+        fold = np.random.default_rng(SEED).permutation(n) % FOLDS
+        f = np.full((n, self.engine.plan.problems), np.nan)
+        for k in range(min(FOLDS, -(-FOLDS * MOST_KEPT // n))):
+            rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            if len(rest) > 0 and len(held) > 0:
+                found = refit(self.engine, self.full, vectors, training.take(rest), 0)
+                f[held] = self._made(found)._score(take_rows(training.X, held))
+        return f
 
     def chosen(
         self, X: Any, y: NDArray[Any], most: int, increase: float | None, curve: bool
@@ -181,7 +199,7 @@ class Source:
         out = held_out(self.model._encode(y))
         kept, held = np.flatnonzero(~out), np.flatnonzero(out)
         rest, labels, check, expected = take_rows(X, kept), y[kept], take_rows(X, held), y[held]
-        twin = self.model._twin().fit(rest, labels)
+        twin = self.model._twin().set_params(calibration=None).fit(rest, labels)
         source = Source(twin, twin._engine)
 
         def error_of(model: Any) -> float:
