@@ -377,6 +377,17 @@ def test_what_has_no_curve_is_refused(model: OnlineSVC) -> None:
         CompressionDisplay([1, 2], [0.5, 0.4], chosen=3).plot()
 
 
+def test_a_size_that_is_chosen_is_bounded(
+    model: OnlineSVC, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marginwise._estimator.compression.MOST_VECTORS", 1)
+    assert len(model.support_) > 20
+    with pytest.warns(UserWarning, match="with 1 vectors the error .* Raise max_vectors"):
+        assert model.compress(X, Y, max_error_increase=0.0).n_vectors_ == 1
+    assert model.compress(X, Y, max_vectors=20).n_vectors_ > 1
+    assert model.compress().n_vectors_ == len(model.support_), "one is not near enough"
+
+
 # -- probabilities --------------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from marginwise._warn import warn
 
 DEFAULT_INCREASE = 0.001  # of the error on held-out rows: a tenth of a percentage point
 FOLDS = 5  # of the rows that a compressed model is calibrated on
+MOST_VECTORS = 4096  # unless more are asked for: time grows with their cube, memory with the square
 NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to compare errors on
 
 
@@ -73,7 +74,7 @@ class Compressible:
             Class labels of the rows.
         max_vectors : int, default=None
             Maximum number of vectors. Given alone, or with rows, the smaller model has as many,
-            unless some depend on others. None means as many as this model has.
+            unless some depend on others. None means as many as this model has, at most 4,096.
         max_error_increase : float, default=None
             Accepted increase of the error, as a fraction of rows: 0.001 for a tenth of a
             percentage point. The smallest size within it is chosen on a fifth of the rows, which
@@ -106,7 +107,7 @@ class Compressible:
         if max_vectors is None and max_error_increase is None:
             max_error_increase = DEFAULT_INCREASE
         largest = max(source.size, 1)  # a model that has learned nothing yet has no vectors
-        most = largest if max_vectors is None else min(max_vectors, largest)
+        most = min(MOST_VECTORS if max_vectors is None else max_vectors, largest)
         if max_error_increase is None and not curve:
             return source.refitted(X, y, most)
         return source.chosen(X, y, most, max_error_increase, curve)
@@ -153,7 +154,8 @@ class Source:
     def projected(self, max_vectors: int | None) -> CompressedSVC:
         """Return the smaller model that is nearest in feature space."""
         norms = squared_norms(self.engine) * self.engine.plan.unit
-        for size in sizes_up_to(self.size) if max_vectors is None else [max_vectors]:
+        sizes = sizes_up_to(min(self.size, MOST_VECTORS)) if max_vectors is None else [max_vectors]
+        for size in sizes:
             if size >= self.size:
                 break
             vectors = self.candidates.choose(size, weighted=True)
