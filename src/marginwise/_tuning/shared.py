@@ -184,7 +184,10 @@ class _Columns:
         examples = np.concatenate([examples for examples, _ in kept])
         alpha = np.concatenate([alpha for _, alpha in kept])
         f = tuner.expand(fold.test, begin.astype(np.int64), examples, alpha)
-        decision = np.stack([f[:, own] for own in column]) + self.bias[:, None, :]
+        decision = np.empty((len(column), *f.shape[:1], column.shape[1]))
+        for own, bias, out in zip(column, self.bias, decision, strict=True):
+            np.take(f, own, axis=1, out=out, mode="clip")  # which writes to `out` directly
+            out += bias
         return Scored(number, decision, self.seconds, np.zeros(len(column)), self.violation)
 
     def _different(self) -> tuple[Ints, list[tuple[Ints, Float]]]:
