@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 from cache import data_folder
-from datasets import Split, files_of, load, sha256
-from report import commit, machine, versions, write
+from datasets import Split, files_of, load
+from report import heading, write
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -117,9 +117,8 @@ def main() -> None:
     print("| set | model | vectors | error, % | fit, s | predict, s | × faster |")
     print("|---|---|---|---|---|---|---|")
     repository = Path(__file__).parent.parent
-    report: dict[str, Any] = {"machine": machine(), "versions": versions(), "sets": {}}
-    report |= commit(repository)
-    report["data"] = {file: sha256(options.data / file) for file in files_of(options.sets)}
+    files = [options.data / file for file in files_of(options.sets)]
+    report: dict[str, Any] = {**heading(repository, files), "sets": {}}
     for name in options.sets:
         split = load(name, str(options.data), form=SETS[name][1])
         with threadpool_limits(1):

@@ -35,13 +35,14 @@ from marginwise import GapSVC, OnlineSVC
 from marginwise.inspect import find_label_errors
 
 TARGETS = ("mnist8", "a9a")
+SMS = "sms_spam.jsonl.gz"
 GAMMAS = {"mnist8": 0.02, "a9a": 0.005, "sms": 1.0} | {name: SETS[name][2] for name in SETS}
 Ranking = Callable[[Any, NDArray[Any], int], NDArray[np.float64]]  # a score, least suspect largest
 
 
 def rows_of(name: str, folder: Path) -> tuple[Any, NDArray[np.intp]]:
     if name == "sms":
-        with gzip.open(folder / "sms_spam.jsonl.gz", "rt", encoding="utf-8") as file:
+        with gzip.open(folder / SMS, "rt", encoding="utf-8") as file:
             messages = [json.loads(line) for line in file]
         words = TfidfVectorizer(sublinear_tf=True, min_df=2)
         X, y = words.fit_transform([m["text"] for m in messages]), [m["label"] for m in messages]

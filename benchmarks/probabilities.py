@@ -12,16 +12,16 @@ one predicted; CPU seconds of fit; and by how much calibration prolongs the fit,
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from contestants import CONTESTANTS
 from corners import parse_cases, timed
-from datasets import Split, load
-from label_errors import rows_of
+from datasets import SOURCES, Split, load
+from label_errors import SMS, rows_of
 from numpy.typing import NDArray
+from report import heading, write
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
@@ -35,6 +35,7 @@ SETS: dict[str, dict[str, float]] = {
 }
 FORMS = {"a9a": "csr64"}
 BINS = 15
+HERE = Path(__file__).parent
 
 
 def read(name: str, folder: Path) -> Split:
@@ -119,7 +120,9 @@ def main() -> None:
     with threadpool_limits(1):
         results = {name: compare(name, options) for name in options.cases}
     if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        names = [SMS if name == "sms" else SOURCES[name].file for name in options.cases]
+        files = [options.data / name for name in names if name is not None]
+        write(options.out, {**heading(HERE.parent, files), "sets": results})
 
 
 if __name__ == "__main__":

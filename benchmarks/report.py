@@ -7,11 +7,12 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from datasets import sha256
 from works import Results, Work
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "marginwise")
@@ -70,6 +71,12 @@ def commit(repository: Path) -> dict[str, Any]:
         ":!reproduce/results",
     )
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if changed is None else bool(changed)}
+
+
+def heading(repository: Path, data: Iterable[Path]) -> dict[str, Any]:
+    """Return what a report states of the machine, the versions, the commit and the data."""
+    files = {path.name: sha256(path) for path in data}
+    return {"machine": machine(), "versions": versions(), **commit(repository), "data": files}
 
 
 def write(path: Path, report: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ OnlineSVC chooses (--loop) or, without it, with our pair. One thread; CPU second
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from typing import Any
 import numpy as np
 from cache import data_folder
 from contestants import CONTESTANTS, has_intelex
-from datasets import Split, load
+from datasets import Split, files_of, load
+from report import heading, write
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
@@ -35,6 +35,7 @@ SETS = {
     "letter": ("dense32", 16_000),
 }
 PEERS = ("OnlineSVC", "SVC", "intelex")
+HERE = Path(__file__).parent
 
 
 def read(name: str, folder: Path, rows: int | None) -> Split:
@@ -147,7 +148,8 @@ def main() -> None:
             rows[name] = compare(split, options, peers)
         print(shown(name, rows[name]), flush=True)
         if options.out:
-            options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            files = [options.data / file for file in files_of(options.sets)]
+            write(options.out, {**heading(HERE.parent, files), "sets": rows})
 
 
 if __name__ == "__main__":
