@@ -33,6 +33,57 @@ def test_readme_shows_the_stored_figures() -> None:
     assert done.returncode == 0, done.stderr
 
 
+# -- the section on finished models --------------------------------------------------------------
+
+
+def stored(name: str) -> dict[str, Any]:
+    sets: dict[str, Any] = json.loads((RESULTS.parent / name).read_text(encoding="utf-8"))["sets"]
+    return sets
+
+
+def section(title: str) -> str:
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"\n## {title}\n")
+    return rest.partition("\n## ")[0]
+
+
+def test_searches_are_as_fast_as_stated() -> None:
+    text = section("A finished model")
+    times = {
+        name: [row["loop"] / row["seconds"]]
+        + [row["peers"][peer] / row["seconds"] for peer in ("intelex", "SVC")]
+        for name, row in stored("tuning.json").items()
+    }
+    loop, intelex, svc = times.pop("mnist8")
+    assert f"takes {loop:.1f} times as long with `OnlineSVC`, {intelex:.0f} times" in text
+    assert f"{svc:.0f} times with `SVC`" in text
+    low, high = ([f(values) for values in zip(*times.values(), strict=True)] for f in (min, max))
+    ranges = f"{low[0]:.1f} to {high[0]:.1f}, {low[1]:.0f} to {high[1]:.0f}, and "
+    assert ranges + f"{low[2]:.0f} to {high[2]:.0f}" in text
+
+
+def test_probabilities_are_as_good_as_stated() -> None:
+    text, results = section("A finished model"), stored("probabilities.json").values()
+    assert max(row["added"] for row in results) <= 0.03
+    assert "Probabilities add 3 % or less to the time of a fit" in text
+    above = max(
+        row["OnlineSVC, sigmoid"]["log_loss"] / peer["log_loss"] - 1
+        for row in results
+        for name, peer in row.items()
+        if name.startswith("Calibrated")
+    )
+    assert f"at most {above:.1%} above".replace("%", " %") in text
+
+
+def test_small_models_are_as_fast_as_stated() -> None:
+    full, small = (
+        stored("compress.json")["a9a"][name] for name in ("full model", "compressed, 150")
+    )
+    faster = full["predict_seconds"] / small["predict_seconds"]
+    assert small["error"] <= full["error"]
+    expected = f"{small['vectors']} vectors replace {full['vectors']:,} at the same error"
+    assert f"{expected}, and predictions become {faster:.0f} times" in section("A finished model")
+
+
 # -- the script itself, on made-up results -------------------------------------------------------
 
 
