@@ -50,9 +50,10 @@ class Predictor(KernelModel):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Decision values. With two classes, positive values predict ``classes_[1]``; otherwise,
-            the class with the largest value is predicted. With ``multiclass="ovo"``, values are the
-            number of pairs that a class wins, plus a fraction that decides ties.
+            Decision values. With two classes, positive values favour ``classes_[1]``; otherwise,
+            the largest value shows the class that is favoured. It is also the one predicted, unless
+            `calibration` is set. With ``multiclass="ovo"``, values are the number of pairs that a
+            class wins, plus a fraction that decides ties.
         """
         model = self._now()
         scores = model._binary_values(X)
