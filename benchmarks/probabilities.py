@@ -115,14 +115,15 @@ def main() -> None:
         rounds={"type": int, "default": 5, "help": "pairs of fits that time calibration"},
         out={"type": Path, "help": "where JSON goes"},
     )
+    names = [SMS if name == "sms" else SOURCES[name].file for name in options.cases]
+    files = [options.data / name for name in names if name is not None]
+    report = heading(HERE.parent, files)  # of the commit that is measured
     print("| set | model | log loss | Brier | ECE | differ of 10,000 | error | fit s | added |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     with threadpool_limits(1):
         results = {name: compare(name, options) for name in options.cases}
     if options.out:
-        names = [SMS if name == "sms" else SOURCES[name].file for name in options.cases]
-        files = [options.data / name for name in names if name is not None]
-        write(options.out, {**heading(HERE.parent, files), "sets": results})
+        write(options.out, {**report, "sets": results})
 
 
 if __name__ == "__main__":

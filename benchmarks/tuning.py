@@ -141,15 +141,16 @@ def main() -> None:
     add("--out", type=Path, help="where JSON goes")
     options = parser.parse_args()
     peers = [peer for peer in options.peers if peer != "intelex" or has_intelex()]
-    rows = {}
+    rows: dict[str, Any] = {}
+    files = [options.data / file for file in files_of(options.sets)]
+    report = {**heading(HERE.parent, files), "sets": rows}  # of the commit that is measured
     for name in options.sets:
         split = read(name, options.data, options.rows)
         with threadpool_limits(1):
             rows[name] = compare(split, options, peers)
         print(shown(name, rows[name]), flush=True)
         if options.out:
-            files = [options.data / file for file in files_of(options.sets)]
-            write(options.out, {**heading(HERE.parent, files), "sets": rows})
+            write(options.out, report)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The support vector machine in the coordinates of a span, fitted by Newton's method.
 
 It minimises |w|^2 / 2 + sum of C max(0, 1 - y f(x))^2 / 2 with f(x) = w.x + b. The squared hinge
-is smooth, so that a few Newton steps reach its minimum; on noisy labels it also generalises better
-here than the hinge does. A step needs the rows within the margin only: of few of them, or of few
-coordinates, whichever is fewer, a linear system is solved.
+is smooth, so that a few Newton steps reach its minimum. A step needs only the rows within the
+margin, and solves a linear system as large as their number or that of the coordinates, whichever is
+smaller.
 """
 
 from __future__ import annotations
