@@ -1,0 +1,136 @@
+"""The group of commands: errors in one line, exit codes, signals and warnings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import IO, Any, NoReturn
+
+import click
+
+INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REFUSALS = (ValueError, OSError, ImportError, MemoryError)  # raised for what users gave
+
+
+class Refused(click.ClickException):
+    """Data, a model or a file that the command cannot use: exit code 1 and one line."""
+
+    exit_code = 1
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message in one line on standard error."""
+        click.echo(f"marginwise: error: {one_line(self.message)}", file=file, err=True)
+
+
+class Commands(click.Group):
+    """The group, whose commands all have the same manners."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note how the command was called."""
+        ctx.meta["arguments"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with refusing(), printing_warnings(), stopping():
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 100,
+    },
+)
+@click.version_option(package_name="marginwise", prog_name="marginwise")
+def main() -> None:
+    """Kernel machines that learn one example at a time.
+
+    Exit codes: 0 on success, 1 for data, models or files that cannot be used, 2 for wrong options,
+    130 after SIGINT or SIGTERM.
+
+    \b
+    Example:
+      marginwise train train.csv model.mwz
+      marginwise test model.mwz test.csv
+    """
+
+
+def one_line(message: str) -> str:
+    """Return a message without line breaks."""
+    return " ".join(message.split())
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Turn errors of the library into one line, and interrupts into exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # the reader of our output has seen enough: click ends silently
+        raise
+    except REFUSALS as error:
+        raise Refused(described(error)) from error
+
+
+@contextlib.contextmanager
+def usage() -> Iterator[None]:
+    """Turn errors about the value of an option into errors of usage: exit code 2."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def described(error: BaseException) -> str:
+    """Return what an error says to users."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fspath(error.filename)}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"{error or 'there is not enough memory'}; try --stream, or fewer rows."
+    return str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def printing_warnings() -> Iterator[None]:
+    """Show warnings as single lines on standard error, without a place in the code."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        click.echo(f"marginwise: warning: {one_line(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def stopping() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the first SIGINT or SIGTERM; exit at once at the second."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> NoReturn:
+        for name in SIGNALS:
+            signal.signal(name, leave)
+        raise KeyboardInterrupt
+
+    def leave(number: int, frame: Any) -> NoReturn:
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+    before = {name: signal.signal(name, stop) for name in SIGNALS}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
