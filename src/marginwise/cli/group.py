@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import click
 
@@ -38,7 +37,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with refusing(), printing_warnings(), stopping():
+        with refusing(), printing_warnings(), Stopping() as ctx.meta["stopping"]:
             return super().invoke(ctx)
 
 
@@ -112,25 +111,45 @@ def printing_warnings() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def stopping() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first SIGINT or SIGTERM; exit at once at the second."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+class Stopping:
+    """Answers SIGINT and SIGTERM: the first one stops the command, the second one ends it at once.
 
-    def stop(number: int, frame: Any) -> NoReturn:
-        for name in SIGNALS:
-            signal.signal(name, leave)
-        raise KeyboardInterrupt
+    The first raises KeyboardInterrupt; while it is deferred, it is only noted in `asked`.
+    """
 
-    def leave(number: int, frame: Any) -> NoReturn:
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    def __init__(self) -> None:
+        self.asked = False
+        self._deferred = False
+        self._before: dict[signal.Signals, Any] = {}
 
-    before = {name: signal.signal(name, stop) for name in SIGNALS}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
+    def __enter__(self) -> Stopping:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {name: signal.signal(name, self._answer) for name in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, handler in self._before.items():
             signal.signal(name, handler)
+
+    @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Note the first signal only, so that the work can end where it can be continued."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+
+    def _answer(self, number: int, frame: Any) -> None:
+        if self.asked:
+            os._exit(INTERRUPTED)
+        self.asked = True
+        if not self._deferred:
+            raise KeyboardInterrupt
+
+
+def current_stopping() -> Stopping:
+    """Return what answers signals in the current command."""
+    found = click.get_current_context().meta["stopping"]
+    assert isinstance(found, Stopping)
+    return found
