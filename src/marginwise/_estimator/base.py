@@ -196,7 +196,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _step_aside(self) -> None:
         """Leave a clone of the engine, before it changes, to the estimator this is a draft of."""
         origin = self._origin
-        if "_engine" in origin.__dict__:
+        if origin.__dict__.get("_engine") is self._engine:  # not yet, in this call
             origin._engine = origin._engine.clone()
 
     # -- what a subclass may say otherwise -----------------------------------------------------
