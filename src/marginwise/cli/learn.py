@@ -14,7 +14,9 @@ from marginwise.cli.options import Duration, SectionedCommand, force_option
 from marginwise.cli.output import STANDARD, Console, check_free, plain, table, with_console, write_blocks
 from marginwise.cli.reading import Layout, layout_options
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
-from marginwise.cli.training import prepare, resumed, trained, tuned, updated
+from marginwise.cli.continuing import resumed, updated
+from marginwise.cli.contents import is_checkpoint
+from marginwise.cli.training import prepare, trained, tuned
 from marginwise.cli.tuning import Tuning, report_of, table_of, tuning_options
 
 
@@ -111,9 +113,13 @@ def resume(start: str, paths: tuple[str, ...], force: bool, console: Console, la
     """
     console.head()
     if is_checkpoint(start):
-        fitted, report, out = resumed(start, *one_of_at_most(paths, 1), force, console)
+        if len(paths) > 1:
+            raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
+        fitted, report, out = resumed(start, *(paths or [None]), force, console)
     else:
-        fitted, report, out = updated(start, *paths, force, layout, console)
+        if not 1 <= len(paths) <= 2:
+            raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
+        fitted, report, out = updated(start, *(*paths, None)[:2], force, layout, console)
     save(fitted, out)
     finish(console, out, report)
 

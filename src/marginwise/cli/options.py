@@ -142,7 +142,7 @@ class SectionedCommand(click.Command):
         """Write the sections."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Estimator options": []}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 title = "Estimator options" if isinstance(param, EstimatorOption) else "Options"
                 sections[title].append(record)

@@ -71,7 +71,34 @@ class Arrays:
             yield self.X[k : k + rows], None if self.y is None else self.y[k : k + rows]
 
 
-def open_training(data: str, layout: Layout):
+def transformed(source, step):
+    return Arrays(step.transform(source.X), source.y)
+
+
+def split_model(model):
+    from sklearn.pipeline import Pipeline
+    if isinstance(model, Pipeline):
+        return model.steps[:-1], model.steps[-1][1]
+    return [], model
+
+
+def open_for(model, data, layout, *, labelled):
+    source, _ = open_training(data, layout)
+    for _, step in split_model(model)[0]:
+        source = transformed(source, step)
+    return source
+
+
+def open_data(data, layout):
+    return open_training(data, layout)[0]
+
+
+def lines_of(path):
+    with click.open_file(path) as f:
+        return [line.strip() for line in f if line.strip()]
+
+
+def open_training(data: str, layout: Layout, recipe=None, steps=None):
     """Return a source, and the encoder that its tables are read with, if it is one."""
     with open(data, "rb") as f:
         magic = f.read(2)

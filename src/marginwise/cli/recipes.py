@@ -194,8 +194,9 @@ def documented(kind: type) -> dict[str, tuple[str, str]]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description."""
+    """Return the first sentence of a description, without marks of reStructuredText."""
     paragraph = " ".join(text.partition("\n\n")[0].split())
+    paragraph = re.sub(r" ?\[\w+\]_|:\w+:", "", paragraph)
     return re.split(r"(?<=[.:]) (?=[A-Z\"])", paragraph)[0].rstrip(":")
 
 

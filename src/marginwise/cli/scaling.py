@@ -20,7 +20,7 @@ from marginwise._arrays import Float
 
 SAME_LENGTH = 1e-3  # by which the lengths of normalised rows may differ, relatively
 NEAR = 0.25  # of the overall largest value, which columns of one range reach
-MOST = 0.5  # of the columns
+OFTEN = 0.1  # of the rows, in which a column is not zero
 
 
 class Ranges:
@@ -29,14 +29,18 @@ class Ranges:
     def __init__(self) -> None:
         self._largest: Float | None = None
         self._lengths = [np.inf, 0.0]
+        self._rows, self._nonzeros = 0, np.zeros(0)
         self._deviations = StandardScaler(with_mean=False)
 
     def update(self, X: Any) -> None:
         """Take more rows into account."""
         low, high = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
         largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-        before = np.zeros_like(largest) if self._largest is None else self._largest
-        self._largest = np.maximum(before, largest)
+        if self._largest is None:
+            self._largest, self._nonzeros = np.zeros_like(largest), np.zeros_like(largest)
+        self._largest = np.maximum(self._largest, largest)
+        self._nonzeros += _nonzeros(X)
+        self._rows += X.shape[0]
         lengths = _lengths(X)
         self._lengths = [min(self._lengths[0], lengths.min()), max(self._lengths[1], lengths.max())]
         self._deviations.partial_fit(X)
@@ -45,15 +49,15 @@ class Ranges:
     def shared(self) -> bool:
         """Whether the columns share one range.
 
-        They do if all rows have the same length, or if at least half of the columns that are not
-        zero reach a quarter of the overall largest value.
+        They do if all rows have the same length, or if every column that is not zero in a tenth of
+        the rows reaches a quarter of the overall largest value.
         """
         assert self._largest is not None
         shortest, longest = self._lengths
         if longest - shortest <= SAME_LENGTH * longest:
             return True
-        used = self._largest[self._largest > 0]
-        return bool(np.mean(used >= NEAR * used.max()) >= MOST)
+        frequent = self._largest[self._nonzeros >= OFTEN * self._rows]
+        return bool((frequent >= NEAR * self._largest.max()).all())
 
     def scaler(self, rule: str) -> Any:
         """Return a fitted transformer, or None where values stay as they are."""
@@ -79,6 +83,13 @@ def _lengths(X: Any) -> Float:
     if sp.issparse(X):
         return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
     return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+
+
+def _nonzeros(X: Any) -> Float:
+    """Return the number of values of each column that are not zero."""
+    if sp.issparse(X):
+        return np.bincount(X.indices[X.data != 0], minlength=X.shape[1]).astype(np.float64)
+    return np.count_nonzero(X, axis=0).astype(np.float64)
 
 
 def _divisor(most: float, columns: int) -> MaxAbsScaler:

@@ -159,7 +159,11 @@ def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Con
 
 
 def assembled(steps: Steps, model: Any) -> Any:
-    """Return a pipeline of the steps and the model, or the model if there are no steps."""
+    """Return a pipeline of the steps and the model, or the model if there are no steps.
+
+    Files do not depend on the number of threads, or on whether progress is shown.
+    """
+    model.set_params(n_jobs=None, verbose=0)
     return Pipeline([*steps, ("model", model)]) if steps else model
 
 

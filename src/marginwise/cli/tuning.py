@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from marginwise import OnlineSVCCV
 from marginwise._arrays import Ints
-from marginwise._checks import check_params, take_rows
+from marginwise._checks import check_params
 from marginwise.cli.group import usage
 from marginwise.cli.options import EstimatorOption, Values, packed
 from marginwise.cli.output import Console
@@ -105,16 +105,25 @@ def _of_search() -> list[click.Option]:
     count = "a number of them on a logarithmic grid, or a list such as 1,10,100"
     return [
         EstimatorOption(
-            ["--Cs", "Cs"], type=Values(), default=7, help=f"Values of C to try: {count}."
+            ["--Cs", "Cs"],
+            type=Values(),
+            default=7,
+            show_default=True,
+            help=f"Values of C to try: {count}.",
         ),
         EstimatorOption(
-            ["--gammas"], type=Values(), default=5, help=f"Values of gamma to try: {count}."
+            ["--gammas"],
+            type=Values(),
+            default=5,
+            show_default=True,
+            help=f"Values of gamma to try: {count}.",
         ),
         EstimatorOption(["--scoring"], help="Score to maximize, by its name in scikit-learn."),
         EstimatorOption(
             ["--search"],
             type=click.Choice(["grid", "halving"]),
             default="grid",
+            show_default=True,
             help="grid tries every pair on all rows; halving drops pairs after a part of them.",
         ),
     ]
@@ -178,9 +187,3 @@ def table_of(search: OnlineSVCCV) -> list[dict[str, Any]]:
         }
         for k, parameters in enumerate(found["params"])
     ]
-
-
-def part_of(X: Any, y: NDArray[Any], tuning: Tuning, seed: int) -> tuple[Any, NDArray[Any]]:
-    """Return the rows to search with."""
-    rows = sampled(y, tuning.rows, seed)
-    return take_rows(X, rows), y[rows]
