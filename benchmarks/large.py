@@ -49,7 +49,7 @@ def levels(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     centres = np.random.default_rng(0).integers(200, 800, size=(8, 10))
     which = rng.integers(0, len(centres), rows)
     X = rng.integers(300, 700, size=(rows, FEATURES))
-    X[:, :10] = np.clip(centres[which] + rng.normal(0, 60, size=(rows, 10)), 0, LEVELS - 1)
+    X[:, :10] = np.clip(centres[which] + rng.normal(0, 40, size=(rows, 10)), 0, LEVELS - 1)
     return X, which % 2
 
 
@@ -143,7 +143,7 @@ def learn_file(name: str, folder: Path, gigabytes: float) -> dict[str, Any]:
     size = data.stat().st_size
     try:
         command = [sys.executable, "-m", "marginwise", "train", str(data), str(model)]
-        options = ["--stream", "--force", "--quiet", "--json", "-c", "10", "-g", "0.02"]
+        options = ["--stream", "--force", "--quiet", "--json", "-c", "10", "-g", "0.1"]
         seconds, peak, text = peak_of([*command, *options, "--seed", "0"])
     finally:
         data.unlink()
