@@ -169,25 +169,14 @@ def _complete(writer: LogWriter, path: StrPath) -> None:
 
 def _close(writer: LogWriter, begun: LogEntry, path: StrPath) -> str:
     """Write whether a removal that was begun took place; return that in words."""
-    receipt = begun.receipt
-    digest = model_digest(path)
-    if receipt is not None and digest == receipt.digest_after:
-        event, what = "done", "it took place, and the log now says so."
-    elif receipt is not None and digest == receipt.digest_before:
-        event, what = (
-            "abandoned",
-            "it did not take place, and the rows are still stored. Repeat it.",
-        )
-    else:
-        event, what = (
-            "abandoned",
-            (
-                "the file has been replaced by another model since, which may contain the rows. "
-                "Repeat it."
-            ),
-        )
-    writer.write(event, closes=begun.line, model=begun.model)
-    return what
+    digest, receipt = model_digest(path), begun.receipt
+    took_place = receipt is not None and digest == receipt.digest_after
+    writer.write("done" if took_place else "abandoned", closes=begun.line, model=begun.model)
+    if took_place:
+        return "it took place, and the log now states so."
+    if receipt is not None and digest == receipt.digest_before:
+        return "it did not take place, and the rows are still stored. Repeat it."
+    return "the file has since been replaced by another model, which may store the rows. Repeat it."
 
 
 def _converted(model: Any, ids: Any, groups: Any) -> tuple[Any, Any]:

@@ -208,6 +208,8 @@ def _dependents(
             "rows": int(estimator._engine.plan.settings["window"]),
             "evicted_earlier": "not restored",
         }
+    if estimator.kernel == "precomputed":
+        found["kernel_values"] = {"of_stored_with_removed_rows": "kept in the stored rows"}
     if estimator._engine.plan.record:
         found["path"] = {"moves_dropped": moves}
     if model is not estimator:

@@ -76,7 +76,8 @@ def compare_with_refit(model: Any) -> dict[str, float]:
         values, value = _refitted(model, state, X, rows, c)
         found = said[rows, c]
         decision = max(decision, float(np.max(np.abs(values - found))))
-        objective = max(objective, abs(value - objectives[c]) / max(objectives[c], 1e-300))
+        scale = max(float(objectives[c]), 1e-300)
+        objective = max(objective, abs(value - float(objectives[c])) / scale)
     seconds = time.perf_counter() - start
     return {
         "decision_difference": decision,
