@@ -15,11 +15,9 @@ from sklearn.pipeline import Pipeline
 from marginwise import OnlineSVC, load, save
 from marginwise._training.checkpoint import read_note
 from marginwise.cli.group import Refused
-from marginwise.cli.reading import Layout
+from marginwise.cli.reading import Columns, Layout, Steps
 from marginwise.cli.recipes import Recipe
 from marginwise.cli.tuning import Tuning
-
-Steps = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Job:
     ----------
     data, model : str
         The files.
-    layout, recipe, tuning
-        Where labels are, what to learn with, and how C and gamma are chosen.
+    layout, recipe, tuning, columns
+        Where labels are, what to learn with, how C and gamma are chosen, and how columns are used.
     stream : bool
         Whether to learn chunk by chunk even if all rows fit in memory.
     checkpoint : str or None
@@ -45,6 +43,7 @@ class Job:
     layout: Layout
     recipe: Recipe
     tuning: Tuning = field(default_factory=Tuning)
+    columns: Columns = field(default_factory=Columns)
     stream: bool = False
     checkpoint: str | None = None
     every: float = 60.0
@@ -62,7 +61,7 @@ def job_of(checkpoint: str) -> tuple[Job, Steps]:
     note = read_note(checkpoint)
     try:
         parts = json.loads(note["job"])
-        kinds = {"layout": Layout, "recipe": Recipe, "tuning": Tuning}
+        kinds = {"layout": Layout, "recipe": Recipe, "tuning": Tuning, "columns": Columns}
         made = {name: kind(**parts.pop(name)) for name, kind in kinds.items()}
         job = Job(**{**parts, **made, "checkpoint": checkpoint})
     except (KeyError, TypeError, ValueError) as error:

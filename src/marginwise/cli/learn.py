@@ -12,7 +12,7 @@ from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
 from marginwise.cli.options import Duration, SectionedCommand, force_option
 from marginwise.cli.output import STANDARD, Console, check_free, plain, table, with_console, write_blocks
-from marginwise.cli.reading import Layout, layout_options
+from marginwise.cli.reading import Columns, Layout, column_options, layout_options
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.cli.continuing import resumed, updated
 from marginwise.cli.contents import is_checkpoint
@@ -24,6 +24,7 @@ from marginwise.cli.tuning import Tuning, report_of, table_of, tuning_options
 @click.argument("data")
 @click.argument("model")
 @layout_options
+@column_options
 @tuning_options(all_of_them=False)
 @click.option("--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory.")
 @click.option("--checkpoint", metavar="FILE", help="File from which `continue` resumes the run.")
@@ -60,6 +61,7 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
 @main.command(cls=SectionedCommand)
 @click.argument("data")
 @layout_options
+@column_options
 @tuning_options(all_of_them=True)
 @click.option("--out", metavar="FILE", help="JSON file for the results.")
 @force_option

@@ -23,7 +23,7 @@ from marginwise.cli.output import (
     with_console,
     write_blocks,
 )
-from marginwise.cli.reading import Layout, layout_options
+from marginwise.cli.reading import Columns, Layout, column_options, layout_options
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.cli.training import prepare
 from marginwise.cli.tuning import sampled

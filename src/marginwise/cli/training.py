@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from marginwise.cli.group import current_stopping
-from marginwise.cli.jobs import Job, Steps, note_of
+from marginwise.cli.group import Refused, current_stopping
+from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import Console
-from marginwise.cli.reading import fits_in_memory, open_training, transformed, whole
+from marginwise.cli.reading import (
+    Steps,
+    encoder_of,
+    fits_in_memory,
+    groups_of,
+    open_training,
+)
 from marginwise.cli.recipes import Recipe, shown
 from marginwise.cli.scaling import ranges_of
 from marginwise.cli.tuning import chosen, report_of, sampled, searched
@@ -82,15 +88,18 @@ class Clock:
 
 def prepare(job: Job, steps: Steps | None = None) -> Prepared:
     """Open the data, and fit the transformers, unless fitted ones are given."""
-    source, encoder = open_training(job.data, job.layout, job.recipe, steps)
+    fitted = dict(steps or []).get("encoder")
+    encoder = fitted or job.columns.encoder(scale=job.recipe.scale != "none")
+    labelled = job.recipe.classifies
+    source = open_training(job.data, job.layout, encoder=encoder, labelled=labelled)
     keeps = not job.stream and job.checkpoint is None and fits_in_memory(source)
-    arrays = whole(source) if keeps else None
-    if encoder is not None:
-        return Prepared(source, [("encoder", encoder)], arrays)
+    arrays = source.load() if keeps else None
+    if encoder_of(source) is not None:
+        return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
         steps = scaling_steps(source, arrays, job.recipe)
     for _, step in steps:
-        source, arrays = transformed(source, step), applied(step, arrays)
+        source, arrays = TransformedSource(source, step), applied(step, arrays)
     return Prepared(source, steps, arrays)
 
 
@@ -131,8 +140,7 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
 def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn all rows: at once, or chunk by chunk."""
     if prepared.arrays is not None:
-        X, y = prepared.arrays
-        model.fit(X, y) if job.recipe.classifies else model.fit(X)
+        fit(model, *prepared.arrays, job)
     elif not job.recipe.classifies:
         for X, _ in prepared.source.chunks():
             model.partial_fit(X)
@@ -140,6 +148,17 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
         model.learn_from(prepared.source)
     else:
         learn_with_checkpoint(model, prepared, job, console)
+
+
+def fit(model: Any, X: Any, y: Any, job: Job) -> None:
+    """Fit a model to rows in memory, with their groups if they have some."""
+    more = {}
+    if job.columns.groups is not None:
+        if not hasattr(model, "forget"):
+            name = type(model).__name__
+            raise Refused(f"{name} stores no groups; use --estimator ExactSVC, or no --groups.")
+        more["groups"] = groups_of(job.data, job.layout, job.columns.groups)
+    model.fit(X, y, **more) if job.recipe.classifies else model.fit(X, **more)
 
 
 def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
