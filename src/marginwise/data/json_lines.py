@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,11 @@ class JsonLinesFile(TextFile):
             raise DataError(f"{path}:1: the objects have no keys; expected columns.")
         named = [name for name in self.columns if name.lower() in LABELS]
         self.default_label = named[0] if len(named) == 1 else self.columns[-1]
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Give the objects one by one."""
+        for raw in self._raw_blocks():
+            yield from self._objects(raw)
 
     def _objects(self, raw: RawBlock) -> list[dict[str, Any]]:
         lines = [line for line in raw.data.removeprefix(BOM).split(b"\n") if line.strip(b"\r")]

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from marginwise._training.sources import Source
 from marginwise.data.arrays import ArraySource
 from marginwise.data.errors import DataError
 from marginwise.data.joined import JoinedSource
@@ -44,7 +43,7 @@ def open_source(
     missing: Collection[str] = (),
     header: bool = True,
 ) -> Any:
-    """Open data as a source, from which any classifier can learn.
+    r"""Open data as a source, from which any classifier can learn.
 
     The kind of a file is recognised by its content, not by its name. Text may be compressed by
     gzip or Zstandard.
@@ -92,7 +91,7 @@ def open_source(
     >>> from marginwise.data import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "pets.csv"
-    ...     _ = path.write_text("size,color,pet\\n1,red,cat\\n9,blue,dog\\n2,red,cat\\n")
+    ...     _ = path.write_text("size,color,pet\n1,red,cat\n9,blue,dog\n2,red,cat\n")
     ...     source = open_source(path)
     ...     X, y = source.load()
     >>> X.shape, y.tolist()
@@ -189,7 +188,7 @@ def _open_arrays(
     return made[0] if len(made) == 1 else JoinedSource(made)
 
 
-def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> Source:
+def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> Any:
     from marginwise.data.svmlight import SvmlightSource
 
     based = "auto" if zero_based is None else zero_based

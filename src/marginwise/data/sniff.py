@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import zlib
 from pathlib import Path
@@ -43,22 +42,23 @@ DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
 
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading, decompressed if its content is compressed."""
-    file = path.open("rb")
-    start = file.read(4)
-    file.seek(0)
+    start = _first_bytes(path)
     if start.startswith(GZIP):
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))
+        return gzip.open(path)  # type: ignore[return-value]
     if start == ZSTD:
-        file.close()
         return need_arrow().input_stream(str(path), compression="zstd")  # type: ignore[no-any-return]
-    return file
+    return path.open("rb")
 
 
 def is_compressed(path: Path) -> bool:
     """Return whether the content of a file is compressed."""
-    with path.open("rb") as file:
-        start = file.read(4)
+    start = _first_bytes(path)
     return start.startswith(GZIP) or start == ZSTD
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
 
 
 def read_some(file: BinaryIO, size: int, path: Path) -> bytes:
