@@ -13,6 +13,7 @@ import sklearn
 from marginwise._checks import current
 from marginwise._files.engine_state import require_names
 from marginwise._files.format import estimators
+from marginwise._files.pipelines.compositions import plain_list
 from marginwise._files.pipelines.packing import mapping, require
 from marginwise._files.pipelines.rows import NEWEST, OLDEST, Row, Version
 from marginwise._files.pipelines.table import TABLE
@@ -341,7 +342,7 @@ def _same(one: Any, two: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):
         return len(one) == len(two) and all(map(_same, one, two))
     if isinstance(two, list):  # what is like a list becomes one
-        return _same(list(one), two)
+        return _same(plain_list(one), two)
     if hasattr(one, "get_params"):
         return type(one) is type(two) and difference(one, two) is None
     if isinstance(one, float) and isinstance(two, float) and math.isnan(one):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import UserList
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,9 +124,7 @@ def columns() -> Kind:
             return {"slice": [value.start, value.stop, value.step]}
         if callable(value):
             raise kind.wrong(value)
-        if type(value) not in (list, tuple, np.ndarray) and hasattr(value, "tolist"):
-            value = value.tolist()
-        return inner.encode(_plain_list(value), nested)
+        return inner.encode(plain_list(value), nested)
 
     def decode(plain: Any, nested: Nested) -> Any:
         if type(plain) is str or is_integer(plain):
@@ -142,9 +141,15 @@ def columns() -> Kind:
     return kind
 
 
-def _plain_list(value: Any) -> Any:
-    """Return a list in the place of its subclasses, which old versions of scikit-learn use."""
-    return list(value) if isinstance(value, Iterable) and type(value).__name__[0] == "_" else value
+def plain_list(value: Any) -> Any:
+    """Return a list in the place of what is used like one.
+
+    scikit-learn 1.6 has a class for the columns of the remainder, which warns when it is used.
+    """
+    if isinstance(value, UserList):
+        return value.data
+    like = type(value) not in (list, tuple, np.ndarray) and hasattr(value, "tolist")
+    return value.tolist() if like else value
 
 
 def resolve(at: Any, width: int, named: Any) -> list[int]:

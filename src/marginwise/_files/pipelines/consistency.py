@@ -219,6 +219,14 @@ def check_imputer(v: Values, nested: Nested) -> None:
         require(numbers, "statistics_ must be numbers")
 
 
+def derive_imputer(v: Values, nested: Nested) -> Values:
+    if nested.here >= (1, 8):
+        return {"_fill_dtype": v["_fit_dtype"]}
+    later = v["statistics_"].dtype == object and v["_fit_dtype"].kind != "O"
+    require(not later, "statistics_ are those of scikit-learn 1.8 or later")
+    return {}
+
+
 def imputer_width(v: Values, width: int | None, nested: Nested) -> int:
     empty = 0 if v["keep_empty_features"] else sum(map(_is_nan, v["statistics_"].tolist()))
     more = 0 if v["indicator_"] is None else len(v["indicator_"].features_)

@@ -33,7 +33,15 @@ _PYTHON_TYPES = {"bool": bool, "float": float, "int": int, "object": object}
 
 
 class Nested(Protocol):
-    """Encodes and decodes estimators that are part of others, and knows their widths."""
+    """Encodes and decodes estimators that are part of others, and knows their widths.
+
+    Attributes
+    ----------
+    here : tuple of int
+        The version of scikit-learn that is installed.
+    """
+
+    here: tuple[int, int]
 
     def encode(self, estimator: Any, where: str) -> Any: ...
 
