@@ -234,8 +234,11 @@ def _machine(engine: Engine, found: Expansion, calibrated: bool) -> dict[str, An
     plan = replace(plan, foresees=calibrated)
     size, problems = len(found.vectors), plan.problems
     shape = (problems, size)
-    kernel = KernelBlocks(engine, found.vectors.X).square() if size else np.zeros((0, 0))
-    sides = np.where(engine.signs(found.vectors.labels).T > 0, 1.0, -1.0)
+    g = np.where(engine.signs(found.vectors.labels).T > 0, 1.0, -1.0)
+    if size:
+        rows = np.arange(size, dtype=np.int64)
+        for part, values in KernelBlocks(engine, found.vectors.X).each(found.vectors.X, rows):
+            g[:, part] -= found.weights @ values.T
     return {
         "plan": asdict(plan),
         **stored_features(plan, found.vectors.X),
@@ -243,7 +246,7 @@ def _machine(engine: Engine, found: Expansion, calibrated: bool) -> dict[str, An
         "labels": found.vectors.labels,
         "costs": np.ones(size),
         "alpha": found.weights,
-        "g": sides - found.weights @ kernel,
+        "g": g,
         "rank": np.tile(np.arange(size, dtype=np.int64), (problems, 1)),
         "box": np.full(shape, ENDLESS, dtype=np.uint8),
         "trail": np.zeros(shape),
