@@ -17,7 +17,12 @@ from marginwise.cli.output import Console, check_free, table, with_console, writ
 from marginwise.cli.reading import Layout, layout_options, open_for, split_model
 
 
-@main.command()
+@main.command(
+    example=[
+        "marginwise predict model.mwz new.csv labels.txt",
+        "marginwise predict model.mwz new.csv --scores > scores.csv",
+    ]
+)
 @click.argument("model")
 @click.argument("data")
 @click.argument("out", default="-")
@@ -26,18 +31,21 @@ from marginwise.cli.reading import Layout, layout_options, open_for, split_model
 @layout_options
 @force_option
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but the predictions.")
-def predict(model: str, data: str, out: str, force: bool, quiet: bool, layout: Layout, scores: bool,
-            proba: bool) -> None:
+def predict(
+    model: str,
+    data: str,
+    out: str,
+    force: bool,
+    quiet: bool,
+    layout: Layout,
+    scores: bool,
+    proba: bool,
+) -> None:
     """Predict the labels of DATA with MODEL, and write them to OUT or standard output.
 
     Labels are written one per line. With --scores or --proba, the output is CSV with a header. Rows
     are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
     it is complete. Labels in DATA are ignored.
-
-    \b
-    Example:
-      marginwise predict model.mwz new.csv labels.txt
-      marginwise predict model.mwz new.csv --scores > scores.csv
     """
     check_free(out, force)
     fitted = load(model)
@@ -79,7 +87,9 @@ def _csv(rows: Any) -> str:
     return text.getvalue()
 
 
-@main.command()
+@main.command(
+    example=["marginwise test model.mwz test.csv", "marginwise test model.mwz test.csv --json"]
+)
 @click.argument("model")
 @click.argument("data")
 @layout_options
@@ -88,11 +98,6 @@ def test(model: str, data: str, console: Console, layout: Layout) -> None:
     """Compare the predictions of MODEL with the labels of DATA.
 
     Prints the error and the confusion matrix, with a row for each true label.
-
-    \b
-    Example:
-      marginwise test model.mwz test.csv
-      marginwise test model.mwz test.csv --json
     """
     fitted = load(model)
     _, estimator = split_model(fitted)
@@ -101,7 +106,8 @@ def test(model: str, data: str, console: Console, layout: Layout) -> None:
     rows = int(confusion.sum())
     wrong = rows - int(np.trace(confusion))
     report = {"error": wrong / rows, "rows": rows, "classes": classes, "confusion": confusion}
-    lines = table(["true", *map(str, classes)], np.column_stack([classes, confusion.astype(object)]))
+    counts = [[label, *row] for label, row in zip(classes, confusion.tolist(), strict=True)]
+    lines = table(["true", *map(str, classes)], counts)
     verdict = f"error {100 * wrong / rows:.3f} %: {wrong:,} of {rows:,} rows"
     console.give(report, [*lines, verdict])
 

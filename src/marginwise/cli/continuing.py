@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from marginwise import load
@@ -30,10 +29,10 @@ def resumed(checkpoint: str, model: str | None, force: bool, console: Console) -
 
 
 def updated(
-    path: str, data: str, out: str | None, force: bool, layout: Layout, console: Console
+    path: str, data: str, out: str, force: bool, layout: Layout, console: Console
 ) -> Result:
     """Learn the rows of a file with a model that exists."""
-    check_free(out or path, force)
+    check_free(out, force)
     model = load(path)
     _, estimator = split_model(model)
     if not hasattr(estimator, "partial_fit"):
@@ -47,4 +46,4 @@ def updated(
             rows += X.shape[0]
     if getattr(estimator, "finish_at_end", False):
         estimator.finish()
-    return model, {**described(estimator), "rows": rows}, os.fspath(out or path)
+    return model, {**described(estimator), "rows": rows}, out

@@ -12,9 +12,11 @@ from typing import IO, Any
 
 import click
 
+from marginwise.cli.commands import Command, write_example
+
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-REFUSALS = (ValueError, OSError, ImportError, MemoryError)  # raised for what users gave
+REFUSALS = (ValueError, KeyError, OSError, ImportError, MemoryError)  # raised for what users gave
 
 
 class Refused(click.ClickException):
@@ -29,6 +31,13 @@ class Refused(click.ClickException):
 
 class Commands(click.Group):
     """The group, whose commands all have the same manners."""
+
+    command_class = Command
+    example = ("marginwise train train.csv model.mwz", "marginwise test model.mwz test.csv")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example."""
+        write_example(self.example, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note how the command was called."""
@@ -55,11 +64,6 @@ def main() -> None:
 
     Exit codes: 0 on success, 1 for data, models or files that cannot be used, 2 for wrong options,
     130 after SIGINT or SIGTERM.
-
-    \b
-    Example:
-      marginwise train train.csv model.mwz
-      marginwise test model.mwz test.csv
     """
 
 
@@ -95,7 +99,9 @@ def described(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):
-        return f"{error or 'there is not enough memory'}; try --stream, or fewer rows."
+        return f"{str(error) or 'there is not enough memory'}; try --stream, or fewer rows."
+    if isinstance(error, KeyError) and error.args:  # which would be shown in quotes
+        return str(error.args[0])
     return str(error) or type(error).__name__
 
 
@@ -107,7 +113,7 @@ def printing_warnings() -> Iterator[None]:
         click.echo(f"marginwise: warning: {one_line(str(message))}", err=True)
 
     with warnings.catch_warnings():
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 

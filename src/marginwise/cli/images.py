@@ -30,7 +30,10 @@ def parsed_shape(
     return tuple(int(size) for size in value.split("x"))
 
 
-@main.command(context_settings={"show_default": True})
+@main.command(
+    example=["marginwise virtual digits.npz --images 5 --out sheet.png"],
+    context_settings={"show_default": True},
+)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--shape",
@@ -68,10 +71,6 @@ def virtual(
 
     FILE is an .npz archive with the array X (or X_train) and optionally y (or y_train), so that all
     classes are shown; or an .npy array of images. Images are rows, or arrays of the image shape.
-
-    \b
-    Example:
-      marginwise virtual digits.npz --images 5 --out sheet.png
     """
     check_free(out, force)
     X, y = read_images(file)

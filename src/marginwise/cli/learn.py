@@ -8,28 +8,48 @@ from typing import Any
 import click
 
 from marginwise import save
+from marginwise.cli.contents import is_checkpoint
+from marginwise.cli.continuing import resumed, updated
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.options import Duration, SectionedCommand, force_option
-from marginwise.cli.output import STANDARD, Console, check_free, plain, table, with_console, write_blocks
-from marginwise.cli.reading import Columns, Layout, column_options, layout_options
-from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
-from marginwise.cli.continuing import resumed, updated
-from marginwise.cli.contents import is_checkpoint
+from marginwise.cli.options import Duration, force_option
+from marginwise.cli.output import (
+    STANDARD,
+    Console,
+    check_free,
+    plain,
+    table,
+    with_console,
+    write_blocks,
+)
+from marginwise.cli.reading import Layout, column_options, layout_options
+from marginwise.cli.recipes import CLASSIFIERS, recipe_options
 from marginwise.cli.training import prepare, trained, tuned
-from marginwise.cli.tuning import Tuning, report_of, table_of, tuning_options
+from marginwise.cli.tuning import report_of, table_of, tuning_options
 
 
-@main.command(cls=SectionedCommand)
+@main.command(
+    example=[
+        "marginwise train train.csv model.mwz",
+        "marginwise train train.svm linear.mwz -t 0 -c 10",
+    ]
+)
 @click.argument("data")
 @click.argument("model")
 @layout_options
 @column_options
 @tuning_options(all_of_them=False)
-@click.option("--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory.")
+@click.option(
+    "--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory."
+)
 @click.option("--checkpoint", metavar="FILE", help="File from which `continue` resumes the run.")
-@click.option("--every", type=Duration(), default="60s", show_default=True,
-              help="Time between two writes of the checkpoint, such as 90, 60s, 10m or 1h.")
+@click.option(
+    "--every",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="Time between two writes of the checkpoint, such as 90, 60s, 10m or 1h.",
+)
 @force_option
 @recipe_options()
 @with_console
@@ -43,11 +63,6 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
     Columns of tables are encoded: numbers are standardised, categories one-hot encoded, and text
     becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
     contains the preprocessing, too.
-
-    \b
-    Example:
-      marginwise train train.csv model.mwz
-      marginwise train train.svm linear.mwz -t 0 -c 10
     """
     job = Job(model=model, **given)
     for path in (model, job.checkpoint):
@@ -58,7 +73,7 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
     finish(console, model, report)
 
 
-@main.command(cls=SectionedCommand)
+@main.command(example=["marginwise tune train.csv --Cs 1,10,100 --gammas 3"])
 @click.argument("data")
 @layout_options
 @column_options
@@ -67,20 +82,16 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
 @force_option
 @recipe_options(CLASSIFIERS, without=("C", "gamma"))
 @with_console
-def tune(data: str, out: str | None, force: bool, console: Console, layout: Layout, recipe: Recipe,
-         tuning: Tuning) -> None:
-    """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs.
-
-    \b
-    Example:
-      marginwise tune train.csv --Cs 1,10,100 --gammas 3
-    """
+def tune(data: str, out: str | None, force: bool, console: Console, **given: Any) -> None:
+    """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs."""
     check_free(out, force)
     console.head()
-    job = Job(data, "", layout, recipe, tuning)
+    job = Job(data, "", **given)
     search = tuned(prepare(job), job, console)
     if search is None:
-        raise Refused(f"{data} cannot be split into folds; two classes with two rows each are needed.")
+        raise Refused(
+            f"{data} cannot be split into folds; two classes with two rows each are needed."
+        )
     found = {"C": search.C_, "gamma": search.gamma, **report_of(search)}
     pairs = table_of(search)
     if out is not None:
@@ -90,38 +101,41 @@ def tune(data: str, out: str | None, force: bool, console: Console, layout: Layo
     console.give({**found, "pairs": pairs}, [*lines, summary(found)] if out != STANDARD else [])
 
 
-@main.command("continue")
+@main.command(
+    "continue",
+    example=[
+        "marginwise train train.csv model.mwz --checkpoint run.ckpt --every 60s",
+        "marginwise continue run.ckpt --force",
+        "marginwise continue model.mwz more.csv newer.mwz",
+    ],
+)
 @click.argument("start")
 @click.argument("paths", nargs=-1)
 @layout_options
 @force_option
 @with_console
-def resume(start: str, paths: tuple[str, ...], force: bool, console: Console, layout: Layout) -> None:
+def resume(
+    start: str, paths: tuple[str, ...], force: bool, console: Console, layout: Layout
+) -> None:
     """Continue an interrupted run, or teach a model more rows.
 
-    \b
-    marginwise continue CHECKPOINT [MODEL]
-    marginwise continue MODEL DATA [OUT]
+    `continue CHECKPOINT [MODEL]` continues `train` from where it was interrupted: it reads the data
+    again, with the same options, and ends with the model of a run that was never interrupted, bit
+    for bit.
 
-    The first form reads the data again, with the options that `train` was given, and ends with the
-    model of a run that was never interrupted, bit for bit. The second form learns the rows of DATA
-    with partial_fit and writes the model to OUT, or back to MODEL with --force.
-
-    \b
-    Example:
-      marginwise train train.csv model.mwz --checkpoint run.ckpt --every 60s
-      marginwise continue run.ckpt --force
-      marginwise continue model.mwz more.csv newer.mwz
+    `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit, and writes the model to
+    OUT, or back to MODEL with --force.
     """
     console.head()
     if is_checkpoint(start):
         if len(paths) > 1:
             raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
-        fitted, report, out = resumed(start, *(paths or [None]), force, console)
+        fitted, report, out = resumed(start, paths[0] if paths else None, force, console)
     else:
         if not 1 <= len(paths) <= 2:
             raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
-        fitted, report, out = updated(start, *(*paths, None)[:2], force, layout, console)
+        target = paths[1] if len(paths) > 1 else start
+        fitted, report, out = updated(start, paths[0], target, force, layout, console)
     save(fitted, out)
     finish(console, out, report)
 
@@ -133,9 +147,7 @@ def finish(console: Console, path: str, report: dict[str, Any]) -> None:
 
 def summary(report: dict[str, Any]) -> str:
     """Return what was learned, in one line."""
-    words = [f"C={report['C']:g}"]
-    if report.get("gamma") is not None:
-        words.append(f"gamma={report['gamma']:g}")
+    words = [f"{name}={report[name]:g}" for name in ("C", "gamma") if report.get(name) is not None]
     if "support_vectors" in report:
         words.append(f"{report['support_vectors']:,} support vectors")
     if "cv_error" in report:

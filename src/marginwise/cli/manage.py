@@ -26,23 +26,22 @@ FORMATS = {
 }
 
 
-@main.command()
+@main.command(example=["marginwise info model.mwz", "marginwise info train.csv --json"])
 @click.argument("file")
 @layout_options
 @with_console
 def info(file: str, console: Console, layout: Layout) -> None:
-    """Describe what is in FILE: a model, a checkpoint or data.
-
-    \b
-    Example:
-      marginwise info model.mwz
-      marginwise info train.csv --json
-    """
+    """Describe what is in FILE: a model, a checkpoint or data."""
     report = contents_of(file, layout)
     console.give(report, (f"{key}: {value}" for key, value in report.items()))
 
 
-@main.command()
+@main.command(
+    example=[
+        "marginwise train customers.csv exact.mwz --estimator ExactSVC --groups customer",
+        "marginwise forget exact.mwz --groups gone.txt --receipt receipt.json",
+    ]
+)
 @click.argument("model")
 @click.option("--groups", metavar="FILE", help="Groups whose rows are removed, one per line.")
 @click.option("--ids", metavar="FILE", help="Ids of the rows to remove, one per line.")
@@ -57,11 +56,6 @@ def forget(model: str, receipt: str | None, force: bool, console: Console, **giv
 
     MODEL must be of an exact estimator. It is replaced, and the removal is logged beside it. Files
     of ids or groups have one per line; - is standard input.
-
-    \b
-    Example:
-      marginwise train customers.csv exact.mwz --estimator ExactSVC --groups customer
-      marginwise forget exact.mwz --groups gone.txt --receipt receipt.json
     """
     from marginwise.removal import remove_from_file
 
@@ -76,7 +70,12 @@ def forget(model: str, receipt: str | None, force: bool, console: Console, **giv
     console.give(json.loads(text), text)
 
 
-@main.command()
+@main.command(
+    example=[
+        "marginwise train digits.svm digits.mwz -c 10 -g 0.5",
+        "marginwise export digits.mwz digits.model",
+    ]
+)
 @click.argument("model")
 @click.argument("out")
 @click.option(
@@ -93,18 +92,15 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
     ONNX needs the extra marginwise[onnx]; libsvm writes the text format of LIBSVM, c a header
     without dependencies, json the support vectors. Suffixes: .onnx, .model or .libsvm, .h or .c,
     .json.
-
-    \b
-    Example:
-      marginwise train digits.svm digits.mwz -c 10 -g 0.5
-      marginwise export digits.mwz digits.model
     """
     from marginwise import exchange
 
     check_free(out, force)
     kind = kind or FORMATS.get(Path(out).suffix.lower())
     if kind is None:
-        raise click.UsageError(f"the suffix of {out} is none of {', '.join(FORMATS)}: pass --format.")
+        raise click.UsageError(
+            f"the suffix of {out} is none of {', '.join(FORMATS)}: pass --format."
+        )
     write = {
         "onnx": exchange.to_onnx,
         "libsvm": exchange.to_libsvm,
@@ -115,7 +111,13 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
     console.give({"model": model, "out": out, "format": kind}, f"{out}: {kind}")
 
 
-@main.command("import")
+@main.command(
+    "import",
+    example=[
+        "marginwise import digits.model imported.mwz",
+        "marginwise predict imported.mwz digits.svm",
+    ],
+)
 @click.argument("file")
 @click.argument("model")
 @click.option("--C", "-c", "C", type=float, help="C that the model was trained with.")
@@ -123,17 +125,13 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
 @force_option
 @with_console
 def import_(file: str, model: str, force: bool, console: Console, **given: Any) -> None:
-    """Read a model FILE of LIBSVM and write it to MODEL, which predicts and learns more rows.
-
-    \b
-    Example:
-      marginwise import digits.model imported.mwz
-      marginwise predict imported.mwz digits.svm
-    """
+    """Read a model FILE of LIBSVM and write it to MODEL, which predicts and learns more rows."""
     from marginwise.exchange import from_libsvm
 
     check_free(model, force)
     fitted = from_libsvm(file, **given)
     save(fitted, model)
     report = {"model": model, **described(fitted)}
-    console.give(report, f"{model}: {report['estimator']}, {report['support_vectors']:,} support vectors")
+    console.give(
+        report, f"{model}: {report['estimator']}, {report['support_vectors']:,} support vectors"
+    )

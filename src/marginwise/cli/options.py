@@ -16,7 +16,7 @@ LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")  # -t 0 to 3
 Function = Callable[..., Any]
 
 
-class Value(click.ParamType):
+class Value(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A value of a parameter as it is written in Python or JSON: numbers, none, names, objects."""
 
     name = "value"
@@ -26,7 +26,7 @@ class Value(click.ParamType):
         return parsed(value) if isinstance(value, str) else value
 
 
-class KernelName(click.ParamType):
+class KernelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A kernel by its name, or by its number in LIBSVM."""
 
     name = "kernel"
@@ -40,7 +40,7 @@ class KernelName(click.ParamType):
         return value
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A length of time in seconds, or with a unit."""
 
     name = "duration"
@@ -57,7 +57,7 @@ class Duration(click.ParamType):
         return float(found[1]) * UNITS[found[2]]
 
 
-class Values(click.ParamType):
+class Values(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A number of values to try, or the values themselves, separated by commas."""
 
     name = "values"
@@ -129,26 +129,6 @@ def was_given(option: str) -> bool:
     """Return whether an option of the current command was given, be it as none."""
     source = click.get_current_context().get_parameter_source(option)
     return source is not click.core.ParameterSource.DEFAULT
-
-
-class EstimatorOption(click.Option):
-    """An option that is a parameter of an estimator."""
-
-
-class SectionedCommand(click.Command):
-    """A command that lists the parameters of estimators in a section of their own."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections."""
-        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Estimator options": []}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
-                title = "Estimator options" if isinstance(param, EstimatorOption) else "Options"
-                sections[title].append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 force_option = click.option("--force", is_flag=True, help="Replace files that exist.")

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from marginwise._engine.memory import available
 from marginwise.cli.group import Refused
 from marginwise.cli.options import packed
 from marginwise.cli.output import STANDARD
-from marginwise.data import TableEncoder, TableSource, open_source
+from marginwise.data import TableEncoder, TableSource, TransformedSource, open_source
 
 SHARE = 2  # data may take one part in so many of the memory that is available
 SAMPLE = 2000  # rows from which the memory that all rows take is estimated
@@ -156,11 +155,13 @@ def placed(data: str) -> str:
 
 def open_data(data: str, layout: Layout, **more: Any) -> Any:
     """Return the source of a file; `more` are arguments of `open_source`."""
-    options = {"zero_based": layout.zero_based, "header": layout.header, "missing": layout.missing}
+    options: dict[str, Any] = {"zero_based": layout.zero_based, "header": layout.header}
     label = layout.label
     if label is not None and label.lstrip("-").isdigit() and data.endswith(".npy"):
         options["label"] = int(label)
-    return open_source(placed(data), **{"label": label, **options, **more})
+    return open_source(
+        placed(data), **{"label": label, "missing": layout.missing, **options, **more}
+    )
 
 
 def open_training(data: str, layout: Layout, *, encoder: Any, labelled: bool) -> Any:
@@ -182,7 +183,9 @@ def groups_of(data: str, layout: Layout, name: str) -> list[Any]:
     if not isinstance(source, TableSource):
         raise Refused(f"{data} is not a table; --groups needs columns with names.")
     if name not in source.feature_names:
-        raise Refused(f"{data}: column {name!r} is missing; it has {', '.join(source.feature_names)}.")
+        raise Refused(
+            f"{data}: column {name!r} is missing; it has {', '.join(source.feature_names)}."
+        )
     return [group for X, _ in source.chunks() for group in X[name].to_pylist()]
 
 
@@ -203,31 +206,6 @@ def fits_in_memory(source: Any) -> bool:
     return bool(size / X.shape[0] * rows < available() / SHARE)
 
 
-class Rows:
-    """Rows of a source after the steps of a model, chunk by chunk.
-
-    Parameters
-    ----------
-    source : object
-        The source.
-    steps : list of (str, transformer)
-        Fitted transformers.
-    """
-
-    def __init__(self, source: Any, steps: Steps) -> None:
-        self._source, self._steps = source, steps
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def chunks(self) -> Iterator[tuple[Any, Any]]:
-        """Give features and labels of some rows after the other."""
-        for X, y in self._source.chunks():
-            for _, step in self._steps:
-                X = step.transform(X)
-            yield X, y
-
-
 def split_model(model: Any) -> tuple[Steps, Any]:
     """Return the steps before the estimator of a model, and the estimator."""
     if isinstance(model, Pipeline):
@@ -235,11 +213,12 @@ def split_model(model: Any) -> tuple[Steps, Any]:
     return [], model
 
 
-def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Rows:
+def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
     """Return the rows of data as the estimator of a model needs them."""
     steps, estimator = split_model(model)
     if steps and isinstance(steps[0][1], TableEncoder):
-        return Rows(_open_table(steps[0][1], estimator, data, layout, labelled), steps[1:])
+        source = _open_table(steps[0][1], estimator, data, layout, labelled)
+        return after(steps[1:], source)
     first = steps[0][1] if steps else estimator
     source = open_data(data, layout, labelled=labelled, n_features=int(first.n_features_in_))
     if isinstance(source, TableSource):
@@ -247,7 +226,12 @@ def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Rows:
             f"{data} is a table, but the model was trained on {first.n_features_in_} features "
             "without names; give svmlight text or an array, or train on a table."
         )
-    return Rows(source, steps)
+    return after(steps, source)
+
+
+def after(steps: Steps, source: Any) -> Any:
+    """Return a source of rows after fitted steps."""
+    return TransformedSource(source, [step for _, step in steps]) if steps else source
 
 
 def _open_table(

@@ -15,8 +15,9 @@ import click
 
 import marginwise
 from marginwise._checks import check_params
+from marginwise.cli.commands import EstimatorOption
 from marginwise.cli.group import usage
-from marginwise.cli.options import EstimatorOption, Function, KernelName, Value, packed, was_given
+from marginwise.cli.options import Function, KernelName, Value, packed, was_given
 from marginwise.cli.output import Console
 
 ESTIMATORS = (
@@ -204,5 +205,3 @@ def shown(model: Any) -> str:
     """Return an estimator with all its parameters, as it would be written in Python."""
     listed = ", ".join(f"{key}={value!r}" for key, value in model.get_params(deep=False).items())
     return f"{type(model).__name__}({listed})"
-
-

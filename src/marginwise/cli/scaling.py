@@ -81,15 +81,19 @@ def ranges_of(chunks: Iterable[Any]) -> Ranges:
 def _lengths(X: Any) -> Float:
     """Return the Euclidean length of each row."""
     if sp.issparse(X):
-        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
-    return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
 def _nonzeros(X: Any) -> Float:
     """Return the number of values of each column that are not zero."""
     if sp.issparse(X):
-        return np.bincount(X.indices[X.data != 0], minlength=X.shape[1]).astype(np.float64)
-    return np.count_nonzero(X, axis=0).astype(np.float64)
+        counts = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    else:
+        counts = np.count_nonzero(X, axis=0)
+    return np.asarray(counts, dtype=np.float64)
 
 
 def _divisor(most: float, columns: int) -> MaxAbsScaler:

@@ -17,16 +17,15 @@ from marginwise.cli.output import Console, with_console
 REPOSITORY = "the source distribution of marginwise (pip download --no-binary :all: marginwise)"
 
 
-@main.command()
+@main.command(
+    example=[
+        "marginwise completion bash > marginwise-completion.sh",
+        "source marginwise-completion.sh",
+    ]
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes commands and options in SHELL.
-
-    \b
-    Example:
-      marginwise completion bash > marginwise-completion.sh
-      source marginwise-completion.sh
-    """
+    """Print a script that completes commands and options in SHELL."""
     kind = get_completion_class(shell)
     if kind is None:
         raise Refused(f"click has no completion for {shell}; use bash, zsh or fish.")
@@ -35,7 +34,10 @@ def completion(shell: str) -> None:
     click.echo(script.source_template % script.source_vars())
 
 
-@main.command(context_settings={"allow_interspersed_args": False})
+@main.command(
+    example=["marginwise reproduce", "marginwise reproduce bordes2005_rows --help"],
+    context_settings={"allow_interspersed_args": False},
+)
 @click.argument("name", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @with_console
@@ -44,11 +46,6 @@ def reproduce(name: str | None, arguments: tuple[str, ...], console: Console) ->
 
     ARGUMENTS are passed to the script. Scripts are part of a checkout of the repository, not of the
     installed package; they read the data folder named by MARGINWISE_DATA.
-
-    \b
-    Example:
-      marginwise reproduce
-      marginwise reproduce bordes2005_rows --help
     """
     found = scripts()
     if name is None:

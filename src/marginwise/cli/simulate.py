@@ -13,7 +13,7 @@ from marginwise._core import cpu
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, SupportVectorPlateau
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.options import SectionedCommand, force_option
+from marginwise.cli.options import force_option
 from marginwise.cli.output import (
     STANDARD,
     Console,
@@ -23,7 +23,7 @@ from marginwise.cli.output import (
     with_console,
     write_blocks,
 )
-from marginwise.cli.reading import Columns, Layout, column_options, layout_options
+from marginwise.cli.reading import Layout, layout_options
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.cli.training import prepare
 from marginwise.cli.tuning import sampled
@@ -35,7 +35,7 @@ COUNT = click.IntRange(1)
 Curve = list[tuple[int, float, int]]  # labels, error, support vectors
 
 
-@main.command(cls=SectionedCommand)
+@main.command(example=["marginwise active train.csv --max-labels 100 --target-error 0.05"])
 @click.argument("data")
 @layout_options
 @click.option(
@@ -64,16 +64,18 @@ Curve = list[tuple[int, float, int]]  # labels, error, support vectors
 @recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
 @with_console
 def active(
-    data: str, layout: Layout, recipe: Recipe, out: str | None, force: bool, console: Console, **how: Any
+    data: str,
+    layout: Layout,
+    recipe: Recipe,
+    out: str | None,
+    force: bool,
+    console: Console,
+    **how: Any,
 ) -> None:
     """Simulate active learning on DATA, whose labels are known.
 
     Labels are asked for one by one, as of a pool without labels, and the error on rows that are
     held out is measured after every few labels.
-
-    \b
-    Example:
-      marginwise active train.csv --max-labels 100 --target-error 0.05
     """
     check_free(out, force)
     console.head()
@@ -82,8 +84,8 @@ def active(
         raise Refused(f"{data} does not fit in memory, which a pool must; take a part of it.")
     curve, reason = simulated(*prepared.arrays, recipe, console, **how)
     if out is not None:
-        lines = (f"{labels},{error:.6g},{support}\n" for labels, error, support in curve)
-        write_blocks(out, ["labels,error,support_vectors\n", *lines])
+        points = (f"{labels},{error:.6g},{support}\n" for labels, error, support in curve)
+        write_blocks(out, ["labels,error,support_vectors\n", *points])
     rows = [(labels, f"{error:.4f}", support) for labels, error, support in curve]
     lines = [*table(("labels", "error", "support vectors"), rows), reason]
     report = {"labels": curve[-1][0], "error": curve[-1][1], "reason": reason, "curve": curve}
@@ -132,7 +134,7 @@ def simulated(
     return curve, reason
 
 
-@main.command()
+@main.command(example=["marginwise bench --rows 5000"])
 @click.option("--rows", type=click.IntRange(100), default=20_000, show_default=True)
 @click.option("--features", type=click.IntRange(8), default=50, show_default=True)
 @click.option("--classes", type=click.IntRange(2, 20), default=2, show_default=True)
@@ -140,12 +142,7 @@ def simulated(
 @click.option("--threads", type=int, default=1, show_default=True, help="Number of threads.")
 @with_console
 def bench(console: Console, threads: int, seed: int, **sizes: int) -> None:
-    """Measure how fast this machine learns and predicts generated rows.
-
-    \b
-    Example:
-      marginwise bench --rows 5000
-    """
+    """Measure how fast this machine learns and predicts generated rows."""
     console.head()
     recipe = Recipe(parameters={"C": 1.0}, seed=seed, threads=threads)
     report = {**sizes, **timed(recipe, console, **sizes), "threads": threads, "cpu": cpu()}

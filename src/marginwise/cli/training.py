@@ -14,6 +14,7 @@ from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import Console
 from marginwise.cli.reading import (
     Steps,
+    after,
     encoder_of,
     fits_in_memory,
     groups_of,
@@ -98,9 +99,7 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
         steps = scaling_steps(source, arrays, job.recipe)
-    for _, step in steps:
-        source, arrays = TransformedSource(source, step), applied(step, arrays)
-    return Prepared(source, steps, arrays)
+    return Prepared(after(steps, source), steps, applied(steps, arrays))
 
 
 def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, recipe: Recipe) -> Steps:
@@ -119,9 +118,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def applied(step: Any, arrays: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
-    """Return arrays after a step."""
-    return None if arrays is None else (step.transform(arrays[0]), arrays[1])
+def applied(steps: Steps, arrays: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    """Return arrays after fitted steps."""
+    if arrays is None:
+        return None
+    X, y = arrays
+    for _, step in steps:
+        X = step.transform(X)
+    return X, y
 
 
 # -- learning --------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from marginwise import OnlineSVCCV
 from marginwise._arrays import Ints
 from marginwise._checks import check_params
+from marginwise.cli.commands import EstimatorOption
 from marginwise.cli.group import usage
-from marginwise.cli.options import EstimatorOption, Values, packed
+from marginwise.cli.options import Function, Values, packed
 from marginwise.cli.output import Console
 from marginwise.cli.recipes import Recipe
 
@@ -44,7 +46,7 @@ class Tuning:
     Cs: Any = 7
     gammas: Any = 5
     scoring: str | None = None
-    search: str = "grid"
+    search: Literal["grid", "halving"] = "grid"
 
     def is_due(self, recipe: Recipe) -> bool:
         """Return whether anything is to be chosen or estimated."""
@@ -77,7 +79,7 @@ class Tuning:
         return model
 
 
-def tuning_options(*, all_of_them: bool) -> Any:
+def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
     """Return a decorator that gives a command a `tuning`."""
     options: list[click.Option] = [
         click.Option(["--cv", "-v"], type=click.IntRange(2), help="Number of folds.  [default: 5]"),
