@@ -18,7 +18,8 @@ from marginwise._files.pipelines.packing import mapping, require
 from marginwise._files.pipelines.rows import NEWEST, OLDEST, Row, Version
 from marginwise._files.pipelines.table import TABLE
 
-PIPELINE = "Pipeline"
+PIPELINE = "Pipeline"  # the name in files
+PIPELINES = (PIPELINE, "StreamPipeline")
 KEYS = {"scikit-learn", "pipeline"}
 MOST_DEPTH = 16  # of pipelines in pipelines
 OUTPUT = "_sklearn_output_config"  # what `set_output` sets
@@ -27,13 +28,17 @@ OUTPUTS = ("default", "pandas", "polars")
 NOTES = ("_stop_words_id", "_transformers_feature_names_out")
 
 
+_NO_ROW = Row("", {})
+
+
 class RefusedError(ValueError):
     """A part of a pipeline cannot be held; the message says which."""
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model is a scikit-learn Pipeline, and not of a subclass."""
-    return type(model).__name__ == PIPELINE and type(model) is _class_of(PIPELINE)
+    """Return whether a model is a scikit-learn Pipeline or ours, and not of another subclass."""
+    name = type(model).__name__
+    return name in PIPELINES and type(model) is _class_of(name)
 
 
 def describe_pipeline(model: Any) -> dict[str, Any]:
@@ -127,7 +132,7 @@ class Codec:
         name = type(estimator).__name__
         parameters = estimator.get_params(deep=False)
         require_names(self._expected(row, self.here), parameters, "parameters")
-        values = {key: v for key, v in vars(estimator).items() if key not in NOTES}
+        values = {key: v for key, v in vars(estimator).items() if key not in _left_out(estimator)}
         output = values.pop(OUTPUT, None)
         attributes = {key: v for key, v in values.items() if key not in parameters}
         if attributes:
@@ -195,11 +200,11 @@ class Codec:
 
     def expects(self, estimator: Any) -> int | None:
         """Return the number of features that an estimator was fitted with, or None."""
-        parts = {"Pipeline": "steps", "FeatureUnion": "transformer_list"}
-        key = parts.get(type(estimator).__name__)
-        if key is None:
+        name = type(estimator).__name__
+        key = "steps" if name in PIPELINES else "transformer_list"
+        if key not in TABLE.get(name, _NO_ROW).parameters:
             found: int | None = vars(estimator).get("n_features_in_")
-            return found
+            return None if TABLE.get(name, _NO_ROW).tabular else found
         inner = [step for _, step in vars(estimator)[key] if not isinstance(step, str | None)]
         widths = [self.expects(step) for step in inner]
         if key == "steps":
@@ -268,6 +273,11 @@ class Codec:
         )
 
 
+def _left_out(estimator: Any) -> frozenset[str]:
+    """Return the attributes of a transformer that files do not contain."""
+    return TABLE.get(type(estimator).__name__, _NO_ROW).unstored.union(NOTES)
+
+
 def _require_attributes(row: Row, attributes: Mapping[str, Any]) -> None:
     optional = {*row.optional, "feature_names_in_"}
     expected = {key for key in row.attributes if key in attributes or key not in optional}
@@ -318,8 +328,9 @@ def difference(one: Any, two: Any) -> str | None:
     if type(one) in estimators().values() and type(one) is type(two):
         return None  # compared by their states, which were stored
     if hasattr(one, "get_params") and type(one) is type(two):
+        left_out = _left_out(one)
         first, second = (
-            {key: v for key, v in vars(e).items() if key not in NOTES} for e in (one, two)
+            {key: v for key, v in vars(e).items() if key not in left_out} for e in (one, two)
         )
         for key in sorted(first.keys() | second.keys()):
             if key not in first or key not in second:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from marginwise._checks import is_integer
-from marginwise._files.pipelines.kinds import Kind, Nested, sequence
+from marginwise._files.pipelines.kinds import Kind, Nested
+from marginwise._files.pipelines.lists import sequence
 from marginwise._files.pipelines.packing import mapping, require
 
 Values = dict[str, Any]

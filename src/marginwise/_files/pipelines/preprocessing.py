@@ -9,15 +9,13 @@ from marginwise._files.pipelines.kinds import (
     WHOLE,
     any_of,
     array,
-    arrays,
     dtype,
     estimator,
     nan,
     pair,
     scalar,
-    sequence,
-    sequences,
 )
+from marginwise._files.pipelines.lists import arrays, sequence, sequences
 from marginwise._files.pipelines.rows import (
     BOOL,
     CATEGORIES,

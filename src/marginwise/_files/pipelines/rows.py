@@ -25,17 +25,8 @@ from marginwise._checks import (
     real,
 )
 from marginwise._files.pipelines import consistency
-from marginwise._files.pipelines.kinds import (
-    FLOATING,
-    WHOLE,
-    Kind,
-    Nested,
-    any_of,
-    array,
-    arrays,
-    names,
-    scalar,
-)
+from marginwise._files.pipelines.kinds import FLOATING, WHOLE, Kind, Nested, any_of, array, scalar
+from marginwise._files.pipelines.lists import arrays, names
 from marginwise._files.pipelines.packing import require
 
 Values = dict[str, Any]
@@ -71,6 +62,10 @@ class Row:
         number of columns of the input. Either may be None, if it is not known.
     parts : callable
         Returns what is stored of the values of a fitted instance, if not its attributes.
+    unstored : frozenset of str
+        Attributes that a loaded instance does not have, and does not need.
+    tabular : bool
+        Whether the input is a table, not an array, so that its columns do not count as features.
     stateless : bool
         Whether an instance without attributes is as good as a fitted one.
     changed : tuple of versions
@@ -89,6 +84,8 @@ class Row:
     computed: frozenset[str] = frozenset()
     width: Callable[[Values, int | None, Nested], int | None] = consistency.same_width
     parts: Callable[[Values], Values] | None = None
+    unstored: frozenset[str] = frozenset()
+    tabular: bool = False
     stateless: bool = False
     changed: tuple[Version, ...] = ()
     since: Mapping[str, tuple[Version, Any]] = field(default_factory=dict)

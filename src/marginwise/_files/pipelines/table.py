@@ -6,21 +6,31 @@ must satisfy together. Nothing that is not in the table is written or read.
 
 from __future__ import annotations
 
-from marginwise._checks import count, either, non_negative, none, one_of, positive, real
-from marginwise._files.pipelines import compositions, consistency
+from marginwise._checks import (
+    MOST_FEATURES,
+    boolean,
+    count,
+    either,
+    non_negative,
+    none,
+    one_of,
+    positive,
+    real,
+)
+from marginwise._files.pipelines import compositions, consistency, tables
 from marginwise._files.pipelines.kinds import (
     FLOATING,
     any_of,
     array,
     dtype,
     estimator,
+    estimators_of,
     function,
     nan,
     pair,
     scalar,
-    vocabulary,
-    words,
 )
+from marginwise._files.pipelines.lists import each, sequence, sequences, vocabulary, words
 from marginwise._files.pipelines.preprocessing import PREPROCESSING
 from marginwise._files.pipelines.rows import (
     BOOL,
@@ -246,9 +256,46 @@ _COMPOSITIONS = {
     ),
 }
 
+_COLUMNS = any_of(NONE, words(), sequence())
+
+_OWN = {
+    "StreamPipeline": Row(
+        "marginwise.data",
+        {"memory": NONE, "steps": compositions.steps(), "verbose": BOOL},
+        {"transform_input": NONE},
+        check=compositions.check_chain,
+        width=compositions.chain_width,
+        stateless=True,
+    ),
+    "TableEncoder": Row(
+        "marginwise.data",
+        {
+            **dict.fromkeys(("numeric", "categorical", "text", "drop"), _COLUMNS),
+            "max_categories": scalar(count(1)),
+            "scale": BOOL,
+            "unseen": choice("ignore", "error"),
+        },
+        {
+            **FITTED,
+            "kinds_": words(),
+            **dict.fromkeys(("mean_", "scale_", "fill_"), array("float64", sides=("",))),
+            "categories_": sequences(),
+            "missing_": each(boolean()),
+            "vectorizers_": estimators_of("TfidfVectorizer"),
+            "sizes_": each(count(1, MOST_FEATURES)),
+            "sparse_": BOOL,
+        },
+        check=tables.check_table,
+        width=tables.table_width,
+        unstored=frozenset({"_profile"}),
+        tabular=True,
+    ),
+}
+
 TABLE: dict[str, Row] = {
     **PREPROCESSING,
     **_TEXTS,
     **_PROJECTIONS,
     **_COMPOSITIONS,
+    **_OWN,
 }
