@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from marginwise._algorithm import USUAL
 from marginwise._arrays import Float, Ints, Labels
@@ -13,11 +15,13 @@ from marginwise._checks import take_rows
 from marginwise._engine.engine import COUNTERS, Engine
 from marginwise._engine.features import stored_features
 from marginwise._engine.given import GivenBias
+from marginwise._engine.plan import Plan
 from marginwise._files.engine_state import check_machine
 
 BLOCK_VALUES = 2**24  # kernel values between two looks at Ctrl-C
 SAMPLED = 256  # support vectors at which single precision is compared with double
-PRECISE = 1e-6  # relative to f(x): what single precision may differ by
+PRECISE = 5e-7  # relative to f(x): what single precision may differ by
+BALANCED = 1e-9  # relative: a sum of coefficients that is 0, up to rounding
 AT_BOUND = 1e-9  # relative: a coefficient so near to its bound is there, up to rounding
 
 
@@ -84,21 +88,40 @@ def take_over(model: Any, solution: Solution, costs: Float, following: int) -> N
 
 
 def precise(engine: Engine, solution: Solution) -> Engine:
-    """Return an empty engine, or one in double precision if single changed decision values."""
-    if engine.plan.double or len(solution) == 0:
+    """Return an empty engine by which decision values are those of a solution.
+
+    It is the given one, or one in double precision, whose features may be measured from a centre,
+    if the decision values of some support vectors are otherwise too far off.
+    """
+    if len(solution) == 0:
         return engine
-    double = Engine(replace(engine.plan, double=True), engine.function, engine.threads)
     some = np.linspace(0, len(solution) - 1, min(SAMPLED, len(solution))).astype(np.int64)
     rows = take_rows(solution.X, some)
-    f = _expansion(double, solution, rows)
-    error = np.abs(_expansion(engine, solution, rows) - f).max()
-    return double if error > PRECISE * max(1.0, float(np.abs(f).max())) else engine
+    engines = [engine, *(Engine(plan, None, engine.threads) for plan in _finer(engine, solution))]
+    if engine.plan.kernel == "linear":
+        f = np.asarray(rows @ (solution.alpha @ solution.X).T) + solution.intercept
+    else:
+        f = _values(engines[-1], solution, rows)
+    bound = PRECISE * max(1.0, float(np.abs(f).max()))
+    good = (one for one in engines if np.abs(_values(one, solution, rows) - f).max() <= bound)
+    return next(good, engines[-1])
 
 
-def _expansion(engine: Engine, solution: Solution, rows: Any) -> Float:
-    """Return the decision values of rows without the intercept."""
+def _finer(engine: Engine, solution: Solution) -> Iterator[Plan]:
+    """Yield plans by which decision values have fewer errors."""
+    plan = engine.plan
+    if not plan.double:
+        yield replace(plan, double=True)
+    balanced = np.abs(solution.alpha.sum(axis=1)) <= BALANCED * np.abs(solution.alpha).sum(axis=1)
+    if plan.kernel == "linear" and not (plan.center or plan.sparse) and balanced.all():
+        centre = np.asarray(solution.X.mean(axis=0), dtype=np.float64).ravel()
+        yield replace(plan, double=True, center=centre.tolist())
+
+
+def _values(engine: Engine, solution: Solution, rows: Any) -> Float:
+    """Return decision values of rows by an engine without members."""
     packed = engine.native.pack_rows(engine.batch(rows))
-    return engine.expansion(solution.X, solution.alpha, packed)
+    return engine.expansion(solution.X, solution.alpha, packed) + _bias(engine, solution)
 
 
 def _machine(engine: Engine, solution: Solution, costs: Float) -> dict[str, Any]:
@@ -144,5 +167,6 @@ def _bias(engine: Engine, solution: Solution) -> Float:
     if plan.kernel != "linear" or not plan.center:
         return solution.intercept
     centre = np.asarray(plan.center)
-    bias: Float = solution.intercept + solution.alpha @ ((solution.X - centre) @ centre)
+    X = solution.X.toarray() if sp.issparse(solution.X) else solution.X
+    bias: Float = solution.intercept + solution.alpha @ ((X - centre) @ centre)
     return bias

@@ -11,13 +11,12 @@ from marginwise._arrays import Float
 from marginwise._checks import take_rows
 from marginwise._engine.engine import Engine
 from marginwise._engine.features import caller_features
-from marginwise._estimator.imported import Solution
+from marginwise._estimator.imported import BALANCED, Solution
 from marginwise.exchange.libsvm_layout import laid_out
 from marginwise.exchange.libsvm_manifest import Part, own_class_first
 from marginwise.exchange.libsvm_text import NAMES, ONE_CLASS, PARAMETERS, ModelText, formatted
 from marginwise.one_class import ExactOneClassSVM
 
-BALANCED = 1e-9  # relative: a sum of coefficients that is 0, up to rounding
 MOST_LABEL = 2**31 - 1  # LIBSVM's labels are integers of 32 bits
 
 
