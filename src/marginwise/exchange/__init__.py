@@ -1,6 +1,8 @@
 """Exchange of models with other programs: ONNX, C and JSON."""
 
+from marginwise.exchange.c_source import to_c
 from marginwise.exchange.converters import register_converters
+from marginwise.exchange.json_model import to_json
 from marginwise.exchange.onnx import to_onnx
 
-__all__ = ["register_converters", "to_onnx"]
+__all__ = ["register_converters", "to_c", "to_json", "to_onnx"]
