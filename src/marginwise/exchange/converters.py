@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 # -- pipelines ---------------------------------------------------------------------------------
 
 
-def convert_pipeline(pipeline: Pipeline, real: Any, sample: Any, integers: bool) -> Any:
+def convert_pipeline(
+    pipeline: Pipeline, real: Any, sample: Any, integers: bool, options: Mapping[Any, Any]
+) -> Any:
     """Return the ONNX model of a pipeline that ends in an estimator of this package.
 
     Parameters
@@ -170,6 +173,8 @@ def convert_pipeline(pipeline: Pipeline, real: Any, sample: Any, integers: bool)
         Some rows, by which the types of columns are known.
     integers : bool
         Whether products may be computed with integers.
+    options : mapping
+        Options of skl2onnx for other steps.
     """
     last = pipeline.steps[-1][1]
     if not isinstance(last, KernelModel):
@@ -186,13 +191,12 @@ def convert_pipeline(pipeline: Pipeline, real: Any, sample: Any, integers: bool)
             name="marginwise",
             initial_types=_input_types(pipeline, real, sample),
             target_opset={"": OPSET, "ai.onnx.ml": ML_OPSET},
-            options={id(last): {"integers": integers}},
+            options={**options, id(last): {"integers": integers}},
         )
-    except skl2onnx.common.exceptions.MissingShapeCalculator as error:
+    except (RuntimeError, NotImplementedError) as error:  # MissingShapeCalculator, among others
         raise ValueError(
-            "a step of the pipeline cannot be converted, because skl2onnx has no converter for it: "
-            f"{str(error).splitlines()[0]} Use a step that skl2onnx supports, or convert the last "
-            "step alone."
+            f"skl2onnx cannot convert a step of the pipeline: {str(error).strip().splitlines()[0]} "
+            "Use a step that it supports, or convert the last step alone."
         ) from error
     converted.producer_name = "marginwise"
     return converted

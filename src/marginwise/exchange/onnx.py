@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ def to_onnx(
     dtype: Literal["float32", "float64"] = "float32",
     sample: Any = None,
     integers: bool | None = None,
+    options: Mapping[Any, Any] | None = None,
 ) -> Any:
     """Convert a fitted model, or a pipeline that ends in one, to ONNX.
 
@@ -52,6 +54,10 @@ def to_onnx(
         Whether a large RBF model whose features are small integers times a unit, such as pixels, is
         computed with 8-bit integers, which is exact and faster. Batches that are not such integers
         are computed in floating point. None means True for ``dtype="float32"``.
+    options : mapping, default=None
+        Options of skl2onnx for the other steps of a pipeline, by class or id. For instance,
+        ``{TfidfVectorizer: {"locale": "C"}}`` lets text be split where the locale en_US is not
+        installed.
 
     Returns
     -------
@@ -88,7 +94,7 @@ def to_onnx(
     )
     allowed = integers is None or bool(integers)
     if isinstance(model, Pipeline):
-        converted = convert_pipeline(model, np.dtype(dtype), sample, allowed)
+        converted = convert_pipeline(model, np.dtype(dtype), sample, allowed, options or {})
     else:
         converted = _convert(snapshot(model), np.dtype(dtype), allowed)
     if path is not None:
