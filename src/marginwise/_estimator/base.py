@@ -374,12 +374,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         foresight, given_bias = state.pop("_foresight", None), state.pop("_given_bias", None)
-        super().__setstate__(state)
+        super().__setstate__(_in_memory(state))
         if stored is not None:
-            # joblib may give memory maps.
-            stored = {
-                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
-            }
+            stored = _in_memory(stored)
             check_machine(upgraded(stored), len(getattr(self, "classes_", (-1, 1))))
             self._engine = self._engine_class.from_state(stored, self._function(), self.n_jobs)
             self._engine.native.reserve_ids(seen)
@@ -395,3 +392,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _in_memory(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state with arrays in place of the memory maps that joblib may give."""
+    return {k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}

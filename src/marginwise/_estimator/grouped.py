@@ -210,7 +210,8 @@ class Grouped(KernelModel):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         table = self._held_groups()
-        if table is not None:  # joblib may give memory maps
+        if table is not None:
+            # joblib may give memory maps.
             self._groups = {"ids": np.asarray(table["ids"]), "names": np.asarray(table["names"])}
 
 

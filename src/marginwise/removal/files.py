@@ -169,12 +169,13 @@ def _complete(writer: LogWriter, path: StrPath) -> None:
 
 def _close(writer: LogWriter, begun: LogEntry, path: StrPath) -> str:
     """Write whether a removal that was begun took place; return that in words."""
-    digest, receipt = model_digest(path), begun.receipt
-    took_place = receipt is not None and digest == receipt.digest_after
+    receipt = begun.receipt
+    digests = {model_digest(path), model_digest(load(path))}  # of an earlier format, these differ
+    took_place = receipt is not None and receipt.digest_after in digests
     writer.write("done" if took_place else "abandoned", closes=begun.line, model=begun.model)
     if took_place:
         return "it took place, and the log now states so."
-    if receipt is not None and digest == receipt.digest_before:
+    if receipt is not None and receipt.digest_before in digests:
         return "it did not take place, and the rows are still stored. Repeat it."
     return "the file has since been replaced by another model, which may store the rows. Repeat it."
 
