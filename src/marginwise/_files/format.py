@@ -81,7 +81,8 @@ def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str,
         "state": encoded,
     }
     document["sha256"] = _digest(document, members)
-    text = json.dumps(document, allow_nan=False).encode()
+    # In a fixed order, so that equal models have equal files, however they came to be.
+    text = json.dumps(document, allow_nan=False, sort_keys=True).encode()
     if len(text) > MOST_JSON:
         raise ValueError(f"this {name} cannot be saved: its parameters take {len(text)} bytes.")
     if len(members) >= MOST_MEMBERS:
@@ -89,7 +90,7 @@ def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str,
             f"this {name} cannot be saved: it has {len(members)} arrays, and files hold fewer than "
             f"{MOST_MEMBERS}."
         )
-    return {DOCUMENT: [text], **members}
+    return {DOCUMENT: [text], **dict(sorted(members.items()))}
 
 
 def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +13,13 @@ import numpy as np
 
 from marginwise import load
 from marginwise.cli.group import Refused, main
-from marginwise.cli.options import force_option
+from marginwise.cli.options import force_option, threads_option
 from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
 from marginwise.cli.reading import Layout, layout_options, open_for, split_model
+
+EVERY = 5.0  # seconds between two reports of progress
+
+Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the other
 
 
 @main.command(
@@ -29,6 +34,7 @@ from marginwise.cli.reading import Layout, layout_options, open_for, split_model
 @click.option("--scores", is_flag=True, help="Write decision values, too.")
 @click.option("--proba", is_flag=True, help="Write probabilities, too; see --calibration of train.")
 @layout_options
+@threads_option
 @force_option
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but the predictions.")
 def predict(
@@ -37,9 +43,9 @@ def predict(
     out: str,
     force: bool,
     quiet: bool,
+    threads: int,
     layout: Layout,
-    scores: bool,
-    proba: bool,
+    **wanted: bool,
 ) -> None:
     """Predict the labels of DATA with MODEL, and write them to OUT or standard output.
 
@@ -48,22 +54,66 @@ def predict(
     it is complete. Labels in DATA are ignored.
     """
     check_free(out, force)
-    fitted = load(model)
-    _, estimator = split_model(fitted)
-    if proba and getattr(estimator, "calibration", None) is None:
+    console = Console(quiet)
+    console.head()
+    fitted, estimator = loaded(model, threads)
+    if wanted["proba"] and getattr(estimator, "calibration", None) is None:
         raise Refused(
             f"{model} has no probabilities: it was trained without calibration. Train it with "
             "--calibration sigmoid, or use --scores."
         )
     source = open_for(fitted, data, layout, labelled=False)
-    write_blocks(out, predictions(estimator, source, scores, proba))
+    with Counted(console) as counted:
+        write_blocks(out, predictions(estimator, counted.rows(source), **wanted))
 
 
-def predictions(estimator: Any, source: Any, scores: bool, proba: bool) -> Iterator[str]:
+class Counted:
+    """Counts the rows that pass, and reports their number and rate from time to time.
+
+    Parameters
+    ----------
+    console : Console
+        Where to report.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows = 0
+        self._began = self._shown = time.monotonic()
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._show()
+
+    def rows(self, source: Any) -> Chunks:
+        """Give the chunks of a source."""
+        for X, y in source.chunks():
+            yield X, y
+            self._rows += X.shape[0]
+            if time.monotonic() - self._shown > EVERY:
+                self._show()
+
+    def _show(self) -> None:
+        self._shown = time.monotonic()
+        rate = self._rows / max(self._shown - self._began, 1e-9)
+        self._console.say(f"{self._rows:,} rows, {rate:,.0f} rows/s")
+
+
+def loaded(path: str, threads: int) -> tuple[Any, Any]:
+    """Return the model in a file, and its estimator, which uses so many threads."""
+    model = load(path)
+    _, estimator = split_model(model)
+    return model, estimator.set_params(n_jobs=threads)
+
+
+def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> Iterator[str]:
     """Give the lines of the output, chunk by chunk."""
     if scores or proba:
         yield _csv([["label", *_columns(estimator, scores, proba)]])
-    for X, _ in source.chunks():
+    for X, _ in chunks:
         labels = estimator.predict(X)
         if not (scores or proba):
             yield "".join(f"{label}\n" for label in labels.tolist())
@@ -93,16 +143,18 @@ def _csv(rows: Any) -> str:
 @click.argument("model")
 @click.argument("data")
 @layout_options
+@threads_option
 @with_console
-def test(model: str, data: str, console: Console, layout: Layout) -> None:
+def test(model: str, data: str, threads: int, console: Console, layout: Layout) -> None:
     """Compare the predictions of MODEL with the labels of DATA.
 
     Prints the error and the confusion matrix, with a row for each true label.
     """
-    fitted = load(model)
-    _, estimator = split_model(fitted)
+    console.head()
+    fitted, estimator = loaded(model, threads)
     source = open_for(fitted, data, layout, labelled=True)
-    classes, confusion = confused(estimator, source)
+    with Counted(console) as counted:
+        classes, confusion = confused(estimator, counted.rows(source))
     rows = int(confusion.sum())
     wrong = rows - int(np.trace(confusion))
     report = {"error": wrong / rows, "rows": rows, "classes": classes, "confusion": confusion}
@@ -112,10 +164,10 @@ def test(model: str, data: str, console: Console, layout: Layout) -> None:
     console.give(report, [*lines, verdict])
 
 
-def confused(estimator: Any, source: Any) -> tuple[list[Any], Any]:
+def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
     """Return all labels, and how often each is predicted as which."""
     counts: dict[tuple[Any, Any], int] = {}
-    for X, y in source.chunks():
+    for X, y in chunks:
         pairs = zip(y.tolist(), estimator.predict(X).tolist(), strict=True)
         for pair in pairs:
             counts[pair] = counts.get(pair, 0) + 1

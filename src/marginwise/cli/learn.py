@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -65,9 +66,13 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
     contains the preprocessing, too.
     """
     job = Job(model=model, **given)
+    if job.checkpoint is not None and job.data == STANDARD:
+        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
     for path in (model, job.checkpoint):
         check_free(path, force)
     console.head()
+    if job.checkpoint is not None:
+        Path(job.checkpoint).unlink(missing_ok=True)  # of another run
     fitted, report = trained(job, console)
     save(fitted, model)
     finish(console, model, report)

@@ -101,13 +101,13 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
         raise click.UsageError(
             f"the suffix of {out} is none of {', '.join(FORMATS)}: pass --format."
         )
-    write = {
+    writers: dict[str, Any] = {
         "onnx": exchange.to_onnx,
         "libsvm": exchange.to_libsvm,
         "c": exchange.to_c,
         "json": exchange.to_json,
-    }[kind]
-    write(load(model), out)
+    }
+    writers[kind](load(model), out)
     console.give({"model": model, "out": out, "format": kind}, f"{out}: {kind}")
 
 

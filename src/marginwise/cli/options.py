@@ -13,6 +13,8 @@ import click
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")  # -t 0 to 3
 
+THREADS = "Number of threads; -1 is one per processor. Results do not depend on it."
+
 Function = Callable[..., Any]
 
 
@@ -132,3 +134,4 @@ def was_given(option: str) -> bool:
 
 
 force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
+threads_option = click.option("--threads", type=int, default=-1, show_default=True, help=THREADS)

@@ -17,7 +17,7 @@ import marginwise
 from marginwise._checks import check_params
 from marginwise.cli.commands import EstimatorOption
 from marginwise.cli.group import usage
-from marginwise.cli.options import Function, KernelName, Value, packed, was_given
+from marginwise.cli.options import THREADS, Function, KernelName, Value, packed, was_given
 from marginwise.cli.output import Console
 
 ESTIMATORS = (
@@ -137,13 +137,7 @@ def _general(names: tuple[str, ...]) -> list[click.Option]:
             "standardised unless this is none.",
         ),
         click.Option(["--seed"], type=int, default=0, show_default=True, help="Random seed."),
-        click.Option(
-            ["--threads"],
-            type=int,
-            default=-1,
-            show_default=True,
-            help="Number of threads; -1 is one per processor. The model does not depend on it.",
-        ),
+        click.Option(["--threads"], type=int, default=-1, show_default=True, help=THREADS),
     ]
 
 

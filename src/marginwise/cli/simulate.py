@@ -151,7 +151,7 @@ def bench(console: Console, threads: int, seed: int, **sizes: int) -> None:
         (name, f"{report[name]['seconds']:.3f}", f"{report[name]['rows_per_second']:,.0f}")
         for name in ("fit", "predict")
     ]
-    lines = [*table(("", "seconds", "rows/s"), rows), f"{cpu()}, {threads} threads"]
+    lines = [*table(("", "seconds", "rows/s"), rows), f"{cpu()}, threads: {threads}"]
     console.give(report, lines)
 
 

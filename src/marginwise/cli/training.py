@@ -67,8 +67,9 @@ def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
     console.say(shown(model))
     learn(model, prepared, replace(job, recipe=recipe), console)
     clock.note("fit")
-    report = {**described(model), **({} if search is None else report_of(search))}
-    return assembled(prepared.steps, model), {**report, "seconds": clock.seconds}
+    found = {} if search is None else report_of(search)
+    report = {"rows": len(prepared.source), **described(model), **found, "seconds": clock.seconds}
+    return assembled(prepared.steps, model), report
 
 
 class Clock:
