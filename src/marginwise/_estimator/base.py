@@ -100,6 +100,7 @@ def change(model: _Model, method: Callable[..., Any], /, *args: Any, **kwargs: A
     draft = model._copy()
     draft._origin = model
     method(draft, *args, **kwargs)
+    draft._tidy()
     draft._report()
     model.__dict__ = draft.__dict__
     return model
@@ -216,6 +217,27 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     def _check_names(self, names: Ints) -> None:
         """Raise if examples of these ids cannot be learned."""
+
+    def _check_groups(self, groups: Any, rows: int) -> Any:
+        """Return the group of each row; raise if there are groups that cannot be stored."""
+        if groups is None:
+            return None
+        more = (
+            " To keep groups together in the folds, pass cv=list(splitter.split(X, y, groups))."
+            if hasattr(self, "cv")
+            else ""
+        )
+        raise ValueError(
+            f"{type(self).__name__} does not store groups, because it cannot remove the influence "
+            "of single rows. Pass groups=None, or use ExactSVC, whose forget removes all rows of a "
+            f"group exactly.{more}"
+        )
+
+    def _note_groups(self, names: Ints, groups: Any) -> None:
+        """Note the groups of rows that are about to be learned."""
+
+    def _tidy(self) -> None:
+        """Drop what is noted of rows that the model does not store any more."""
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
@@ -351,12 +373,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
         foresight = state.pop("_foresight", None)
-        super().__setstate__(state)
+        super().__setstate__(_in_memory(state))
         if stored is not None:
-            # joblib may give memory maps.
-            stored = {
-                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
-            }
+            stored = _in_memory(stored)
             check_machine(upgraded(stored), len(getattr(self, "classes_", (-1, 1))))
             self._engine = self._engine_class.from_state(stored, self._function(), self.n_jobs)
             self._engine.native.reserve_ids(seen)
@@ -369,3 +388,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _in_memory(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state with arrays in place of the memory maps that joblib may give."""
+    return {k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}
