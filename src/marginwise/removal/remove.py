@@ -57,7 +57,7 @@ def remove(
         Whether to fit the remaining rows from scratch, and state the differences in the receipt.
     gamma : {"recompute", "keep"}, default="recompute"
         "keep" leaves everything that was computed from the rows unchanged, with a warning. The
-        model is then not the one that was never trained on the rows, and the receipt says so.
+        model is then not the one that was never trained on the rows, and the receipt states this.
 
     Returns
     -------
