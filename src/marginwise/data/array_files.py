@@ -42,7 +42,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, Any, list[str] | None]:
         Whether to read labels.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = list(archive.files)
             prefix = _prefix(path, names)
             X = _features(path, archive, prefix)

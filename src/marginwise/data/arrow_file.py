@@ -52,7 +52,7 @@ class ArrowTable(TableFile):
         self.default_label = columns[-1]
 
     def _block(self, table: Any, first: int) -> Block:
-        return Block(table, lambda row: f"{self.name}: row {first + row}, ")
+        return Block(table, lambda row: f"{self.name}: row {first + row}, ", self.name)
 
 
 class MemoryTable(ArrowTable):

@@ -145,6 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     vectorizers_: list[Any]
     sizes_: list[int]
     sparse_: bool
+    _unchecked = False
 
     def __init__(
         self,
@@ -184,7 +185,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         profile = self._begin()
         profile.observe(as_table(X))
-        return self._conclude(profile)
+        self._conclude(profile)
+        self._check_features()
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from more rows of a table.
@@ -231,14 +234,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _conclude(self, profile: TableProfile) -> Self:
         """Set the fitted attributes."""
         kinds = profile.kinds()
-        if all(kind in UNUSED for kind in kinds):
-            raise ValueError(
-                "the table has no column with features: "
-                + ", ".join(f"{n!r} is {k}" for n, k in zip(profile.names, kinds, strict=True))
-                + ". Declare one in numeric, categorical or text."
-            )
-        profile.warn(kinds)
         self._profile = profile
+        self._unchecked = True
         self.feature_names_in_ = np.array(profile.names, dtype=object)
         self.n_features_in_ = len(profile.names)
         self.kinds_ = kinds
@@ -253,6 +250,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.sizes_ = profile.sizes(kinds)
         self.sparse_ = profile.nonzeros(kinds) < DENSE * len(self.get_feature_names_out())
         return self
+
+    def _check_features(self) -> None:
+        """Raise if there are no features, and warn of columns that are dropped.
+
+        More rows may change what columns are, so this waits until the encoder is used.
+        """
+        kinds = zip(self.feature_names_in_.tolist(), self.kinds_, strict=True)
+        if all(kind in UNUSED for kind in self.kinds_):
+            listed = ", ".join(f"{name!r} is {kind}" for name, kind in kinds)
+            raise ValueError(
+                f"the table has no column with features: {listed}. Declare one in numeric, "
+                "categorical or text."
+            )
+        if self._unchecked:
+            self._unchecked = False
+            self._profile.warn(self.kinds_)
 
     # -- encoding ------------------------------------------------------------------------------
 
@@ -270,6 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Features, in single precision.
         """
         check_is_fitted(self, "kinds_")
+        self._check_features()
         table = as_table(X)
         parts = self._parts(table)
         if self.sparse_:

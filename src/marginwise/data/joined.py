@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from marginwise._arrays import Ints
 from marginwise.data.errors import DataError
@@ -19,13 +19,16 @@ class JoinedSource:
 
     Parameters
     ----------
-    sources : list of sources
-        Sources with the same features.
+    sources : list of ArraySource
+        Sources with the same features, all with labels or all without.
+    classes : array-like, default=None
+        All labels, if they are known.
     """
 
-    def __init__(self, sources: list[Any]) -> None:
+    def __init__(self, sources: list[Any], classes: ArrayLike | None = None) -> None:
         first = sources[0]
         self._sources = sources
+        self._classes: NDArray[Any] | None = None if classes is None else np.unique(classes)
         self.files = [name for source in sources for name in source.files]
         self.n_features: int = first.n_features
         self.feature_names: list[str] | None = first.feature_names
@@ -51,11 +54,16 @@ class JoinedSource:
     @property
     def classes(self) -> NDArray[Any] | None:
         """All class labels, sorted; None without labels."""
-        found = [source.labels for source in self._sources]
-        if any(labels is None for labels in found):
-            return None
-        known: NDArray[Any] = np.unique(np.concatenate(found))
-        return known
+        if self._classes is None and self._sources[0].labels is not None:
+            found = np.unique(np.concatenate([source.labels for source in self._sources]))
+            if len(found) < 2:
+                raise DataError(
+                    f"{self.files[0]}: all {len(self)} rows of all files have the label "
+                    f"{found.tolist()}; expected at least two classes. Pass classes if there are "
+                    "more."
+                )
+            self._classes = found
+        return self._classes
 
     def fingerprint(self) -> str:
         """Return a digest of those of the sources."""

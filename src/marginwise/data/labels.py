@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise.data.columns import CellError, need_arrow
+from marginwise.data.errors import DataError
 from marginwise.data.parsing import parse_numbers
 
 MOST_CLASSES = 10_000
@@ -30,7 +31,7 @@ class LabelColumn:
 
     def __init__(self, name: str, parse: bool, classes: NDArray[Any] | None = None) -> None:
         self.name, self._parse = name, parse
-        self._classes = classes
+        self._classes, self._declared = classes, classes is not None
         self._found: set[Any] = set()
         self._places: dict[Any, str] = {}
 
@@ -62,12 +63,27 @@ class LabelColumn:
         values = self._values(table)
         if self._classes is None and not self._found:
             return values
-        classes = self.classes
-        if self._parse and classes.dtype.kind in "iufb":
+        if self._declared:
+            self._check(values)
+        if self._parse and self.classes.dtype.kind in "iufb":
             return self._numbers(values)
-        if classes.dtype.kind in "US" and values.dtype.kind in "iub":
-            values = values.astype(classes.dtype.type)
         return values
+
+    def _check(self, values: NDArray[Any]) -> None:
+        """Raise unless all labels are among the classes that were declared."""
+        known: set[Any] = set(self.classes.tolist())
+        found, first = np.unique(values, return_index=True)
+        for label, row in sorted(zip(found.tolist(), first.tolist(), strict=True), key=_second):
+            spelled = isinstance(label, str) and self.classes.dtype.kind in "iufb"
+            value = float(label) if self._parse and spelled and _is_number(label) else label
+            if value not in known:
+                shown = int(value) if isinstance(value, float) and value.is_integer() else value
+                raise CellError(
+                    row,
+                    self.name,
+                    f"the label {shown!r:.60} is not one of the classes "
+                    f"{self.classes.tolist()[:20]}.",
+                )
 
     def _values(self, table: Any) -> NDArray[Any]:
         """Return the labels as they are stored: strings, integers or truth values."""
@@ -116,7 +132,11 @@ class LabelColumn:
             return self._numbers(found)
         except CellError as error:
             place = self._places[found[error.row]]
-            raise ValueError(f"{place}column {self.name!r}: {error.fault}") from error
+            raise DataError(f"{place}column {self.name!r}: {error.fault}") from error
+
+
+def _second(pair: tuple[Any, int]) -> int:
+    return pair[1]
 
 
 def _is_number(text: str) -> bool:

@@ -185,7 +185,7 @@ def _open_arrays(
             "column number."
         )
     made = [ArraySource(path, label, labelled=labelled, classes=classes) for path in paths]
-    return made[0] if len(made) == 1 else JoinedSource(made)
+    return made[0] if len(made) == 1 else JoinedSource(made, classes)
 
 
 def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> Any:

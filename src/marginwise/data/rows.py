@@ -44,7 +44,7 @@ def join(parts: list[Any]) -> Any:
     if is_table(parts[0]):
         import pyarrow as pa
 
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts, promote_options="default")
     if sp.issparse(parts[0]):
         return sp.csr_array(sp.vstack(parts, format="csr"))
     return np.concatenate(parts)

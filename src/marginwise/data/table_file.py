@@ -23,10 +23,13 @@ class Block:
         The rows.
     place : callable
         Returns where a row is, as the start of a message.
+    name : str
+        The name of the file.
     """
 
     table: Any
     place: Callable[[int], str]
+    name: str
 
 
 class TableFile:

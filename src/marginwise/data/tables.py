@@ -99,6 +99,7 @@ class TableSource:
             self._labels = LabelColumn(self.label, self._tables.first.parse, known)
         self._declared = classes is not None
         self._fitted = self._encoder is None or hasattr(self._encoder, "kinds_")
+        self._check_columns()
         self._observed = False  # whether all labels were seen
 
     # -- what there is -------------------------------------------------------------------------
@@ -179,6 +180,7 @@ class TableSource:
         y : ndarray of shape (n_rows,) or None
             Class labels.
         """
+        self._prepare()
         ids = check_ids(ids, len(self))
         starts = self._starts()
         blocks = np.searchsorted(starts, ids, side="right") - 1
@@ -244,11 +246,8 @@ class TableSource:
             if self._encoder is None:
                 return table.select(self._columns(labels=False)), y
             return self._encoder.transform(table), y
-        except CellError as error:
-            raise self._located(error, block, int(rows[error.row])) from error
-
-    def _located(self, error: CellError, block: Block, row: int) -> DataError:
-        return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
+        except ValueError as error:
+            raise _located(error, block, rows) from error
 
     # -- the first pass ------------------------------------------------------------------------
 
@@ -279,8 +278,8 @@ class TableSource:
                     self._labels.observe(block.table, block.place)
                 if profile is not None:
                     profile.observe(block.table.select(features), self._tables.first.parse)
-            except CellError as error:
-                raise self._located(error, block, error.row) from error
+            except ValueError as error:
+                raise _located(error, block) from error
         self._conclude(profile)
 
     def _conclude(self, profile: Any) -> None:
@@ -293,6 +292,7 @@ class TableSource:
             if profile is not None:
                 assert self._encoder is not None
                 self._encoder._conclude(profile)
+                self._encoder._check_features()
                 del self._encoder._profile  # which may be large
                 self._fitted = True
         except ValueError as error:
@@ -314,6 +314,13 @@ class TableSource:
             names = [*names, self._labels.name]
         return names
 
+    def _check_columns(self) -> None:
+        """Raise unless the columns are there that the encoder was fitted to."""
+        first = self._tables.first
+        for name in self._columns():
+            if name not in first.columns:
+                raise DataError(f"{first.name}: {missing_column(name, first.columns)}")
+
     def _find_label(self, label: str | None, labelled: bool) -> str | None:
         """Return the column of the labels."""
         first = self._tables.first
@@ -334,6 +341,16 @@ class TableSource:
                 f"{first.name}: the table has one column, {name!r}; expected features and a label."
             )
         return name
+
+
+def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataError:
+    """Return an error about some rows of a block that says where they are."""
+    if isinstance(error, DataError):
+        return error
+    if not isinstance(error, CellError):
+        return DataError(f"{block.name}: {error}")
+    row = error.row if rows is None else int(rows[error.row])
+    return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
 
 
 def checked_encoder(encoder: Any) -> TableEncoder | None:

@@ -224,7 +224,7 @@ class TextFile(TableFile):
         def place(row: int) -> str:
             return f"{self.path}:{self._line_of(raw, row)}: "
 
-        return Block(self._parsed(raw, columns), place)
+        return Block(self._parsed(raw, columns), place, self.name)
 
     def _parsed(self, raw: RawBlock, columns: Sequence[str] | None = None) -> Any:
         """Return the values of a block as a table."""

@@ -158,6 +158,8 @@ class TransformedSource(_Transformed):
     def feature_names(self) -> list[str] | None:
         """Names of the features, where the transformers know them."""
         names = getattr(self.source, "feature_names", None)
+        if self.transformers:
+            names = getattr(self.transformers[0], "feature_names_in_", names)
         try:
             for transformer in self.transformers:
                 names = transformer.get_feature_names_out(names)
