@@ -16,6 +16,7 @@ from marginwise.cli.output import check_free
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
 IMAGES, LABELS = ("X", "X_train"), ("y", "y_train")  # names of arrays in an .npz
+SQUARE = (28, 28)
 COUNT = click.IntRange(min=1)
 
 
@@ -73,10 +74,10 @@ def virtual(
     classes are shown; or an .npy array of images. Images are rows, or arrays of the image shape.
     """
     check_free(out, force)
+    with usage():  # of options; other shapes are checked with the images
+        ImageDeformer(shape or SQUARE, **deforming)
     X, y = read_images(file)
-    shape = shape or guessed_shape(X)
-    with usage():
-        deformer = ImageDeformer(shape, **deforming)
+    deformer = ImageDeformer(shape or guessed_shape(X), **deforming)
     source = VirtualSet(X, y, deformer, variants)
     sheet = contact_sheet(source, out, images=images, variants=variants, zoom=zoom)
     click.echo(f"{out}: {sheet.shape[1]} x {sheet.shape[0]} pixels")

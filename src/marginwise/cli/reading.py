@@ -34,8 +34,8 @@ class Layout:
     ----------
     label : str or None
         The column of the labels; None for the last one.
-    zero_based : bool or None
-        Whether the first feature of svmlight text is number 0; None to recognise it.
+    zero_based : bool
+        Whether the first feature of svmlight text is number 0.
     header : bool
         Whether the first line of CSV has the names of the columns.
     missing : sequence of str
@@ -43,7 +43,7 @@ class Layout:
     """
 
     label: str | None = None
-    zero_based: bool | None = None
+    zero_based: bool = False
     header: bool = True
     missing: tuple[str, ...] = ()
 
@@ -90,8 +90,8 @@ layout_options = packed(
         ),
         click.Option(
             ["--zero-based/--one-based", "zero_based"],
-            default=None,
-            help="Number of the first feature in svmlight text.  [default: 0 if it occurs]",
+            default=False,
+            help="Number of the first feature in svmlight text.  [default: one-based]",
         ),
         click.Option(
             ["--header/--no-header"],
