@@ -15,7 +15,7 @@ namespace marginwise::text {
 class SvmlightScan : public SvmlightRows {
   public:
     // Labels beyond this many are counted as many: they are not classes.
-    static constexpr Index kMostLabels = Index{1} << 20;
+    static constexpr Index kMostLabels = Index{1} << 16;
 
     // A block is `block` rows.
     SvmlightScan(Index base, Index n_features, Index block)
