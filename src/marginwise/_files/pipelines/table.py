@@ -287,7 +287,7 @@ _OWN = {
         },
         check=tables.check_table,
         width=tables.table_width,
-        unstored=frozenset({"_profile"}),
+        unstored=frozenset({"_profile", "_unchecked"}),
         tabular=True,
     ),
 }
