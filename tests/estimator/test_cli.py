@@ -312,9 +312,7 @@ def test_streams_are_learned_chunk_by_chunk(files: Path, tmp_path: Path) -> None
     X, y = open_source(files / "moons.npz").load()
     other = OnlineSVC(C=10, gamma=1.0, random_state=0)
     other.learn_from(open_source(files / "moons.npz"))
-    assert np.array_equal(
-        load(tmp_path / "m.mwz").decision_function(X), other.decision_function(X)
-    )
+    assert np.array_equal(load(tmp_path / "m.mwz").decision_function(X), other.decision_function(X))
 
 
 def test_continue_learns_more_rows(files: Path, tmp_path: Path) -> None:

@@ -169,6 +169,10 @@ def open_training(data: str, layout: Layout, *, encoder: Any, labelled: bool) ->
     source = open_data(data, layout, encoder=encoder, labelled=labelled)
     if labelled and source.classes is None:
         raise Refused(f"{data} has no labels; expected a label for each row.")
+    if labelled and len(source.classes) < 2:
+        raise Refused(
+            f"{data}: all rows have the label {source.classes[0]}; expected at least two classes."
+        )
     return source
 
 
