@@ -309,7 +309,7 @@ def test_checkpoints_of_other_data_are_refused(files: Path, tmp_path: Path) -> N
 
 def test_streams_are_learned_chunk_by_chunk(files: Path, tmp_path: Path) -> None:
     done("train", files / "moons.npz", tmp_path / "m.mwz", "-c", 10, "-g", 1, "--stream", "-q")
-    X, y = open_source(files / "moons.npz").load()
+    X, _ = open_source(files / "moons.npz").load()
     other = OnlineSVC(C=10, gamma=1.0, random_state=0)
     other.learn_from(open_source(files / "moons.npz"))
     assert np.array_equal(load(tmp_path / "m.mwz").decision_function(X), other.decision_function(X))
