@@ -219,24 +219,6 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _check_names(self, names: Ints) -> None:
         """Raise if examples of these ids cannot be learned."""
 
-    def _check_groups(self, groups: Any, rows: int) -> Any:
-        """Return the group of each row; raise if there are groups that cannot be stored."""
-        if groups is None:
-            return None
-        more = (
-            " To keep groups together in the folds, pass cv=list(splitter.split(X, y, groups))."
-            if hasattr(self, "cv")
-            else ""
-        )
-        raise ValueError(
-            f"{type(self).__name__} does not store groups, because it cannot remove the influence "
-            "of single rows. Pass groups=None, or use ExactSVC, whose forget removes all rows of a "
-            f"group exactly.{more}"
-        )
-
-    def _note_groups(self, names: Ints, groups: Any) -> None:
-        """Note the groups of rows that are about to be learned."""
-
     def _tidy(self) -> None:
         """Drop what is noted of rows that the model does not store any more."""
 

@@ -473,6 +473,26 @@ class KernelClassifier(
         self._remember(X, labels, costs, ids)
         return self._new_rows(X, labels, costs, ids), labels
 
+    # -- groups --------------------------------------------------------------------------------
+
+    def _check_groups(self, groups: Any, rows: int) -> Any:
+        """Return the group of each row; raise if there are groups that cannot be stored."""
+        if groups is None:
+            return None
+        more = (
+            " To keep groups together in the folds, pass cv=list(splitter.split(X, y, groups))."
+            if hasattr(self, "cv")
+            else ""
+        )
+        raise ValueError(
+            f"{type(self).__name__} does not store groups, because it cannot remove the influence "
+            "of single rows. Pass groups=None, or use ExactSVC, whose forget removes all rows of a "
+            f"group exactly.{more}"
+        )
+
+    def _note_groups(self, names: Ints, groups: Any) -> None:
+        """Note the groups of rows that are about to be learned."""
+
     # -- state ---------------------------------------------------------------------------------
 
     @classmethod
