@@ -244,6 +244,11 @@ def test_arguments_of_reading(tmp_path: Path) -> None:
     assert list(source.chunks(1, 2)) == []
     with pytest.raises(ValueError, match="index is of 1 files, but path names 2"):
         SvmlightSource([path, path], zero_based=False, index=source.index)
+    for other in ({"zero_based": True}, {"zero_based": False, "n_features": 2}):
+        with pytest.raises(ValueError, match="index is of a source with zero_based=False and 3 f"):
+            SvmlightSource(path, **other, index=source.index)
+    wider = SvmlightSource(path, zero_based="auto", n_features=5, index=source.index)
+    assert wider.read([1])[0].shape == (1, 5)
 
 
 def test_arguments_of_writing(tmp_path: Path) -> None:

@@ -120,22 +120,7 @@ class SvmlightSource:
         index: SvmlightIndex | None = None,
     ) -> None:
         given = [path] if isinstance(path, str | os.PathLike) else list(path)
-        if not given:
-            raise ValueError("path is an empty sequence; pass at least one file.")
-        if zero_based != "auto" and not isinstance(zero_based, bool | np.bool_):
-            raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}.')
-        if n_features is not None and not (
-            is_integer(n_features) and 1 <= n_features <= _MOST_FEATURES
-        ):
-            raise ValueError(
-                f"n_features must be None or an integer from 1 to {_MOST_FEATURES}, got "
-                f"{n_features!r}."
-            )
-        if index is not None and len(index.files) != len(given):
-            raise ValueError(
-                f"index is of {len(index.files)} files, but path names {len(given)}; pass the "
-                "index of a source with the same files."
-            )
+        _check_arguments(given, zero_based, n_features, index)
         self.paths = tuple(os.fspath(one) for one in given)
         self.zero_based = zero_based
         self._n_features = None if n_features is None else int(n_features)
@@ -221,10 +206,10 @@ class SvmlightSource:
         rows, places = ids, None
         if np.any(ids[1:] <= ids[:-1]):
             rows, places = np.unique(ids, return_inverse=True)
+        parser, index = self._new_parser(), self.index
         with self._lock:
             if self._cursors is None:
-                self._cursors = self._new_cursors()
-        parser = self._new_parser()
+                self._cursors = Cursors(self.paths, self._plain, index)
         for start, stop in _runs(rows):
             self._cursors.read(parser, start, stop)
         X, y = self._taken(parser)
@@ -253,7 +238,7 @@ class SvmlightSource:
         return self._chunks(int(rows), int(start))
 
     def _chunks(self, rows: int, start: int) -> Iterator[tuple[Any, NDArray[Any]]]:
-        n, cursors = len(self), self._new_cursors()
+        n, cursors = len(self), Cursors(self.paths, self._plain, self.index)
         try:
             for first in range(start, n, rows):
                 parser = self._new_parser()
@@ -293,12 +278,8 @@ class SvmlightSource:
         integers = bool(((labels == np.floor(labels)) & (np.abs(labels) <= _EXACT)).all())
         return _csr(values, indices, indptr, n_features), _typed(labels, integers)
 
-    def _new_cursors(self) -> Cursors:
-        return Cursors(self.paths, self._plain, self._index or self.index)
-
     def _new_parser(self) -> SvmlightParser:
-        index = self.index
-        return SvmlightParser(base_of(index.zero_based), index.n_features)
+        return SvmlightParser(base_of(self.index.zero_based), self.n_features)
 
     def _taken(self, parser: SvmlightParser) -> tuple[Any, NDArray[Any]]:
         labels, indptr, indices, values = parser.take()
@@ -337,6 +318,34 @@ class SvmlightSource:
                     file.seek(int(place))
                     digest.update(file.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def _check_arguments(
+    paths: Sequence[Any], zero_based: Any, n_features: Any, index: SvmlightIndex | None
+) -> None:
+    if not paths:
+        raise ValueError("path is an empty sequence; pass at least one file.")
+    if zero_based != "auto" and not isinstance(zero_based, bool | np.bool_):
+        raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}.')
+    if n_features is not None and not (
+        is_integer(n_features) and 1 <= n_features <= _MOST_FEATURES
+    ):
+        raise ValueError(
+            f"n_features must be None or an integer from 1 to {_MOST_FEATURES}, got {n_features!r}."
+        )
+    if index is None:
+        return
+    if len(index.files) != len(paths):
+        raise ValueError(
+            f"index is of {len(index.files)} files, but path names {len(paths)}; pass the "
+            "index of a source with the same files."
+        )
+    if zero_based not in ("auto", index.zero_based) or index.n_features > (n_features or np.inf):
+        raise ValueError(
+            f"index is of a source with zero_based={index.zero_based} and {index.n_features} "
+            f"features, got zero_based={zero_based} and n_features={n_features}; pass the same "
+            "values to both."
+        )
 
 
 def _is_plain(path: str) -> bool:
