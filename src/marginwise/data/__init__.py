@@ -6,6 +6,8 @@ from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.recognise import open_source
 from marginwise.data.streams import IteratorStream
+from marginwise.data.svmlight import SvmlightSource
+from marginwise.data.svmlight_writer import write_svmlight
 from marginwise.data.tables import TableSource
 from marginwise.data.transformed import StreamPipeline, TransformedSource
 
@@ -15,9 +17,11 @@ __all__ = [
     "Dataset",
     "IteratorStream",
     "StreamPipeline",
+    "SvmlightSource",
     "TableEncoder",
     "TableSource",
     "TransformedSource",
     "load_dataset",
     "open_source",
+    "write_svmlight",
 ]
