@@ -18,6 +18,7 @@ from marginwise.data.table_file import Block, TableFile, stamp_of
 BLOCK_ROWS = 4096
 BLOCK_BYTES = 1 << 23  # of a block that is not a row group
 GROUP_BYTES = 1 << 26  # of a row group up to which it is read as a whole
+BUFFER = 1 << 18  # bytes of a column that are read at a time
 
 
 @contextmanager
@@ -111,7 +112,7 @@ class ParquetFile(ArrowTable):
 
         self.path = path
         with guarded(path, "Parquet"):
-            self._file = parquet.ParquetFile(path, pre_buffer=False)
+            self._file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER)
             meta = self._file.metadata
             groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
             rows = [group.num_rows for group in groups]

@@ -15,7 +15,7 @@ from marginwise.data.columns import CellError, need_arrow
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
-from marginwise.data.rows import check_ids, gather, join_rows, rechunk
+from marginwise.data.rows import check_ids, gather, join_rows, rechunk, take
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
 from marginwise.data.table_profile import UNUSED, missing_column
@@ -239,8 +239,17 @@ class TableSource:
 
     def _encoded(self, block: Block, rows: Ints) -> tuple[Any, Any]:
         """Return features and labels of some rows of a block."""
-        whole = len(rows) == block.table.num_rows and bool((np.diff(rows) == 1).all())
-        table = block.table if whole else block.table.take(need_arrow().array(rows))
+        size = block.table.num_rows
+        if 2 * len(rows) < size:
+            return self._encode(block, block.table.take(need_arrow().array(rows)), rows)
+        # Of most rows, features are cheaper to take than what they are encoded from.
+        X, y = self._encode(block, block.table, np.arange(size, dtype=np.int64))
+        if np.array_equal(rows, np.arange(size)):
+            return X, y
+        return take(X, rows), None if y is None else y[rows]
+
+    def _encode(self, block: Block, table: Any, rows: Ints) -> tuple[Any, Any]:
+        """Return features and labels of a table of these rows of a block."""
         try:
             y = None if self._labels is None else self._labels.read(table)
             if self._encoder is None:

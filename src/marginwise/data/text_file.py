@@ -20,7 +20,7 @@ BLOCK_ROWS = 4096
 BLOCK_BYTES = 1 << 23  # of a block, if rows are long
 PIECE = 1 << 20  # bytes that are read at a time
 LONGEST = 1 << 26  # bytes of a row
-NEWLINE, RETURN = 10, 13
+NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 
 @dataclass
@@ -50,46 +50,51 @@ class RowCutter:
 
     Parameters
     ----------
-    quoted : bytes or None
-        The delimiter of values, where values may be quoted and then contain newlines.
+    delimiter : bytes or None
+        What is between values, where values may be quoted and then contain newlines.
     """
 
-    def __init__(self, quoted: bytes | None) -> None:
+    def __init__(self, delimiter: bytes | None) -> None:
         self._quoted = None
-        if quoted is not None:
-            start = b"(?:^|[\r\n" + re.escape(quoted) + b'])[ ]*"'
+        if delimiter is not None:
+            self._before = np.frombuffer(b'\r\n"' + delimiter, dtype=np.uint8)
+            start = b"(?:^|[\r\n" + re.escape(delimiter) + b'])(")'
             self._quoted = re.compile(start + b'[^"]*(?:""[^"]*)*("|\\Z)')
 
     def ends(self, data: bytes) -> Ints:
         """Return where rows end, the newline included; the last one may not be complete."""
         codes = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(codes == NEWLINE)
-        if self._quoted is not None and b'"' in data:
-            ends = ends[self._outside(data, ends)]
+        ends = ends[np.searchsorted(self._quotes(data), ends) % 2 == 0]
         starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)[: len(ends)]
         lengths = ends - starts
         empty = (lengths == 0) | ((lengths == 1) & (codes[starts] == RETURN))
         return np.asarray(ends[~empty] + 1, dtype=np.int64)
 
-    def _outside(self, data: bytes, places: Any) -> Any:
-        """Return which places are not within quotes."""
-        assert self._quoted is not None
-        spans = [match.span() for match in self._quoted.finditer(data)]
-        if not spans:
-            return np.ones(len(places), dtype=bool)
-        # A span may begin with the newline that ends the row before it.
-        first, last = np.array(spans, dtype=np.int64).T
-        at = np.searchsorted(first, places) - 1
-        return (at < 0) | (places >= last[np.maximum(at, 0)])
-
     def open_quote(self, data: bytes) -> int | None:
-        """Return where a quoted value begins that is not closed."""
-        if self._quoted is None:
-            return None
-        for match in self._quoted.finditer(data):
-            if not match[1]:
-                return match.start()
-        return None
+        """Return where a quoted value begins that does not end."""
+        quotes = self._quotes(data)
+        return int(quotes[-1]) if len(quotes) % 2 else None
+
+    def _quotes(self, data: bytes) -> Ints:
+        """Return the places of quotes that begin and end quoted values, alternately.
+
+        A quote in the middle of a value that is not quoted is an ordinary character.
+        """
+        if self._quoted is None or b'"' not in data:
+            return np.empty(0, dtype=np.int64)
+        codes = np.frombuffer(data, dtype=np.uint8)
+        quotes = np.flatnonzero(codes == QUOTE).astype(np.int64)
+        first = quotes[::2]  # each begins a value, or is the second of two within a value
+        before = codes[first[first > 0] - 1]
+        if np.isin(before, self._before).all():
+            return quotes
+        found = [
+            match.start(group)
+            for match in self._quoted.finditer(data)
+            for group in ((1, 2) if match[2] else (1,))
+        ]
+        return np.array(found, dtype=np.int64)
 
 
 class TextFile(TableFile):
@@ -99,8 +104,8 @@ class TextFile(TableFile):
     ----------
     path : Path
         The file, plain or compressed.
-    quoted : bytes or None
-        The delimiter of values, where they may be quoted.
+    delimiter : bytes or None
+        What is between values, where they may be quoted.
     skip : int, default=0
         Bytes before the first row.
     line : int, default=1
@@ -109,10 +114,12 @@ class TextFile(TableFile):
 
     parse = True
 
-    def __init__(self, path: Path, quoted: bytes | None, *, skip: int = 0, line: int = 1) -> None:
+    def __init__(
+        self, path: Path, delimiter: bytes | None, *, skip: int = 0, line: int = 1
+    ) -> None:
         self.path, self.name = path, str(path)
         self.random_access = not is_compressed(path)
-        self._cutter = RowCutter(quoted)
+        self._cutter = RowCutter(delimiter)
         self._skip, self._line = skip, line
         self._index: list[tuple[int, int, int, int]] = []  # offset, bytes, line, rows
         self._complete = False
@@ -196,7 +203,7 @@ class TextFile(TableFile):
                 f"{self.path}:{line}: the line is longer than {LONGEST} bytes; expected rows of "
                 "values, one per line."
             )
-        begins = line + rest[: start + 1].count(b"\n")
+        begins = line + rest[:start].count(b"\n")
         raise DataError(
             f"{self.path}:{begins}: a quoted value begins in this line and does not end; expected "
             "a closing quote. Add it, or double quotes that are part of a value."
