@@ -115,6 +115,7 @@ class Codec:
         self.minor = _version_of(version)
         self.here = _version_of(sklearn.__version__)
         self.path: list[str] = []
+        self.written: dict[int, Any] = {}  # our estimators, by the identity of their states
 
     # -- writing
 
@@ -123,7 +124,7 @@ class Codec:
         name = type(estimator).__name__
         known = estimators()
         if known.get(name) is type(estimator):
-            return self._at(where, name, lambda: _own_state(estimator))
+            return self._at(where, name, lambda: self._encode_own(estimator))
         if name not in TABLE or type(estimator) is not _class_of(name):
             raise self._unknown(where, name)
         return self._at(where, name, lambda: self._encode(estimator, TABLE[name]))
@@ -167,7 +168,7 @@ class Codec:
         name = plain.get("class") if isinstance(plain, dict) else None
         require(isinstance(name, str), "a part is no estimator")
         if name in estimators():
-            return self._at(where, str(name), lambda: _own(str(name), plain))
+            return self._at(where, str(name), lambda: self._decode_own(plain))
         if name not in TABLE:
             raise self._unknown(where, str(name)[:40])
         return self._at(where, str(name), lambda: self._decode(plain, TABLE[str(name)]))
@@ -196,6 +197,30 @@ class Codec:
             setattr(estimator, OUTPUT, output)
         return estimator
 
+    # -- our estimators
+
+    def _encode_own(self, model: Any) -> dict[str, Any]:
+        require(
+            not callable(model.kernel),
+            "its kernel is a Python function, and files contain no code; use "
+            "kernel='precomputed', or pickle the pipeline",
+        )
+        state = model._stored_state()
+        self.written[id(state)] = model
+        return {"class": type(model).__name__, "state": state}
+
+    def _decode_own(self, plain: Any) -> Any:
+        name, state = mapping(plain, "class", "state")
+        require(isinstance(state, dict), "its state must be a dict")
+        kind, written = estimators()[name], self.written.get(id(state))
+        state = current(state, kind)
+        kind._check_state(state)
+        if written is not None:  # what is saved is checked, not built again
+            return written
+        model = kind.__new__(kind)
+        model.__setstate__(state)
+        return model
+
     # -- widths
 
     def expects(self, estimator: Any) -> int | None:
@@ -219,6 +244,13 @@ class Codec:
         values = vars(estimator)
         fitted = row.stateless or any(key in values for key in row.attributes)
         return row.width(values, width, self) if fitted else None
+
+    def is_model(self, estimator: Any) -> bool:
+        """Return whether this is one of our estimators, or a pipeline that ends in one."""
+        if type(estimator).__name__ in PIPELINES:
+            parts = estimator.steps
+            return bool(parts) and self.is_model(parts[-1][1])
+        return type(estimator).__name__ in estimators()
 
     # -- versions
 
@@ -294,30 +326,6 @@ def _check_sides(row: Row, values: dict[str, Any]) -> None:
                 for side, size in zip(kind.sides, value.shape, strict=True)
             )
             require(value.shape == expected, f"{key} must have the shape {expected}")
-
-
-# -- our estimators ----------------------------------------------------------------------------
-
-
-def _own_state(model: Any) -> dict[str, Any]:
-    name = type(model).__name__
-    require(
-        not callable(model.kernel),
-        "its kernel is a Python function, and files contain no code; use kernel='precomputed', or "
-        "pickle the pipeline",
-    )
-    return {"class": name, "state": model._stored_state()}
-
-
-def _own(name: str, plain: Any) -> Any:
-    _, state = mapping(plain, "class", "state")
-    require(isinstance(state, dict), "its state must be a dict")
-    kind = estimators()[name]
-    state = current(state, kind)
-    kind._check_state(state)
-    model = kind.__new__(kind)
-    model.__setstate__(state)
-    return model
 
 
 # -- comparison --------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ class Nested(Protocol):
 
     def gives(self, estimator: Any, width: int | None) -> int | None: ...
 
+    def is_model(self, estimator: Any) -> bool: ...
+
 
 @dataclass(frozen=True)
 class Kind:
