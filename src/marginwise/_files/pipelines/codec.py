@@ -14,6 +14,7 @@ from marginwise._checks import current
 from marginwise._files.engine_state import require_names
 from marginwise._files.format import estimators
 from marginwise._files.pipelines.compositions import plain_list
+from marginwise._files.pipelines.kinds import RefusedError
 from marginwise._files.pipelines.packing import mapping, require
 from marginwise._files.pipelines.rows import NEWEST, OLDEST, Row, Version
 from marginwise._files.pipelines.table import TABLE
@@ -29,10 +30,6 @@ NOTES = ("_stop_words_id", "_transformers_feature_names_out")
 
 
 _NO_ROW = Row("", {})
-
-
-class RefusedError(ValueError):
-    """A part of a pipeline cannot be held; the message says which."""
 
 
 def is_pipeline(model: Any) -> bool:

@@ -76,19 +76,6 @@ def remainder() -> Kind:
     )
 
 
-def fitted() -> Kind:
-    """Return the kind of lists of fitted transformers, which have their names elsewhere."""
-
-    def encode(value: Any, nested: Nested) -> Any:
-        return [_encode_step(step, name, nested, WORDS) for name, step in value]
-
-    def decode(plain: Any, nested: Nested) -> Any:
-        require(isinstance(plain, list), "must be a list")
-        return [_decode_step(step, f"{k}", nested, WORDS) for k, step in enumerate(plain)]
-
-    return Kind("a list of transformers", encode, decode)
-
-
 def _check_names(parts: Any, size: int) -> None:
     require(isinstance(parts, list | tuple), "must be a list")
     fits = all(isinstance(part, list | tuple) and len(part) == size for part in parts)
@@ -257,8 +244,8 @@ def union_width(v: Values, width: int | None, nested: Nested) -> int | None:
 
 # -- transformers of columns -------------------------------------------------------------------
 #
-# Names and columns are in the parameters, so that of the fitted transformers only the transformers
-# are stored, with the columns that are left for the remainder.
+# The columns are in the parameters, so that of the fitted transformers only names and transformers
+# are stored, and the columns that are left for the remainder.
 
 
 def column_parts(v: Values) -> Values:
@@ -292,8 +279,9 @@ def _column_values(v: Values) -> Values:
     planned = [(name, at) for name, _, at in v["transformers"]]
     planned += [(REMAINDER, rest)] if len(rest) else []
     found = v.pop("fitted")
-    require(len(found) == len(planned), "must have one fitted transformer for each")
-    pairs = zip(planned, found, strict=True)
+    fits = [name for name, _ in found] == [name for name, _ in planned]
+    require(fits, "must have one fitted transformer for each")
+    pairs = zip(planned, [step for _, step in found], strict=True)
     return {
         "_columns": [at for _, _, at in v["transformers"]],
         "_transformer_to_input_indices": indices,

@@ -220,7 +220,7 @@ _COMPOSITIONS = {
         {
             **FITTED,
             "sparse_output_": BOOL,
-            "fitted": compositions.fitted(),
+            "fitted": compositions.steps(compositions.WORDS),
             "rest": compositions.columns(),
         },
         optional=frozenset({"sparse_output_"}),
