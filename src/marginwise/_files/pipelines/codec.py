@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -199,8 +198,7 @@ class Codec:
     def _encode_own(self, model: Any) -> dict[str, Any]:
         require(
             not callable(model.kernel),
-            "its kernel is a Python function, and files contain no code; use "
-            "kernel='precomputed', or pickle the pipeline",
+            "its kernel is a Python function, and files contain no code",
         )
         state = model._stored_state()
         self.written[id(state)] = model
@@ -328,39 +326,38 @@ def _check_sides(row: Row, values: dict[str, Any]) -> None:
 # -- comparison --------------------------------------------------------------------------------
 
 
-def difference(one: Any, two: Any) -> str | None:
-    """Return the name of the first attribute in which two transformers differ; None if in none."""
-    if type(one) in estimators().values() and type(one) is type(two):
-        return None  # compared by their states, which were stored
-    if hasattr(one, "get_params") and type(one) is type(two):
-        left_out = _left_out(one)
-        first, second = (
-            {key: v for key, v in vars(e).items() if key not in left_out} for e in (one, two)
-        )
-        for key in sorted(first.keys() | second.keys()):
-            if key not in first or key not in second:
-                return f"{key} of {type(one).__name__}"
-            if not _same(first[key], second[key]):
-                return difference(first[key], second[key]) or f"{key} of {type(one).__name__}"
-    return None
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, np.random.RandomState):
-        return isinstance(two, np.random.RandomState)
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        if one.dtype == object and two.dtype == object:
-            return one.shape == two.shape and _same(one.tolist(), two.tolist())
-        floating = one.dtype.kind == "f"
-        return one.dtype == two.dtype and np.array_equal(one, two, equal_nan=floating)
-    if isinstance(one, dict) and isinstance(two, dict):
-        return list(one) == list(two) and all(_same(one[key], two[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
-        return len(one) == len(two) and all(map(_same, one, two))
-    if isinstance(two, list):  # what is like a list becomes one
-        return _same(plain_list(one), two)
+def difference(one: Any, two: Any, name: str = "it") -> str | None:
+    """Return the name of the first part in which two pipelines differ; None if there is none."""
+    if isinstance(two, list | tuple):
+        one = plain_list(one)
+        if not isinstance(one, list | tuple) or len(one) != len(two):
+            return name
+        return _first(difference(a, b, name) for a, b in zip(one, two, strict=True))
+    if type(one) is not type(two):
+        return name
+    if isinstance(one, np.ndarray):
+        if one.dtype == two.dtype == object and one.shape == two.shape:
+            return difference(one.tolist(), two.tolist(), name)
+        same = one.dtype == two.dtype and np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
+        return None if same else name
+    if isinstance(one, dict):
+        same = list(one) == list(two)
+        return _first(difference(one[key], two[key], name) for key in one) if same else name
+    if isinstance(one, np.random.RandomState) or type(one) in estimators().values():
+        return None  # as their states, which were stored
     if hasattr(one, "get_params"):
-        return type(one) is type(two) and difference(one, two) is None
-    if isinstance(one, float) and isinstance(two, float) and math.isnan(one):
-        return math.isnan(two)
-    return bool(type(one) is type(two) and one == two)
+        return _first(_differences(one, two))
+    return None if one == two or (one != one and two != two) else name
+
+
+def _differences(one: Any, two: Any) -> Iterator[str | None]:
+    """Give the differences of the attributes of two transformers."""
+    first, second, left_out = vars(one), vars(two), _left_out(one)
+    for key in sorted((first.keys() | second.keys()) - left_out):
+        name = f"{key} of {type(one).__name__}"
+        there = key in first and key in second
+        yield difference(first[key], second[key], name) if there else name
+
+
+def _first(found: Iterator[str | None]) -> str | None:
+    return next((name for name in found if name is not None), None)

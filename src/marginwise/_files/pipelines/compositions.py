@@ -216,7 +216,7 @@ def _check_transformers(parts: list[tuple[str, Any]], nested: Nested) -> None:
     """Check that no part is one of our estimators, or ends in one."""
     for name, step in parts:
         fits = not nested.is_model(step)
-        require(fits, f"has a {type(step).__name__} as {name!r:.40}, which must be the last step")
+        require(fits, f"has {type(step).__name__} as {name!r:.40}, which must be the last step")
 
 
 def chain_width(v: Values, width: int | None, nested: Nested) -> int | None:
