@@ -145,7 +145,9 @@ def _describe_pipeline(model: Any) -> dict[str, list[Part]]:
     try:
         state = describe_pipeline(model)
     except ValueError as error:
-        raise ValueError(f"this {PIPELINE} cannot be saved: {error}.") from error
+        raise ValueError(
+            f"this {PIPELINE} cannot be saved: {error}. Change that part, or pickle the pipeline."
+        ) from error
     return pack(PIPELINE, state, PIPELINE_FORMAT)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from marginwise._checks import current
 from marginwise._files.engine_state import require_names
 from marginwise._files.format import estimators
 from marginwise._files.pipelines.compositions import plain_list
+from marginwise._files.pipelines.kinds import RefusedError
 from marginwise._files.pipelines.packing import mapping, require
 from marginwise._files.pipelines.rows import NEWEST, OLDEST, Row, Version
 from marginwise._files.pipelines.table import TABLE
@@ -29,10 +29,6 @@ NOTES = ("_stop_words_id", "_transformers_feature_names_out")
 
 
 _NO_ROW = Row("", {})
-
-
-class RefusedError(ValueError):
-    """A part of a pipeline cannot be held; the message says which."""
 
 
 def is_pipeline(model: Any) -> bool:
@@ -115,6 +111,7 @@ class Codec:
         self.minor = _version_of(version)
         self.here = _version_of(sklearn.__version__)
         self.path: list[str] = []
+        self.written: dict[int, Any] = {}  # our estimators, by the identity of their states
 
     # -- writing
 
@@ -123,7 +120,7 @@ class Codec:
         name = type(estimator).__name__
         known = estimators()
         if known.get(name) is type(estimator):
-            return self._at(where, name, lambda: _own_state(estimator))
+            return self._at(where, name, lambda: self._encode_own(estimator))
         if name not in TABLE or type(estimator) is not _class_of(name):
             raise self._unknown(where, name)
         return self._at(where, name, lambda: self._encode(estimator, TABLE[name]))
@@ -167,7 +164,7 @@ class Codec:
         name = plain.get("class") if isinstance(plain, dict) else None
         require(isinstance(name, str), "a part is no estimator")
         if name in estimators():
-            return self._at(where, str(name), lambda: _own(str(name), plain))
+            return self._at(where, str(name), lambda: self._decode_own(plain))
         if name not in TABLE:
             raise self._unknown(where, str(name)[:40])
         return self._at(where, str(name), lambda: self._decode(plain, TABLE[str(name)]))
@@ -196,6 +193,29 @@ class Codec:
             setattr(estimator, OUTPUT, output)
         return estimator
 
+    # -- our estimators
+
+    def _encode_own(self, model: Any) -> dict[str, Any]:
+        require(
+            not callable(model.kernel),
+            "its kernel is a Python function, and files contain no code",
+        )
+        state = model._stored_state()
+        self.written[id(state)] = model
+        return {"class": type(model).__name__, "state": state}
+
+    def _decode_own(self, plain: Any) -> Any:
+        name, state = mapping(plain, "class", "state")
+        require(isinstance(state, dict), "its state must be a dict")
+        kind, written = estimators()[name], self.written.get(id(state))
+        state = current(state, kind)
+        kind._check_state(state)
+        if written is not None:  # what is saved is checked, not built again
+            return written
+        model = kind.__new__(kind)
+        model.__setstate__(state)
+        return model
+
     # -- widths
 
     def expects(self, estimator: Any) -> int | None:
@@ -219,6 +239,13 @@ class Codec:
         values = vars(estimator)
         fitted = row.stateless or any(key in values for key in row.attributes)
         return row.width(values, width, self) if fitted else None
+
+    def is_model(self, estimator: Any) -> bool:
+        """Return whether this is one of our estimators, or a pipeline that ends in one."""
+        if type(estimator).__name__ in PIPELINES:
+            parts = estimator.steps
+            return bool(parts) and self.is_model(parts[-1][1])
+        return type(estimator).__name__ in estimators()
 
     # -- versions
 
@@ -296,66 +323,41 @@ def _check_sides(row: Row, values: dict[str, Any]) -> None:
             require(value.shape == expected, f"{key} must have the shape {expected}")
 
 
-# -- our estimators ----------------------------------------------------------------------------
-
-
-def _own_state(model: Any) -> dict[str, Any]:
-    name = type(model).__name__
-    require(
-        not callable(model.kernel),
-        "its kernel is a Python function, and files contain no code; use kernel='precomputed', or "
-        "pickle the pipeline",
-    )
-    return {"class": name, "state": model._stored_state()}
-
-
-def _own(name: str, plain: Any) -> Any:
-    _, state = mapping(plain, "class", "state")
-    require(isinstance(state, dict), "its state must be a dict")
-    kind = estimators()[name]
-    state = current(state, kind)
-    kind._check_state(state)
-    model = kind.__new__(kind)
-    model.__setstate__(state)
-    return model
-
-
 # -- comparison --------------------------------------------------------------------------------
 
 
-def difference(one: Any, two: Any) -> str | None:
-    """Return the name of the first attribute in which two transformers differ; None if in none."""
-    if type(one) in estimators().values() and type(one) is type(two):
-        return None  # compared by their states, which were stored
-    if hasattr(one, "get_params") and type(one) is type(two):
-        left_out = _left_out(one)
-        first, second = (
-            {key: v for key, v in vars(e).items() if key not in left_out} for e in (one, two)
-        )
-        for key in sorted(first.keys() | second.keys()):
-            if key not in first or key not in second:
-                return f"{key} of {type(one).__name__}"
-            if not _same(first[key], second[key]):
-                return difference(first[key], second[key]) or f"{key} of {type(one).__name__}"
-    return None
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, np.random.RandomState):
-        return isinstance(two, np.random.RandomState)
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        if one.dtype == object and two.dtype == object:
-            return one.shape == two.shape and _same(one.tolist(), two.tolist())
-        floating = one.dtype.kind == "f"
-        return one.dtype == two.dtype and np.array_equal(one, two, equal_nan=floating)
-    if isinstance(one, dict) and isinstance(two, dict):
-        return list(one) == list(two) and all(_same(one[key], two[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
-        return len(one) == len(two) and all(map(_same, one, two))
-    if isinstance(two, list):  # what is like a list becomes one
-        return _same(plain_list(one), two)
+def difference(one: Any, two: Any, name: str = "it") -> str | None:
+    """Return the name of the first part in which two pipelines differ; None if there is none."""
+    if isinstance(two, list | tuple):
+        one = plain_list(one)
+        if not isinstance(one, list | tuple) or len(one) != len(two):
+            return name
+        return _first(difference(a, b, name) for a, b in zip(one, two, strict=True))
+    if type(one) is not type(two):
+        return name
+    if isinstance(one, np.ndarray):
+        if one.dtype == two.dtype == object and one.shape == two.shape:
+            return difference(one.tolist(), two.tolist(), name)
+        same = one.dtype == two.dtype and np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
+        return None if same else name
+    if isinstance(one, dict):
+        same = list(one) == list(two)
+        return _first(difference(one[key], two[key], name) for key in one) if same else name
+    if isinstance(one, np.random.RandomState) or type(one) in estimators().values():
+        return None  # as their states, which were stored
     if hasattr(one, "get_params"):
-        return type(one) is type(two) and difference(one, two) is None
-    if isinstance(one, float) and isinstance(two, float) and math.isnan(one):
-        return math.isnan(two)
-    return bool(type(one) is type(two) and one == two)
+        return _first(_differences(one, two))
+    return None if one == two or (one != one and two != two) else name
+
+
+def _differences(one: Any, two: Any) -> Iterator[str | None]:
+    """Give the differences of the attributes of two transformers."""
+    first, second, left_out = vars(one), vars(two), _left_out(one)
+    for key in sorted((first.keys() | second.keys()) - left_out):
+        name = f"{key} of {type(one).__name__}"
+        there = key in first and key in second
+        yield difference(first[key], second[key], name) if there else name
+
+
+def _first(found: Iterator[str | None]) -> str | None:
+    return next((name for name in found if name is not None), None)

@@ -15,23 +15,25 @@ from marginwise._files.pipelines.packing import mapping, require
 
 Values = dict[str, Any]
 
-WORDS = ("drop", "passthrough")
+WORDS = ("drop", "passthrough")  # in the place of transformers of columns and unions
+SKIPPED = (None, "passthrough")  # in the place of steps
 REMAINDER = "remainder"
+MOST_DENSE = 2**24  # columns of an output that is dense, 128 MB per row
 
 
 # -- their parts -------------------------------------------------------------------------------
 
 
-def steps() -> Kind:
-    """Return the kind of lists of names and estimators."""
+def steps(words: tuple[str | None, ...] = SKIPPED) -> Kind:
+    """Return the kind of lists of names and estimators, or words in their place."""
 
     def encode(value: Any, nested: Nested) -> Any:
         _check_names(value, 2)
-        return [[name, _encode_step(step, name, nested)] for name, step in value]
+        return [[name, _encode_step(step, name, nested, words)] for name, step in value]
 
     def decode(plain: Any, nested: Nested) -> Any:
         _check_names(plain, 2)
-        return [(name, _decode_step(step, name, nested)) for name, step in plain]
+        return [(name, _decode_step(step, name, nested, words)) for name, step in plain]
 
     return Kind("a list of names and transformers", encode, decode)
 
@@ -43,14 +45,22 @@ def transformers() -> Kind:
     def encode(value: Any, nested: Nested) -> Any:
         _check_names(value, 3)
         return [
-            [name, _encode_step(step, name, nested), _of_columns(inner.encode, name, at, nested)]
+            [
+                name,
+                _encode_step(step, name, nested, WORDS),
+                _of_columns(inner.encode, name, at, nested),
+            ]
             for name, step, at in value
         ]
 
     def decode(plain: Any, nested: Nested) -> Any:
         _check_names(plain, 3)
         return [
-            (name, _decode_step(step, name, nested), _of_columns(inner.decode, name, at, nested))
+            (
+                name,
+                _decode_step(step, name, nested, WORDS),
+                _of_columns(inner.decode, name, at, nested),
+            )
             for name, step, at in plain
         ]
 
@@ -61,22 +71,9 @@ def remainder() -> Kind:
     """Return the kind of what is done with the other columns."""
     return Kind(
         "a transformer",
-        lambda value, nested: _encode_step(value, REMAINDER, nested),
-        lambda plain, nested: _decode_step(plain, REMAINDER, nested),
+        lambda value, nested: _encode_step(value, REMAINDER, nested, WORDS),
+        lambda plain, nested: _decode_step(plain, REMAINDER, nested, WORDS),
     )
-
-
-def fitted() -> Kind:
-    """Return the kind of lists of fitted transformers, which have their names elsewhere."""
-
-    def encode(value: Any, nested: Nested) -> Any:
-        return [_encode_step(step, name, nested) for name, step in value]
-
-    def decode(plain: Any, nested: Nested) -> Any:
-        require(isinstance(plain, list), "must be a list")
-        return [_decode_step(step, f"{number}", nested) for number, step in enumerate(plain)]
-
-    return Kind("a list of transformers", encode, decode)
 
 
 def _check_names(parts: Any, size: int) -> None:
@@ -89,16 +86,21 @@ def _check_names(parts: Any, size: int) -> None:
     require(not any("__" in name for name in given), "has names that contain '__'")
 
 
-def _encode_step(step: Any, name: str, nested: Nested) -> Any:
-    if step is None or (isinstance(step, str) and step in WORDS):
-        return step
+def _encode_step(step: Any, name: str, nested: Nested, words: tuple[str | None, ...]) -> Any:
+    if step is None or isinstance(step, str):
+        return _checked_word(step, words)
     return nested.encode(step, repr(name))
 
 
-def _decode_step(plain: Any, name: str, nested: Nested) -> Any:
-    if plain is None or (isinstance(plain, str) and plain in WORDS):
-        return plain
+def _decode_step(plain: Any, name: str, nested: Nested, words: tuple[str | None, ...]) -> Any:
+    if plain is None or isinstance(plain, str):
+        return _checked_word(plain, words)
     return nested.decode(plain, repr(name))
+
+
+def _checked_word(word: str | None, words: tuple[str | None, ...]) -> str | None:
+    require(word in words, f"has {word!r:.40} in the place of a transformer")
+    return word
 
 
 def _of_columns(way: Callable[[Any, Nested], Any], name: str, at: Any, nested: Nested) -> Any:
@@ -192,7 +194,7 @@ def _resolve_slice(at: slice, width: int, named: Any) -> list[int]:
 def follow(parts: list[tuple[str, Any]], width: int | None, nested: Nested) -> int | None:
     """Return the width of what comes out of a chain; raise if a part expects another width."""
     for name, step in parts:
-        if step is None or step == "passthrough":
+        if step in SKIPPED:
             continue
         width = _through(step, name, width, nested)
     return width
@@ -206,7 +208,15 @@ def _through(step: Any, name: str, width: int | None, nested: Nested) -> int | N
 
 
 def check_chain(v: Values, nested: Nested) -> None:
+    _check_transformers(v["steps"][:-1], nested)
     follow(v["steps"], None, nested)
+
+
+def _check_transformers(parts: list[tuple[str, Any]], nested: Nested) -> None:
+    """Check that no part is one of our estimators, or ends in one."""
+    for name, step in parts:
+        fits = not nested.is_model(step)
+        require(fits, f"has {type(step).__name__} as {name!r:.40}, which must be the last step")
 
 
 def chain_width(v: Values, width: int | None, nested: Nested) -> int | None:
@@ -214,6 +224,7 @@ def chain_width(v: Values, width: int | None, nested: Nested) -> int | None:
 
 
 def check_union(v: Values, nested: Nested) -> None:
+    _check_transformers(v["transformer_list"], nested)
     expected = {nested.expects(step) for _, step in v["transformer_list"] if step not in WORDS}
     require(len(expected - {None}) <= 1, "transformers of a FeatureUnion have different widths")
     union_width(v, None, nested)
@@ -233,8 +244,8 @@ def union_width(v: Values, width: int | None, nested: Nested) -> int | None:
 
 # -- transformers of columns -------------------------------------------------------------------
 #
-# Names and columns are in the parameters, so that of the fitted transformers only the transformers
-# are stored, with the columns that are left for the remainder.
+# The columns are in the parameters, so that of the fitted transformers only names and transformers
+# are stored, and the columns that are left for the remainder.
 
 
 def column_parts(v: Values) -> Values:
@@ -251,12 +262,14 @@ def derive_columns(v: Values, nested: Nested) -> Values:
     """Return the attributes of a fitted ColumnTransformer; raise if its parts do not fit."""
     found = _column_values(v)
     _check_fitted({**v, **found})
+    _check_transformers([(name, step) for name, step, _ in found["transformers_"]], nested)
     return {**found, **_column_outputs({**v, **found}, nested)}
 
 
 def _column_values(v: Values) -> Values:
     width, named = v["n_features_in_"], v.get("feature_names_in_")
     named = None if named is None else named.tolist()
+    require(REMAINDER not in [name for name, _, _ in v["transformers"]], "has two remainders")
     indices = {name: resolve(at, width, named) for name, _, at in v["transformers"]}
     taken = set().union(*indices.values())
     indices[REMAINDER] = [number for number in range(width) if number not in taken]
@@ -266,8 +279,9 @@ def _column_values(v: Values) -> Values:
     planned = [(name, at) for name, _, at in v["transformers"]]
     planned += [(REMAINDER, rest)] if len(rest) else []
     found = v.pop("fitted")
-    require(len(found) == len(planned), "must have one fitted transformer for each")
-    pairs = zip(planned, found, strict=True)
+    fits = [name for name, _ in found] == [name for name, _ in planned]
+    require(fits, "must have one fitted transformer for each")
+    pairs = zip(planned, [step for _, step in found], strict=True)
     return {
         "_columns": [at for _, _, at in v["transformers"]],
         "_transformer_to_input_indices": indices,
@@ -301,6 +315,8 @@ def _column_outputs(v: Values, nested: Nested) -> Values:
         return {}
     for name in (*(name for name, _, _ in v["transformers"]), REMAINDER):
         found.setdefault(name, slice(0, 0))
+    require("sparse_output_" in v, "sparse_output_ is missing")
+    require(v["sparse_output_"] or begin <= MOST_DENSE, "has too many columns to be dense")
     return {"output_indices_": found}
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._checks import MOST_FEATURES
 from marginwise._files.pipelines.kinds import Nested
 from marginwise._files.pipelines.packing import require
 
 Values = dict[str, Any]
+
+MOST_PRODUCTS = 2**24  # of features
 
 
 def nothing(v: Values, nested: Nested) -> None:
@@ -253,8 +254,7 @@ def check_vocabulary(v: Values, nested: Nested) -> None:
     table = v["vocabulary_"]
     _check_places(table, "vocabulary_")
     if "_tfidf" in v:
-        weighted = nested.expects(v["_tfidf"])
-        require(weighted is None or weighted == len(table), "_tfidf must fit vocabulary_")
+        require(nested.expects(v["_tfidf"]) == len(table), "_tfidf must fit vocabulary_")
 
 
 def _check_places(table: dict[str, int], name: str) -> None:
@@ -291,7 +291,7 @@ def derive_polynomial(v: Values, nested: Nested) -> Values:
         "n_output_features_": _monomials(v, low, high),
         "_n_out_full": _monomials(v, 0, high),
     }
-    require(found["_n_out_full"] <= MOST_FEATURES, "degree makes too many features")
+    require(found["_n_out_full"] <= MOST_PRODUCTS, "degree makes too many features")
     require(found["n_output_features_"] > 0, "degree makes no features")
     return found
 

@@ -27,6 +27,10 @@ WHOLE = tuple(name for name in SCALARS if "int" in name)
 _PYTHON_TYPES = {"bool": bool, "float": float, "int": int, "object": object}
 
 
+class RefusedError(ValueError):
+    """A part of a pipeline cannot be held; the message is complete."""
+
+
 class Nested(Protocol):
     """Encodes and decodes estimators that are part of others, and knows their widths.
 
@@ -45,6 +49,8 @@ class Nested(Protocol):
     def expects(self, estimator: Any) -> int | None: ...
 
     def gives(self, estimator: Any, width: int | None) -> int | None: ...
+
+    def is_model(self, estimator: Any) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,8 @@ def any_of(*kinds: Kind) -> Kind:
             for one in kinds:
                 try:
                     return getattr(one, way)(value, nested)
+                except RefusedError:
+                    raise
                 except (ValueError, TypeError):
                     continue
             raise kind.wrong(value)

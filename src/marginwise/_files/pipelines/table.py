@@ -220,7 +220,7 @@ _COMPOSITIONS = {
         {
             **FITTED,
             "sparse_output_": BOOL,
-            "fitted": compositions.fitted(),
+            "fitted": compositions.steps(compositions.WORDS),
             "rest": compositions.columns(),
         },
         optional=frozenset({"sparse_output_"}),
@@ -233,7 +233,7 @@ _COMPOSITIONS = {
         "sklearn.pipeline",
         {
             "n_jobs": JOBS,
-            "transformer_list": compositions.steps(),
+            "transformer_list": compositions.steps(compositions.WORDS),
             "transformer_weights": maybe(weights()),
             "verbose": VERBOSE,
             "verbose_feature_names_out": BOOL,
