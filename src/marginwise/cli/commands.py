@@ -31,10 +31,9 @@ class Command(click.Command):
         """Return the options by section: how each is written, and what it is for."""
         found: dict[str, list[tuple[str, str]]] = {"Options": [], "Estimator options": []}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
+            if isinstance(param, click.Option) and not param.hidden:
                 title = "Estimator options" if isinstance(param, EstimatorOption) else "Options"
-                found[title].append(record)
+                found[title].append((written(param), purpose(param, ctx)))
         return {title: records for title, records in found.items() if records}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -53,3 +52,25 @@ def write_example(lines: Sequence[str], formatter: click.HelpFormatter) -> None:
     formatter.write("\nExample:\n")
     for line in lines:
         formatter.write(f"  {line}\n")
+
+
+def written(option: click.Option) -> str:
+    """Return how an option is written: its names and its value."""
+    names = ", ".join(option.opts)
+    if option.secondary_opts:
+        names += " / " + ", ".join(option.secondary_opts)
+    if option.is_flag:
+        return names
+    kind = option.type
+    if isinstance(kind, click.Choice):
+        return f"{names} [{'|'.join(map(str, kind.choices))}]"
+    return f"{names} {option.metavar or kind.name.upper().removesuffix(' RANGE')}"
+
+
+def purpose(option: click.Option, ctx: click.Context) -> str:
+    """Return what an option is for, and its default."""
+    text = option.help or ""
+    if (option.show_default or ctx.show_default) and not option.is_flag:
+        default = option.default
+        text += "" if default is None else f"  [default: {default}]"
+    return text

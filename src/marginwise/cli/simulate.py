@@ -39,7 +39,11 @@ Curve = list[tuple[int, float, int]]  # labels, error, support vectors
 @click.argument("data")
 @layout_options
 @click.option(
-    "--strategy", type=click.Choice(list(STRATEGIES)), default="active", show_default=True
+    "--strategy",
+    type=click.Choice(list(STRATEGIES)),
+    default="active",
+    show_default=True,
+    help="Which row to ask about.",
 )
 @click.option(
     "--pool-size", type=COUNT, default=59, show_default=True, help="Rows sampled per question."
@@ -135,9 +139,15 @@ def simulated(
 
 
 @main.command(example=["marginwise bench --rows 5000"])
-@click.option("--rows", type=click.IntRange(100), default=20_000, show_default=True)
-@click.option("--features", type=click.IntRange(8), default=50, show_default=True)
-@click.option("--classes", type=click.IntRange(2, 20), default=2, show_default=True)
+@click.option(
+    "--rows", type=click.IntRange(100), default=20_000, show_default=True, help="Rows to learn."
+)
+@click.option(
+    "--features", type=click.IntRange(8), default=50, show_default=True, help="Features per row."
+)
+@click.option(
+    "--classes", type=click.IntRange(2, 20), default=2, show_default=True, help="Classes."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Number of threads.")
 @with_console

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from marginwise import OnlineSVCCV
 from marginwise._arrays import Ints
 from marginwise._checks import check_params
-from marginwise.cli.commands import EstimatorOption
 from marginwise.cli.group import usage
 from marginwise.cli.options import Function, Values, packed
 from marginwise.cli.output import Console
@@ -106,22 +105,22 @@ def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
 def _of_search() -> list[click.Option]:
     count = "a number of them on a logarithmic grid, or a list such as 1,10,100"
     return [
-        EstimatorOption(
+        click.Option(
             ["--Cs", "Cs"],
             type=Values(),
             default=7,
             show_default=True,
             help=f"Values of C to try: {count}.",
         ),
-        EstimatorOption(
+        click.Option(
             ["--gammas"],
             type=Values(),
             default=5,
             show_default=True,
             help=f"Values of gamma to try: {count}.",
         ),
-        EstimatorOption(["--scoring"], help="Score to maximize, by its name in scikit-learn."),
-        EstimatorOption(
+        click.Option(["--scoring"], help="Score to maximize, by its name in scikit-learn."),
+        click.Option(
             ["--search"],
             type=click.Choice(["grid", "halving"]),
             default="grid",
