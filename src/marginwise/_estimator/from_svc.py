@@ -104,14 +104,14 @@ def _require_svc(cls: Any, svc: Any) -> None:
             f"{cls.__name__} chooses C by itself, and an SVC has one. Use OnlineSVC.from_svc."
         )
     name = type(svc).__name__
-    absent = [attribute for attribute in SHARED if not hasattr(svc, attribute)]
-    if absent:
+    if all(hasattr(svc, attribute) for attribute in SHARED) and not hasattr(svc, "support_"):
+        raise TypeError(f"this {name} is not fitted: it has no support_. Call its fit first.")
+    absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
+    if absent or svc.C == 0:  # that of a NuSVC
         raise TypeError(
-            f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no {absent[0]}."
+            f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no "
+            f"{absent[0] if absent else 'C'}."
         )
-    absent = [attribute for attribute in FITTED if not hasattr(svc, attribute)]
-    if absent:
-        raise TypeError(f"this {name} is not fitted: it has no {absent[0]}. Call its fit first.")
     if not isinstance(svc.kernel, str) or svc.kernel not in KERNELS:
         kernel = repr(svc.kernel) if isinstance(svc.kernel, str) else "a function"
         raise ValueError(

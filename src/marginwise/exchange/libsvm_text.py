@@ -288,10 +288,14 @@ class _Body:
             except ValueError:
                 self._refuse_token(tokens, number)
             if len(tokens) < self.columns:
-                refuse(self.name, number, f"expected {self.columns} coefficients")
+                refuse(self.name, number, f"expected {self._coefficients}, got {len(tokens)}")
             self._check_indices(indices[indptr[-1] :], number)
             indptr.append(len(indices))
         return self._arrays(coefficients, indices, values, indptr)
+
+    @property
+    def _coefficients(self) -> str:
+        return f"{self.columns} coefficient{'' if self.columns == 1 else 's'}"
 
     def _refuse_token(self, tokens: list[str], number: int) -> NoReturn:
         """Raise the error for the first token that cannot be read."""
@@ -302,7 +306,7 @@ class _Body:
                 if k >= self.columns and (not colon or "_" in index or int(index) < 0):
                     raise ValueError(token)
             except ValueError:
-                what = "index:value" if k >= self.columns else f"{self.columns} coefficients"
+                what = "index:value" if k >= self.columns else self._coefficients
                 refuse(self.name, number, f"expected {what}, got {token[:40]!r}")
         refuse(self.name, number, "expected coefficients, then index:value")
 
