@@ -156,7 +156,7 @@ def test_coefficients_of_other_models_only_predict(tmp_path: Path) -> None:
 
 def test_bounds_below_a_coefficient_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD)
-    with pytest.raises(DataError, match="expected coefficients up to C=0.9"):
+    with pytest.raises(DataError, match=r"expected coefficients up to C=0\.9"):
         from_libsvm(path, C=0.9)
     with pytest.raises(DataError, match="got 1"):
         from_libsvm(path, C=1.0, class_weight={1: 0.5})
@@ -276,7 +276,7 @@ def test_stale_parts_are_noticed(manifest: Path) -> None:
     part.unlink()
     with pytest.raises(FileNotFoundError):
         from_libsvm(manifest)
-    with pytest.raises(ValueError, match="n_features=5, but .* has 2 features"):
+    with pytest.raises(ValueError, match=r"n_features=5, but .* has 2 features"):
         from_libsvm(manifest, n_features=5)
 
 
@@ -343,7 +343,7 @@ def test_only_fitted_svcs_are_continued() -> None:
             OnlineSVC.from_svc(other, X, y)
     with pytest.raises(TypeError, match="this SVC is not fitted: it has no support_"):
         OnlineSVC.from_svc(SVC(), X, y)
-    with pytest.raises(TypeError, match="Use OnlineSVC.from_svc"):
+    with pytest.raises(TypeError, match=r"Use OnlineSVC\.from_svc"):
         OnlineSVCCV.from_svc(SVC().fit(X, y), X, y)
 
 
