@@ -132,6 +132,18 @@ def test_given_bias_is_saved_pickled_and_copied(tmp_path: Path) -> None:
         np.testing.assert_array_equal(binary_values(twin, X), binary_values(again, X))
 
 
+def test_given_bias_of_a_file_is_checked() -> None:
+    X, y = blobs(100, seed=7)
+    state = OnlineSVC.from_svc(SVC(gamma=0.5).fit(X, y), X, y)._stored_state()
+    good = state["_given_bias"]
+    OnlineSVC._check_state(state)
+    for bad in (good.tolist(), good[:1], good.astype(np.float32), good * np.nan, good[0]):
+        with pytest.raises(ValueError, match="_given_bias must be two rows"):
+            OnlineSVC._check_state({**state, "_given_bias": bad})
+    with pytest.raises(ValueError, match="_given_bias must have a column per problem"):
+        OnlineSVC().__setstate__({**state, "_given_bias": good[:, :2]})
+
+
 def test_compressed_model_has_the_given_bias() -> None:
     X, y = rings(200, seed=8, noise=0.2)
     svc = SVC(C=0.01, gamma=1.0, class_weight={0: 1.0, 1: 2.0}).fit(X, y)

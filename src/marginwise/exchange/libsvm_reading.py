@@ -16,7 +16,7 @@ from marginwise._engine.engine import Engine
 from marginwise._engine.plan import check_range
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._estimator.from_svc import by_pair
-from marginwise._estimator.imported import Solution, precise, take_over
+from marginwise._estimator.imported import Solution, bias_of, precise, take_over
 from marginwise.data.errors import DataError
 from marginwise.exchange.libsvm_layout import in_order
 from marginwise.exchange.libsvm_text import ONE_CLASS, ModelText
@@ -143,12 +143,11 @@ def fixed(model: OnlineSVC, engine: Engine, solution: Solution) -> CompressedSVC
     found = Expansion(
         Vectors(solution.X, solution.labels),
         np.ascontiguousarray(solution.alpha * plan.unit),
-        solution.intercept,
+        bias_of(engine, solution),
     )
     made = CompressedSVC._from_expansion(model, engine, found, len(solution))
     made._check_state(made._stored_state())
-    if not np.isfinite(
-        made._score(take_rows(solution.X, np.arange(min(len(solution), FEW))))
-    ).all():
+    some = take_rows(solution.X, np.arange(min(len(solution), FEW)))
+    if not np.isfinite(made._score(some)).all():
         raise ValueError("its decision values are beyond the range of numbers; scale the features")
     return made
