@@ -163,15 +163,16 @@ def test_new_classes_are_paired() -> None:
 
 
 class Lookalike:
-    """What another implementation of SVC may have: no private attributes, arrays of its own."""
+    """What another implementation of SVC may have: no private attributes, another order."""
 
     def __init__(self, svc: SVC) -> None:
         for name, value in vars(svc).items():
             if not name.startswith("_") and name != "shape_fit_":
                 setattr(self, name, value)
-        self.dual_coef_, self.intercept_ = svc.dual_coef_, svc.intercept_
-        self.n_support_ = svc.n_support_
-        self.support_vectors_ = svc.support_vectors_.astype(np.float32)
+        order = np.argsort(svc.support_)
+        self.dual_coef_, self.intercept_ = svc.dual_coef_[:, order], svc.intercept_
+        self.support_, self.n_support_ = svc.support_[order], svc.n_support_
+        self.support_vectors_ = svc.support_vectors_[order].astype(np.float32)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

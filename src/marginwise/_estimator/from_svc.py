@@ -88,10 +88,9 @@ class FromSVC:
         labels = _check_same_rows(svc, X, y)
         _take_classes(model, svc)
         model._engine = model._make_engine(X, weights, streaming=False)
-        rows = np.asarray(svc.support_, dtype=np.int64)
-        costs = (weights * model._penalties()[labels])[rows]
         solution = _solution(svc, X, labels)
-        _check_bounds(solution, costs, model.C)
+        costs = (weights * model._penalties()[labels])[solution.ids]
+        _check_solution(svc, solution, model._engine.signs(solution.labels).T, costs)
         take_over(model, solution, costs, X.shape[0])
         model._begin_reservoir()
         return model  # type: ignore[no-any-return]
@@ -148,16 +147,10 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
             "that it was fitted to, in the same order."
         )
     classes, labels = np.unique(y, return_inverse=True)
-    numbers = np.repeat(np.arange(len(svc.classes_)), svc.n_support_)
-    known = np.array_equal(classes, svc.classes_)
-    if not known or not np.array_equal(labels[rows], numbers):
+    if not np.array_equal(classes, svc.classes_):
         raise ValueError(
-            f"y is not what the {name} was fitted to: "
-            + (
-                "labels of support vectors differ."
-                if known
-                else f"its classes are {plain(svc.classes_)}, those of y are {plain(classes)}."
-            )
+            f"y is not what the {name} was fitted to: its classes are {plain(svc.classes_)}, those "
+            f"of y are {plain(classes)}."
         )
     return labels.astype(np.int32)
 
@@ -214,11 +207,18 @@ def by_pair(coefficients: Float, labels: Labels) -> Float:
     return alpha
 
 
-def _check_bounds(solution: Solution, costs: Float, C: float) -> None:
-    """Raise if a coefficient is beyond its bound: sample weights are then missing."""
+def _check_solution(svc: Any, solution: Solution, signs: Float, costs: Float) -> None:
+    """Raise unless coefficients have the signs of their labels and are within their bounds."""
+    counts = np.bincount(solution.labels, minlength=len(svc.classes_))
+    if (signs * solution.alpha < 0).any() or (counts > svc.n_support_).any():
+        raise ValueError(
+            f"y is not what the {type(svc).__name__} was fitted to: labels of support vectors "
+            "differ. Pass the labels of its rows, in the same order."
+        )
     beyond = np.abs(solution.alpha) > costs * (1 + ROUNDING)
     if beyond.any():
         raise ValueError(
-            f"a coefficient is {np.abs(solution.alpha[beyond]).max():.6g}, above C={C:g} times the "
-            "weights of its class and its row. Pass the sample_weight that the SVC was fitted with."
+            f"a coefficient is {np.abs(solution.alpha[beyond]).max():.6g}, above C={svc.C:g} times "
+            "the weights of its class and its row. Pass the sample_weight that the SVC was fitted "
+            "with."
         )
