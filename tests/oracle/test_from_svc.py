@@ -71,6 +71,14 @@ def test_several_classes_are_separated_in_pairs(sparse: bool) -> None:
     model._engine.native.check(1e-4)
 
 
+def test_rows_may_be_sparse_in_one_place_and_dense_in_the_other() -> None:
+    X, y = blobs(100, seed=2, d=5)
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    dense, sparse = SVC(gamma=0.5).fit(X, y), SVC(gamma=0.5).fit(sp.csr_matrix(X), y)
+    for svc, rows in ((dense, sp.csr_array(X)), (sparse, X), (sparse, sp.csr_matrix(X))):
+        assert differences(OnlineSVC.from_svc(svc, rows, y), dense, X) < 1e-6
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_training_continues_to_the_solution_of_all_rows(classes: int) -> None:
     X, y = blobs(400, seed=3, classes=classes)

@@ -138,7 +138,9 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
             f"this {name} was fitted to {fitted} rows of {width} features, got X of shape "
             f"{X.shape}. Pass the rows that it was fitted to."
         )
-    own, there = _dense_or_csr(take_rows(X, rows)), _dense_or_csr(svc.support_vectors_)
+    own, there = take_rows(X, rows), svc.support_vectors_
+    either = sp.csr_array if sp.issparse(own) or sp.issparse(there) else np.asarray
+    own, there = either(own, dtype=np.float64), either(there, dtype=np.float64)
     differs = abs(own - there) > SAME * abs(there)
     if differs.sum():
         first = int(rows[np.asarray(differs.sum(axis=1)).ravel().argmax()])
@@ -153,10 +155,6 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
             f"of y are {plain(classes)}."
         )
     return labels.astype(np.int32)
-
-
-def _dense_or_csr(X: Any) -> Any:
-    return sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def _take_classes(model: Any, svc: Any) -> None:
