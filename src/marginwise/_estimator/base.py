@@ -36,6 +36,7 @@ from marginwise._checks import (
 from marginwise._core import Batch, Turn
 from marginwise._engine.engine import Engine
 from marginwise._engine.foresight import Foresight
+from marginwise._engine.given import GivenBias
 from marginwise._engine.plan import (
     KERNELS,
     BlockFunction,
@@ -354,7 +355,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         state = current(state, type(self))
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
-        foresight = state.pop("_foresight", None)
+        foresight, given_bias = state.pop("_foresight", None), state.pop("_given_bias", None)
         super().__setstate__(_in_memory(state))
         if stored is not None:
             stored = _in_memory(stored)
@@ -364,6 +365,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             self._engine.native.count_since_finish(since_finish)
             if foresight is not None:
                 Foresight(**foresight).give(self._engine.native)
+            if given_bias is not None:
+                problems = self._engine.plan.problems
+                self._engine.given_bias = GivenBias.from_state(given_bias, problems)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
