@@ -36,6 +36,7 @@ ATTACKS = (
     "kills",
     "mutations",
     "libsvm_files",
+    "text_files",
     "problems",
     "forgetting",
     "hostile",

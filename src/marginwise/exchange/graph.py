@@ -1,0 +1,135 @@
+"""Graphs of ONNX operators, written node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = str | NDArray[Any] | int | float
+
+
+def missing(library: str) -> ImportError:
+    """Return the error of an optional library that is not installed."""
+    return ImportError(
+        f"ONNX export needs the package {library}, which is not installed. Install it with "
+        "pip install 'marginwise[onnx]'."
+    )
+
+
+class Names:
+    """Names that are used once."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, wish: str) -> str:
+        """Return a name like this one that was not returned before."""
+        count = self._counts.get(wish, 0)
+        self._counts[wish] = count + 1
+        return f"{wish}_{count}" if count else wish
+
+
+class Graph:
+    """Nodes and constants, in the order in which they are computed.
+
+    Parameters
+    ----------
+    real : dtype
+        Floating-point type of constants that are given as floats.
+    unique : callable
+        Returns a new name that resembles a given one.
+    """
+
+    def __init__(self, real: Any, unique: Callable[[str], str]) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise missing("onnx") from error
+        self._onnx = onnx
+        self.real = np.dtype(real)
+        self.unique = unique
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Value) -> str:
+        """Add a constant; return its name."""
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = array.astype(self.real)
+        name = self.unique("constant")
+        helper = self._onnx.helper
+        if array.dtype.kind in "OU":
+            strings = [str(each).encode("utf-8") for each in array.ravel()]
+            kind = self._onnx.TensorProto.STRING
+            self.constants.append(helper.make_tensor(name, kind, array.shape, strings))
+        else:
+            array = np.ascontiguousarray(array).reshape(array.shape)
+            self.constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def op(self, kind: str, *inputs: Value, output: str | None = None, **attributes: Any) -> str:
+        """Add a node; return the name of its output. Arrays and numbers become constants."""
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        result = self.unique(kind.lower()) if output is None else output
+        self.nodes.append(self._onnx.helper.make_node(kind, names, [result], **attributes))
+        return result
+
+    def cast(self, value: str, dtype: Any) -> str:
+        """Convert a value to another type."""
+        return self.op("Cast", value, to=self.type_of(dtype))
+
+    def choose(self, condition: str, true: Callable[[Graph], str], false: Any) -> str:
+        """Compute one of two values: that of the function `true`, if a condition holds."""
+        branches = []
+        for build in (true, false):
+            inner = Graph(self.real, self.unique)
+            result = build(inner)
+            branches.append(inner.proto("branch", [], [(result, self.real, None)]))
+        return self.op("If", condition, then_branch=branches[0], else_branch=branches[1])
+
+    def rename(self, before: str, after: str) -> None:
+        """Give a value another name."""
+        for node in self.nodes:
+            for names in (node.input, node.output):
+                for k, name in enumerate(names):
+                    if name == before:
+                        names[k] = after
+
+    @property
+    def bytes(self) -> int:
+        """Size of the constants, also of branches."""
+        inner = (a.g for node in self.nodes for a in node.attribute if a.HasField("g"))
+        return int(sum(each.ByteSize() for each in [*self.constants, *inner]))
+
+    def type_of(self, dtype: Any) -> int:
+        """Return the number that ONNX has for a type."""
+        kind = np.dtype(dtype)
+        if kind.kind in "OU":
+            return int(self._onnx.TensorProto.STRING)
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(kind))
+
+    def proto(
+        self, name: str, inputs: list[tuple[str, Any, Any]], outputs: list[tuple[str, Any, Any]]
+    ) -> Any:
+        """Return the graph with its inputs and outputs: names, types and shapes."""
+        helper = self._onnx.helper
+        ends = [
+            [helper.make_tensor_value_info(n, self.type_of(t), shape) for n, t, shape in each]
+            for each in (inputs, outputs)
+        ]
+        return helper.make_graph(self.nodes, name, *ends, initializer=self.constants)
+
+    def model(self, graph: Any, opset: int, ir_version: int, text: str) -> Any:
+        """Return the model of a graph, checked."""
+        made = self._onnx.helper.make_model(
+            graph,
+            opset_imports=[self._onnx.helper.make_opsetid("", opset)],
+            ir_version=ir_version,
+            producer_name="marginwise",
+            doc_string=text,
+        )
+        self._onnx.checker.check_model(made)
+        return made

@@ -1,0 +1,68 @@
+"""Scalers in front of a model, as one shift and one factor per feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._arrays import Float
+
+Scaling = tuple[Float, Float]  # features become (x - shift) * factor
+
+
+def split(model: Any) -> tuple[Any, Scaling | None]:
+    """Return the last step of a pipeline of scalers, and what the scalers do together.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A model, or a pipeline of scalers that ends in one.
+
+    Returns
+    -------
+    last : estimator
+        The model itself.
+    scaling : tuple of ndarray or None
+        Shift and factor of each feature; None if there is no scaler.
+    """
+    if not isinstance(model, Pipeline):
+        return model, None
+    scaling: Scaling | None = None
+    for _, step in model.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        shift, factor = _scaling_of(step)
+        if scaling is not None:  # ((x - a) f - b) g = (x - (a + b / f)) f g
+            shift, factor = scaling[0] + shift / scaling[1], scaling[1] * factor
+        scaling = shift, factor
+    return model.steps[-1][1], scaling
+
+
+def _scaling_of(step: Any) -> Scaling:
+    name = type(step).__name__
+    if not isinstance(step, StandardScaler | MinMaxScaler | MaxAbsScaler | RobustScaler):
+        raise ValueError(
+            f"the pipeline has the step {name}, which cannot be folded into the model; expected "
+            "scalers only (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler). Export the "
+            "last step alone, or use to_onnx."
+        )
+    check_is_fitted(step)
+    ones, zeros = np.ones(step.n_features_in_), np.zeros(step.n_features_in_)
+    if isinstance(step, MinMaxScaler):
+        if step.clip:
+            raise ValueError(
+                "MinMaxScaler(clip=True) cannot be folded into the model, because it is not a "
+                "linear function of the features. Use clip=False, or use to_onnx."
+            )
+        return -step.min_ / step.scale_, ones * step.scale_
+    scale = step.scale_ if step.scale_ is not None else ones
+    shift = getattr(step, "mean_", None) if isinstance(step, StandardScaler) else None
+    if isinstance(step, StandardScaler) and not step.with_mean:
+        shift = None
+    if isinstance(step, RobustScaler):
+        shift = step.center_
+    return zeros if shift is None else zeros + shift, ones / scale
