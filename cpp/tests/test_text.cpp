@@ -335,6 +335,36 @@ TEST(rows_before_an_error_stay_parsed) {
     CHECK(parser.rows() == 0);
 }
 
+// The sanitizers look for reads and writes beyond the text and the arrays.
+TEST(changed_bytes_are_read_or_refused) {
+    std::mt19937 random(5);
+    const std::string some = "0123456789:.+-eE #\n\t\r,q";
+    Index refused = 0;
+    for (int round = 0; round < 4000; ++round) {
+        std::string text = random_rows(random, 1 + static_cast<Index>(random() % 5));
+        for (auto k = random() % 4; k > 0; --k) {
+            const auto at = random() % text.size();
+            text[at] =
+                random() % 9 == 0 ? static_cast<char>(random()) : some[random() % some.size()];
+        }
+        text.resize(1 + random() % text.size());
+        SvmlightScan scan(1, kNone, 2);
+        try {
+            const LabelledRows rows = parsed(text);
+            scan.scan(Copy(text));  // refuses nothing that the parser reads
+            CHECK_SAY(scan.rows() == rows.labels.size(), text);
+            CHECK_SAY(rows.indices.size() == rows.indptr.back(), text);
+            CHECK_SAY(std::all_of(rows.values.begin(), rows.values.end(),
+                                  [](float x) { return std::isfinite(x); }),
+                      text);
+        } catch (const std::invalid_argument& error) {
+            CHECK_SAY(std::strncmp(error.what(), "column ", 7) == 0, error.what());
+            ++refused;
+        }
+    }
+    CHECK(refused > 1000 && refused < 3500);
+}
+
 TEST(arguments_are_checked) {
     SvmlightParser parser(1, kNone);
     CHECK_THROWS("outside the text", parser.parse(Copy("1\n"), 3, 1));

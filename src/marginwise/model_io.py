@@ -79,7 +79,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save` wrote.
 
     The file may come from an untrusted source: nothing in it is executed, and loading uses at most
-    a few times the memory of the file's size.
+    a few times the memory of the file's size, or about fifteen times for the words and categories
+    of a pipeline.
 
     Parameters
     ----------

@@ -389,5 +389,5 @@ def test_an_encoder_of_another_file_reads_its_columns_by_name(tmp_path: Path) ->
     X, y = open_source(path, encoder=encoder, labelled=False).load()
     assert y is None
     np.testing.assert_allclose(dense(X), by_hand(data), atol=2e-6)
-    with pytest.raises(DataError, match=r"turned\.csv: label column 'label' is missing"):
+    with pytest.raises(DataError, match=r"turned\.csv:1: label column 'label' is missing"):
         open_source(path, encoder=encoder, label="label")

@@ -71,6 +71,14 @@ def test_several_classes_are_separated_in_pairs(sparse: bool) -> None:
     model._engine.native.check(1e-4)
 
 
+def test_rows_may_be_sparse_in_one_place_and_dense_in_the_other() -> None:
+    X, y = blobs(100, seed=2, d=5)
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    dense, sparse = SVC(gamma=0.5).fit(X, y), SVC(gamma=0.5).fit(sp.csr_matrix(X), y)
+    for svc, rows in ((dense, sp.csr_array(X)), (sparse, X), (sparse, sp.csr_matrix(X))):
+        assert differences(OnlineSVC.from_svc(svc, rows, y), dense, X) < 1e-6
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_training_continues_to_the_solution_of_all_rows(classes: int) -> None:
     X, y = blobs(400, seed=3, classes=classes)
@@ -132,6 +140,18 @@ def test_given_bias_is_saved_pickled_and_copied(tmp_path: Path) -> None:
         np.testing.assert_array_equal(binary_values(twin, X), binary_values(again, X))
 
 
+def test_given_bias_of_a_file_is_checked() -> None:
+    X, y = blobs(100, seed=7)
+    state = OnlineSVC.from_svc(SVC(gamma=0.5).fit(X, y), X, y)._stored_state()
+    good = state["_given_bias"]
+    OnlineSVC._check_state(state)
+    for bad in (good.tolist(), good[:1], good.astype(np.float32), good * np.nan, good[0]):
+        with pytest.raises(ValueError, match="_given_bias must be two rows"):
+            OnlineSVC._check_state({**state, "_given_bias": bad})
+    with pytest.raises(ValueError, match="_given_bias must have a column per problem"):
+        OnlineSVC().__setstate__({**state, "_given_bias": good[:, :2]})
+
+
 def test_compressed_model_has_the_given_bias() -> None:
     X, y = rings(200, seed=8, noise=0.2)
     svc = SVC(C=0.01, gamma=1.0, class_weight={0: 1.0, 1: 2.0}).fit(X, y)
@@ -151,15 +171,16 @@ def test_new_classes_are_paired() -> None:
 
 
 class Lookalike:
-    """What another implementation of SVC may have: no private attributes, arrays of its own."""
+    """What another implementation of SVC may have: no private attributes, another order."""
 
     def __init__(self, svc: SVC) -> None:
         for name, value in vars(svc).items():
             if not name.startswith("_") and name != "shape_fit_":
                 setattr(self, name, value)
-        self.dual_coef_, self.intercept_ = svc.dual_coef_, svc.intercept_
-        self.n_support_ = svc.n_support_
-        self.support_vectors_ = svc.support_vectors_.astype(np.float32)
+        order = np.argsort(svc.support_)
+        self.dual_coef_, self.intercept_ = svc.dual_coef_[:, order], svc.intercept_
+        self.support_, self.n_support_ = svc.support_[order], svc.n_support_
+        self.support_vectors_ = svc.support_vectors_[order].astype(np.float32)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -286,7 +286,7 @@ def test_vectors_that_count_in_pairs_of_others_have_lines_there(kind: str, tmp_p
 @pytest.mark.parametrize("names", [False, True])
 def test_one_vs_rest_is_a_file_per_class_and_a_manifest(names: bool, tmp_path: Path) -> None:
     X, y = blobs(400, seed=8, classes=4)
-    X[10], y[10] = X[11], y[11]  # a row twice: ids tell them apart
+    X[10], y[10] = X[11], y[11]  # a row twice, with two ids
     labels = np.array(["ant", "bee", "cat", "dog"])[y] if names else y
     model = OnlineSVC(C=3.0, gamma=0.5, multiclass="ovr").fit(X[:200], labels[:200])
     written = to_libsvm(model, tmp_path / "model")

@@ -338,19 +338,19 @@ LIES: list[Lie] = [
     (
         TEXTS,
         "vocabulary_ must number",
-        changed("TfidfVectorizer", "vocabulary_", lambda a: a + 1, "whole"),
+        changed("TfidfVectorizer", "vocabulary_", lambda a: a + 1, "places"),
     ),
     (
         TEXTS,
         "vocabulary_ must number",
-        changed("TfidfVectorizer", "vocabulary_", put(0, 10**9), "whole"),
+        changed("TfidfVectorizer", "vocabulary_", put(0, 10**9), "places"),
     ),
     (
         TEXTS,
         "vocabulary_ must number",
-        changed("TfidfVectorizer", "vocabulary_", put(0, -1), "whole"),
+        changed("TfidfVectorizer", "vocabulary_", put(0, -1), "places"),
     ),
-    (TEXTS, "too few", changed("TfidfVectorizer", "vocabulary_", lambda a: a[:-1], "whole")),
+    (TEXTS, "a dict from", changed("TfidfVectorizer", "vocabulary_", lambda a: a[:-1], "places")),
     (TEXTS, "idf_ must have the shape", changed("TfidfTransformer", "idf_", lambda a: a[:-1])),
     (TEXTS, "idf_ must be finite", changed("TfidfTransformer", "idf_", put(0, np.inf))),
     (TEXTS, "idf_ must fit use_idf", parameter("TfidfTransformer", use_idf=False)),

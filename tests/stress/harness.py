@@ -35,6 +35,7 @@ ATTACKS = (
     "interrupts",
     "kills",
     "mutations",
+    "libsvm_files",
     "text_files",
     "problems",
     "forgetting",

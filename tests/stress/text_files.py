@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from marginwise.data import DataError, SvmlightSource
 from tests.stress.harness import Options, Outcome
+from tests.stress.table_formats import TABLE_WORDS, WRITERS, names_place, read_any
 
 LIMIT = 30.0
 BATCH = 2500
@@ -291,4 +292,13 @@ FORMATS: dict[str, Format] = {
     "svmlight gzip": Format(lambda rng: gzip.compress(_svmlight(rng)), _read_svmlight, BYTES),
     "svmlight zstd": Format(lambda rng: _zstd(_svmlight(rng)), _read_svmlight, BYTES),
 }
+TEXT = ("csv", "json lines")
+for _name, _write in WRITERS.items():
+    _words = (*NUMBERS, *BYTES, *TABLE_WORDS) if _name in TEXT else (*BYTES, *TABLE_WORDS)
+    FORMATS[_name] = Format(_write, read_any, _words, refuses=names_place)
+for _name in TEXT:
+    _words = FORMATS[_name].words
+    FORMATS[f"{_name} gzip"] = Format(
+        WRITERS[_name], read_any, _words, gzip.compress, refuses=names_place
+    )
 TOTAL = 10_000 * len(FORMATS)

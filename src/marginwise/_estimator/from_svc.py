@@ -88,10 +88,9 @@ class FromSVC:
         labels = _check_same_rows(svc, X, y)
         _take_classes(model, svc)
         model._engine = model._make_engine(X, weights, streaming=False)
-        rows = np.asarray(svc.support_, dtype=np.int64)
-        costs = (weights * model._penalties()[labels])[rows]
         solution = _solution(svc, X, labels)
-        _check_bounds(solution, costs, model.C)
+        costs = (weights * model._penalties()[labels])[solution.ids]
+        _check_solution(svc, solution, model._engine.signs(solution.labels).T, costs)
         take_over(model, solution, costs, X.shape[0])
         model._begin_reservoir()
         return model  # type: ignore[no-any-return]
@@ -104,14 +103,14 @@ def _require_svc(cls: Any, svc: Any) -> None:
             f"{cls.__name__} chooses C by itself, and an SVC has one. Use OnlineSVC.from_svc."
         )
     name = type(svc).__name__
-    absent = [attribute for attribute in SHARED if not hasattr(svc, attribute)]
-    if absent:
+    if all(hasattr(svc, attribute) for attribute in SHARED) and not hasattr(svc, "support_"):
+        raise TypeError(f"this {name} is not fitted: it has no support_. Call its fit first.")
+    absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
+    if absent or svc.C == 0:  # that of a NuSVC
         raise TypeError(
-            f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no {absent[0]}."
+            f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no "
+            f"{absent[0] if absent else 'C'}."
         )
-    absent = [attribute for attribute in FITTED if not hasattr(svc, attribute)]
-    if absent:
-        raise TypeError(f"this {name} is not fitted: it has no {absent[0]}. Call its fit first.")
     if not isinstance(svc.kernel, str) or svc.kernel not in KERNELS:
         kernel = repr(svc.kernel) if isinstance(svc.kernel, str) else "a function"
         raise ValueError(
@@ -139,7 +138,9 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
             f"this {name} was fitted to {fitted} rows of {width} features, got X of shape "
             f"{X.shape}. Pass the rows that it was fitted to."
         )
-    own, there = _dense_or_csr(take_rows(X, rows)), _dense_or_csr(svc.support_vectors_)
+    own, there = take_rows(X, rows), svc.support_vectors_
+    either = sp.csr_array if sp.issparse(own) or sp.issparse(there) else np.asarray
+    own, there = either(own, dtype=np.float64), either(there, dtype=np.float64)
     differs = abs(own - there) > SAME * abs(there)
     if differs.sum():
         first = int(rows[np.asarray(differs.sum(axis=1)).ravel().argmax()])
@@ -148,22 +149,12 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
             "that it was fitted to, in the same order."
         )
     classes, labels = np.unique(y, return_inverse=True)
-    numbers = np.repeat(np.arange(len(svc.classes_)), svc.n_support_)
-    known = np.array_equal(classes, svc.classes_)
-    if not known or not np.array_equal(labels[rows], numbers):
+    if not np.array_equal(classes, svc.classes_):
         raise ValueError(
-            f"y is not what the {name} was fitted to: "
-            + (
-                "labels of support vectors differ."
-                if known
-                else f"its classes are {plain(svc.classes_)}, those of y are {plain(classes)}."
-            )
+            f"y is not what the {name} was fitted to: its classes are {plain(svc.classes_)}, those "
+            f"of y are {plain(classes)}."
         )
     return labels.astype(np.int32)
-
-
-def _dense_or_csr(X: Any) -> Any:
-    return sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def _take_classes(model: Any, svc: Any) -> None:
@@ -214,11 +205,18 @@ def by_pair(coefficients: Float, labels: Labels) -> Float:
     return alpha
 
 
-def _check_bounds(solution: Solution, costs: Float, C: float) -> None:
-    """Raise if a coefficient is beyond its bound: sample weights are then missing."""
+def _check_solution(svc: Any, solution: Solution, signs: Float, costs: Float) -> None:
+    """Raise unless coefficients have the signs of their labels and are within their bounds."""
+    counts = np.bincount(solution.labels, minlength=len(svc.classes_))
+    if (signs * solution.alpha < 0).any() or (counts > svc.n_support_).any():
+        raise ValueError(
+            f"y is not what the {type(svc).__name__} was fitted to: labels of support vectors "
+            "differ. Pass the labels of its rows, in the same order."
+        )
     beyond = np.abs(solution.alpha) > costs * (1 + ROUNDING)
     if beyond.any():
         raise ValueError(
-            f"a coefficient is {np.abs(solution.alpha[beyond]).max():.6g}, above C={C:g} times the "
-            "weights of its class and its row. Pass the sample_weight that the SVC was fitted with."
+            f"a coefficient is {np.abs(solution.alpha[beyond]).max():.6g}, above C={svc.C:g} times "
+            "the weights of its class and its row. Pass the sample_weight that the SVC was fitted "
+            "with."
         )

@@ -83,7 +83,7 @@ def take_over(model: Any, solution: Solution, costs: Float, following: int) -> N
     machine["g"] = _gradient(engine, machine, solution.X)
     check_machine(machine, len(model.classes_))
     engine._restore(machine)
-    engine.given_bias = GivenBias(engine.native.bias(), _bias(engine, solution))
+    engine.given_bias = GivenBias(engine.native.bias(), bias_of(engine, solution))
     engine.native.reserve_ids(following)
 
 
@@ -121,7 +121,7 @@ def _finer(engine: Engine, solution: Solution) -> Iterator[Plan]:
 def _values(engine: Engine, solution: Solution, rows: Any) -> Float:
     """Return decision values of rows by an engine without members."""
     packed = engine.native.pack_rows(engine.batch(rows))
-    return engine.expansion(solution.X, solution.alpha, packed) + _bias(engine, solution)
+    return engine.expansion(solution.X, solution.alpha, packed) + bias_of(engine, solution)
 
 
 def _machine(engine: Engine, solution: Solution, costs: Float) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _gradient(engine: Engine, machine: dict[str, Any], X: Any) -> Float:
     return np.where(machine["rank"] >= 0, (engine.signs(labels) - f).T, 0.0)
 
 
-def _bias(engine: Engine, solution: Solution) -> Float:
+def bias_of(engine: Engine, solution: Solution) -> Float:
     """Return the constant terms of decision functions of features measured from the centre."""
     plan = engine.plan
     if plan.kernel != "linear" or not plan.center:

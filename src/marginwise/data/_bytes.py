@@ -74,7 +74,7 @@ class LineReader:
             raise
         self._buffer = bytearray(SLICE)
         self._begin = self._end = 0  # the bytes that were read and not returned yet
-        self._failure: ValueError | None = None
+        self._failure: str | None = None
 
     def _decoded(self, path: str) -> Any:
         if self.kind == "gzip":
@@ -118,13 +118,13 @@ class LineReader:
             try:
                 read = self._read_into(memoryview(self._buffer)[self._end :])
             except ValueError as error:
-                self._failure = error
+                self._failure = str(error)  # the error itself would refer back to this reader
                 break
             if not read:
                 break
             self._end += read
         if self._failure is not None and self._end == before:
-            raise self._failure
+            raise ValueError(self._failure)
         return self._end - before
 
     def _grow(self) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import lzma
+import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,7 +19,12 @@ from marginwise.data.errors import DataError
 
 PREFIXES = ("X", "X_train")
 PARTS = ("data", "indices", "indptr", "shape")
-DAMAGE = (ValueError, EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error, SyntaxError)
+# What NumPy and zipfile raise for a damaged file; EINVAL is a seek to where nothing can be.
+DAMAGE = (
+    *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, SyntaxError, MemoryError),
+    *(OverflowError, NotImplementedError, RuntimeError, RecursionError, struct.error),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError),
+)
 
 
 def read_npy(path: Path) -> NDArray[Any]:
@@ -23,8 +32,6 @@ def read_npy(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except DAMAGE as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
         raise _damaged(path, ".npy", error) from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path}: expected an array in a .npy file.")
@@ -55,9 +62,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, Any, list[str] | None]:
             known = archive["feature_names"].tolist() if "feature_names" in names else None
     except DataError:
         raise
-    except (*DAMAGE, NotImplementedError, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
+    except DAMAGE as error:
         raise _damaged(path, ".npz", error) from error
     if known is None or X.ndim != 2 or len(known) != X.shape[1]:
         return X, y, None
@@ -112,7 +117,10 @@ def _mapped(path: Path, member: str) -> NDArray[Any] | None:
         return np.memmap(path, dtype, "r", offset=file.tell(), shape=shape, order=order)
 
 
-def _damaged(path: Path, kind: str, error: Exception) -> DataError:
+def _damaged(path: Path, kind: str, error: Exception) -> Exception:
+    """Return the error for a file that cannot be read; that of the disk, if it is to blame."""
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+        return error
     fault = " ".join(str(error).split()) or type(error).__name__
     return DataError(
         f"{path}: the file is damaged or truncated ({fault:.200}); expected a complete {kind} file "

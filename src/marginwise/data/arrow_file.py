@@ -45,7 +45,7 @@ class ArrowTable(TableFile):
     parse = False
 
     def _set_names(self, name: str, columns: list[str]) -> None:
-        self.name, self.columns = name, columns
+        self.name, self.head, self.columns = name, name, columns
         twice = [one for k, one in enumerate(columns) if one in columns[:k]]
         if twice or not columns:
             fault = f"several columns named {twice[0]!r}" if twice else "no columns"

@@ -36,7 +36,7 @@ class CsvFile(TextFile):
         start, number, line = _first_line(path)
         text = _decoded(line, path)
         self._delimiter = max(DELIMITERS, key=lambda mark: text.count(mark))
-        names = next(csv.reader([text], delimiter=self._delimiter), [""])
+        names = _split(text, self._delimiter, path)
         if header:
             start, number = start + len(line), number + line.count(b"\n")
         super().__init__(path, self._delimiter.encode(), skip=start, line=number)
@@ -118,7 +118,7 @@ def _first_line(path: Path) -> tuple[int, int, bytes]:
     mark = len(BOM) if head.startswith(BOM) else 0
     start = len(head) - len(head[mark:].lstrip(b"\r\n"))
     if start == len(head):
-        raise DataError(f"{path}: the file is empty; expected a header and rows.")
+        raise DataError(f"{path}:1: the file is empty; expected a header and rows.")
     body = head[start:]
     ends = RowCutter(b",").ends(body)
     return start, 1 + head[:start].count(b"\n"), body[: int(ends[0])] if len(ends) else body
@@ -131,6 +131,16 @@ def _decoded(line: bytes, path: Path) -> str:
         raise DataError(
             f"{path}:1: byte {error.start + 1} of the header is not UTF-8 text; expected UTF-8. "
             "Convert the file, for instance with iconv."
+        ) from error
+
+
+def _split(text: str, delimiter: str, path: Path) -> list[str]:
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [""])
+    except csv.Error as error:
+        raise DataError(
+            f"{path}:1: the header cannot be read ({error}); expected names of columns, and lines "
+            "that end in \\n or \\r\\n."
         ) from error
 
 

@@ -32,7 +32,7 @@ class JsonLinesFile(TextFile):
         super().__init__(path, None)
         first = next(self._raw_blocks(), None)
         if first is None:
-            raise DataError(f"{path}: the file is empty; expected a JSON object per line.")
+            raise DataError(f"{path}:1: the file is empty; expected a JSON object per line.")
         keys = [key for item in self._objects(first) for key in item]
         self.columns = list(dict.fromkeys(keys))
         if not self.columns:

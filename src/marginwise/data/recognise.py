@@ -13,10 +13,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from marginwise.data.arrays import ArraySource
+from marginwise.data.declared import DeclaredSource
 from marginwise.data.errors import DataError
 from marginwise.data.joined import JoinedSource
 from marginwise.data.sniff import kind_of
 from marginwise.data.streams import IteratorStream
+from marginwise.data.svmlight import SvmlightSource
 from marginwise.data.tables import TableSource
 
 FAMILIES = {
@@ -105,7 +107,8 @@ def open_source(
             return TableSource(paths, **options, encoder=encoder, missing=missing, header=header)
         if family == "array":
             return _open_arrays(paths, **options)
-        return _open_svmlight(paths, zero_based, n_features)
+        source = _open_svmlight(paths, zero_based, n_features)
+        return source if labelled and classes is None else DeclaredSource(source, classes, labelled)
     return _open_object(data, encoder, **options)
 
 
@@ -188,10 +191,8 @@ def _open_arrays(
     return made[0] if len(made) == 1 else JoinedSource(made, classes)
 
 
-def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> Any:
-    from marginwise.data.svmlight import SvmlightSource
-
-    based = "auto" if zero_based is None else zero_based
+def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> SvmlightSource:
+    based: Any = "auto" if zero_based is None else zero_based
     return SvmlightSource(
         paths if len(paths) > 1 else paths[0], zero_based=based, n_features=n_features
     )

@@ -61,16 +61,28 @@ def _first_bytes(path: Path) -> bytes:
         return file.read(4)
 
 
-def read_some(file: BinaryIO, size: int, path: Path) -> bytes:
-    """Read bytes; raise DataError if compressed data is damaged."""
+def read_some(file: BinaryIO, size: int, path: Path, line: int = 1) -> bytes:
+    """Read bytes; raise DataError if compressed data is damaged.
+
+    Parameters
+    ----------
+    file : file
+        The file.
+    size : int
+        How many bytes to read.
+    path : Path
+        Its name, for messages.
+    line : int, default=1
+        The number of the line that is read, for messages.
+    """
     try:
         return file.read(size)
     except (*DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk, not of the content
         raise DataError(
-            f"{path}: the compressed data is truncated or damaged ({error}); expected a complete "
-            "gz or zst file. Copy or download it again."
+            f"{path}:{line}: the compressed data is truncated or damaged ({error}); expected a "
+            "complete gz or zst file. Copy or download it again."
         ) from error
 
 
@@ -90,15 +102,15 @@ def kind_of(path: Path) -> str:
     with open_bytes(path) as file:
         head = read_some(file, HEAD, path)
     if not head:
-        raise DataError(f"{path}: the file is empty; {EXPECTED}.")
+        raise DataError(f"{path}:1: the file is empty; {EXPECTED}.")
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
             return kind
     for magic, fault in FOREIGN.items():
         if head.startswith(magic):
-            raise DataError(f"{path}: the file {fault}; {EXPECTED}.")
+            raise DataError(f"{path}:1: the file {fault}; {EXPECTED}.")
     if b"\0" in head:
-        raise DataError(f"{path}: the file is not text, and its format is unknown; {EXPECTED}.")
+        raise DataError(f"{path}:1: the file is not text, and its format is unknown; {EXPECTED}.")
     return _kind_of_text(head.removeprefix(b"\xef\xbb\xbf"))
 
 

@@ -23,19 +23,20 @@ class Block:
         The rows.
     place : callable
         Returns where a row is, as the start of a message.
-    name : str
-        The name of the file.
+    head : str
+        What messages about the whole file begin with.
     """
 
     table: Any
     place: Callable[[int], str]
-    name: str
+    head: str
 
 
 class TableFile:
     """A table in blocks of rows, in a file or in memory."""
 
-    name: str  # for messages
+    name: str
+    head: str  # what messages about the whole file begin with
     columns: list[str]
     random_access: bool  # whether any block can be read at any time
     parse: bool  # whether values are strings that may spell something else

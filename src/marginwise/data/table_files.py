@@ -47,7 +47,7 @@ class TableFiles:
         for other in self.files[1:]:
             if type(other) is not type(first):
                 raise DataError(
-                    f"{other.name}: expected a file of the same kind as {first.name}. Open files "
+                    f"{other.head}: expected a file of the same kind as {first.name}. Open files "
                     "of different kinds one by one."
                 )
             different = sorted(set(other.columns) ^ set(first.columns))
@@ -55,7 +55,7 @@ class TableFiles:
                 name = different[0]
                 has, lacks = (other, first) if name in other.columns else (first, other)
                 raise DataError(
-                    f"{other.name}: expected the columns of {first.name}; {has.name} has the "
+                    f"{other.head}: expected the columns of {first.name}; {has.name} has the "
                     f"column {name!r}, and {lacks.name} does not."
                 )
 
@@ -115,7 +115,7 @@ class TableFiles:
             self._reading = at, blocks
             if at > k:
                 return block
-        raise DataError(f"{self.files[-1].name}: the file became shorter while it was read.")
+        raise DataError(f"{self.files[-1].head}: the file became shorter while it was read.")
 
 
 def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True) -> TableFiles:

@@ -116,7 +116,7 @@ class TableSource:
             self._scan()
             if len(self._labels.classes) < 2:
                 raise DataError(
-                    f"{self.files[0]}: column {self.label!r} has the label "
+                    f"{self._tables.first.head}: column {self.label!r} has the label "
                     f"{self._labels.classes.tolist()[0]!r} in all {len(self)} rows; expected at "
                     "least two classes. Name the column of the label, or pass classes."
                 )
@@ -294,7 +294,9 @@ class TableSource:
     def _conclude(self, profile: Any) -> None:
         self._observed = True
         if int(self._starts()[-1]) == 0:
-            raise DataError(f"{self.files[0]}: the table has no rows; expected at least one.")
+            raise DataError(
+                f"{self._tables.first.head}: the table has no rows; expected at least one."
+            )
         try:
             if self._labels is not None:
                 _ = self._labels.classes
@@ -305,7 +307,7 @@ class TableSource:
                 del self._encoder._profile  # which may be large
                 self._fitted = True
         except ValueError as error:
-            prefix = "" if isinstance(error, DataError) else f"{self.files[0]}: "
+            prefix = "" if isinstance(error, DataError) else f"{self._tables.first.head}: "
             raise DataError(f"{prefix}{error}") from error
 
     # -- columns -------------------------------------------------------------------------------
@@ -328,26 +330,26 @@ class TableSource:
         first = self._tables.first
         for name in self._columns():
             if name not in first.columns:
-                raise DataError(f"{first.name}: {missing_column(name, first.columns)}")
+                raise DataError(f"{first.head}: {missing_column(name, first.columns)}")
 
     def _find_label(self, label: str | None, labelled: bool) -> str | None:
         """Return the column of the labels."""
         first = self._tables.first
         if label is not None:
             if labelled and label not in first.columns:
-                raise DataError(f"{first.name}: label {missing_column(label, first.columns)}")
+                raise DataError(f"{first.head}: label {missing_column(label, first.columns)}")
             return label
         if not labelled:
             return None
         name = first.default_label
         if self._encoder is not None and name in getattr(self._encoder, "feature_names_in_", ()):
             raise DataError(
-                f"{first.name}: expected the labels in the last column, but {name!r} is a feature "
+                f"{first.head}: expected the labels in the last column, but {name!r} is a feature "
                 "of the encoder. Name the column of the label, or pass labelled=False."
             )
         if len(first.columns) == 1:
             raise DataError(
-                f"{first.name}: the table has one column, {name!r}; expected features and a label."
+                f"{first.head}: the table has one column, {name!r}; expected features and a label."
             )
         return name
 
@@ -357,7 +359,7 @@ def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataE
     if isinstance(error, DataError):
         return error
     if not isinstance(error, CellError):
-        return DataError(f"{block.name}: {error}")
+        return DataError(f"{block.head}: {error}")
     row = error.row if rows is None else int(rows[error.row])
     return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
 

@@ -117,7 +117,7 @@ class TextFile(TableFile):
     def __init__(
         self, path: Path, delimiter: bytes | None, *, skip: int = 0, line: int = 1
     ) -> None:
-        self.path, self.name = path, str(path)
+        self.path, self.name, self.head = path, str(path), f"{path}:1"
         self.random_access = not is_compressed(path)
         self._cutter = RowCutter(delimiter)
         self._skip, self._line = skip, line
@@ -161,7 +161,7 @@ class TextFile(TableFile):
             file.seek(offset)
             data = file.read(size)
         if len(data) < size:
-            raise DataError(f"{self.path}: the file became shorter while it was read.")
+            raise DataError(f"{self.path}:{line}: the file became shorter while it was read.")
         return self._block(RawBlock(data, offset, line, rows), columns)
 
     # -- cutting -------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class TextFile(TableFile):
         with open_bytes(self.path) as file:
             self._pass(file, self._skip)
             offset, line, rest, piece = self._skip, self._line, b"", PIECE
-            while data := read_some(file, piece, self.path):
+            while data := read_some(file, piece, self.path, line + rest.count(b"\n")):
                 rest += data
                 ends = self._cutter.ends(rest)
                 begin = 0
@@ -231,7 +231,7 @@ class TextFile(TableFile):
         def place(row: int) -> str:
             return f"{self.path}:{self._line_of(raw, row)}: "
 
-        return Block(self._parsed(raw, columns), place, self.name)
+        return Block(self._parsed(raw, columns), place, self.head)
 
     def _parsed(self, raw: RawBlock, columns: Sequence[str] | None = None) -> Any:
         """Return the values of a block as a table."""

@@ -37,9 +37,14 @@ from marginwise.exchange.libsvm_writing import (
 )
 from marginwise.one_class import ExactOneClassSVM
 
+
+def _is_weights(value: Any) -> bool:
+    return isinstance(value, Mapping) and weights()[0](value)
+
+
 _RULES: dict[str, Rule] = {
     "C": either(none(), positive()),
-    "class_weight": either(none(), weights()),
+    "class_weight": either(none(), (_is_weights, "a dict of class weights above 0")),
     "n_features": either(none(), integer(1, MOST_FEATURES)),
 }
 

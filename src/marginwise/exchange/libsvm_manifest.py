@@ -145,7 +145,7 @@ class Manifest:
         """Return the content of a file of the manifest, by a function that reads paths."""
         said = self.files[k] if isinstance(self.files[k], dict) else {}
         file, digest = said.get("file"), said.get("sha256")
-        if not isinstance(file, str) or Path(file).name != file or "\0" in file:
+        if not isinstance(file, str) or Path(file).name != file or not file.isprintable():
             self._refuse(1, "expected 'file' to be the name of a file beside the manifest")
         path = self.path.parent / str(file)
         data = read(path)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float
-from marginwise._checks import check_params
+from marginwise._checks import check_params, take_rows
 from marginwise._compression.basis import Expansion, Vectors
 from marginwise._engine.engine import Engine
 from marginwise._engine.plan import check_range
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._estimator.from_svc import by_pair
-from marginwise._estimator.imported import Solution, precise, take_over
+from marginwise._estimator.imported import Solution, bias_of, precise, take_over
 from marginwise.data.errors import DataError
 from marginwise.exchange.libsvm_layout import in_order
 from marginwise.exchange.libsvm_text import ONE_CLASS, ModelText
@@ -24,6 +24,7 @@ from marginwise.online import OnlineSVC
 
 BALANCED = 1e-6  # relative: a sum of coefficients that is 0, if they have 6 digits
 BEYOND = 1e-6  # relative: by which a coefficient may exceed its bound, likewise
+FEW = 64  # support vectors whose decision values must be finite
 DENSE_ABOVE = 0.25  # share of values that are not 0, above which rows are kept dense
 
 
@@ -142,8 +143,11 @@ def fixed(model: OnlineSVC, engine: Engine, solution: Solution) -> CompressedSVC
     found = Expansion(
         Vectors(solution.X, solution.labels),
         np.ascontiguousarray(solution.alpha * plan.unit),
-        solution.intercept,
+        bias_of(engine, solution),
     )
     made = CompressedSVC._from_expansion(model, engine, found, len(solution))
     made._check_state(made._stored_state())
+    some = take_rows(solution.X, np.arange(min(len(solution), FEW)))
+    if not np.isfinite(made._score(some)).all():
+        raise ValueError("its decision values are beyond the range of numbers; scale the features")
     return made

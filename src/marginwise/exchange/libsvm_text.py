@@ -30,6 +30,7 @@ FREE_FEATURES = 2**20  # that a file may have, however small it is
 FEATURES_PER_BYTE = 64  # and more for its size
 FREE_BYTES = 2**28  # that a model may take in memory, likewise
 BLOW_UP = 64
+LARGEST = 1e30  # of numbers other than features: some models have coefficients in single precision
 BYTES_PER_PLACE = 48  # of the state of a model: coefficients, gradients, ranks
 
 Entry = tuple[int, list[Any]]  # the line of an entry of the header, and its values
@@ -151,7 +152,7 @@ def _text(line: bytes, name: str, number: int) -> str:
 
 def _number(token: str) -> float:
     value = float(token)
-    if "_" in token or not np.isfinite(value):
+    if "_" in token or not abs(value) <= LARGEST:
         raise ValueError(token)
     return value
 
@@ -288,10 +289,14 @@ class _Body:
             except ValueError:
                 self._refuse_token(tokens, number)
             if len(tokens) < self.columns:
-                refuse(self.name, number, f"expected {self.columns} coefficients")
+                refuse(self.name, number, f"expected {self._coefficients}, got {len(tokens)}")
             self._check_indices(indices[indptr[-1] :], number)
             indptr.append(len(indices))
         return self._arrays(coefficients, indices, values, indptr)
+
+    @property
+    def _coefficients(self) -> str:
+        return f"{self.columns} coefficient{'' if self.columns == 1 else 's'}"
 
     def _refuse_token(self, tokens: list[str], number: int) -> NoReturn:
         """Raise the error for the first token that cannot be read."""
@@ -302,7 +307,7 @@ class _Body:
                 if k >= self.columns and (not colon or "_" in index or int(index) < 0):
                     raise ValueError(token)
             except ValueError:
-                what = "index:value" if k >= self.columns else f"{self.columns} coefficients"
+                what = "index:value" if k >= self.columns else self._coefficients
                 refuse(self.name, number, f"expected {what}, got {token[:40]!r}")
         refuse(self.name, number, "expected coefficients, then index:value")
 
@@ -326,9 +331,11 @@ class _Body:
         starts = np.array(indptr, dtype=np.int64)
         found, data = np.array(coefficients).reshape(-1, self.columns), np.array(values)
         bad = np.searchsorted(starts, np.flatnonzero(~np.isfinite(data)), side="right") - 1
-        bad = np.concatenate([bad, np.flatnonzero(~np.isfinite(found).all(axis=1))])
+        large = ~(np.abs(found) <= LARGEST).all(axis=1)
+        bad = np.concatenate([bad, np.flatnonzero(large)])
         if bad.size:
-            refuse(self.name, self.before + 1 + int(bad.min()), "expected finite numbers")
+            expected = f"expected finite numbers, and coefficients up to {LARGEST:g}"
+            refuse(self.name, self.before + 1 + int(bad.min()), expected)
         columns = np.array(indices, dtype=np.int64) - 1
         width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
         X = sp.csr_array((data, columns, starts), shape=(len(found), width))

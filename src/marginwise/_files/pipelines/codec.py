@@ -343,10 +343,11 @@ def difference(one: Any, two: Any, name: str = "it") -> str | None:
     if isinstance(one, dict):
         same = list(one) == list(two)
         return _first(difference(one[key], two[key], name) for key in one) if same else name
-    if isinstance(one, np.random.RandomState) or type(one) in estimators().values():
-        return None  # as their states, which were stored
+    if isinstance(one, np.random.RandomState):
+        return None  # as its state, which was stored
     if hasattr(one, "get_params"):
-        return _first(_differences(one, two))
+        own = type(one) in estimators().values()
+        return None if own else _first(_differences(one, two))
     return None if one == two or (one != one and two != two) else name
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwise._checks import Rule, is_integer
+from marginwise._checks import Rule
 from marginwise._files.pipelines.kinds import Kind, Nested, array
 from marginwise._files.pipelines.packing import (
     mapping,
@@ -158,18 +158,25 @@ def vocabulary() -> Kind:
     def encode(value: Any, _: Nested) -> Any:
         if type(value) is not dict or not all(type(word) is str for word in value):
             raise kind.wrong(value)
-        require(all(is_integer(place) for place in value.values()), f"must be {kind.text}")
-        return {"words": objects(list(value)), "places": pack_objects(objects([*value.values()]))}
+        types = {type(place) for place in value.values()}
+        require(types in ({int}, {np.int64}), "must have numbers of one type")
+        places = [*value.values()]
+        require(max(places) < 2**63 and min(places) >= 0, "must number its words")
+        return {
+            "words": objects(list(value)),
+            "places": np.array(places, dtype=np.int64),
+            "numpy": types == {np.int64},
+        }
 
     def decode(plain: Any, _: Nested) -> Any:
-        found, places = mapping(plain, "words", "places")
-        numbers = unpack_objects(places).tolist()
-        require(isinstance(found, np.ndarray) and found.dtype == object, f"must be {kind.text}")
+        found, places, scalars = mapping(plain, "words", "places", "numpy")
+        for part, name in ((found, "object"), (places, "int64")):
+            fits = isinstance(part, np.ndarray) and part.dtype == name and part.ndim == 1
+            require(fits, f"must be {kind.text}")
+        require(len(found) == len(places) and type(scalars) is bool, f"must be {kind.text}")
         require(all(type(word) is str for word in found), f"must be {kind.text}")
-        require(all(is_integer(number) for number in numbers), f"must be {kind.text}")
-        require(len(found) == len(numbers), f"must be {kind.text}")
-        table = dict(zip(found.tolist(), numbers, strict=True))
-        require(len(table) == len(numbers), "has a word twice")
+        table = dict(zip(found.tolist(), places if scalars else places.tolist(), strict=True))
+        require(len(table) == len(places), "has a word twice")
         return table
 
     kind = Kind("a dict from words to numbers", encode, decode)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_TYPES = 255  # of the arrays of a list
+# Wide, so that the objects of a file, even if all are None, take only a few times its size.
+CODE = "int32"
 OBJECTS: tuple[type, ...] = (
     NoneType,
     bool,
@@ -88,7 +90,7 @@ def pack_objects(value: NDArray[Any]) -> dict[str, Any]:
     words = [str(x) for x in items if isinstance(x, str)]
     require(all(abs(x) < 2**63 for x in whole), "contains an integer of more than 64 bits")
     return {
-        "codes": np.array(codes, dtype=np.uint8),
+        "codes": np.array(codes, dtype=CODE),
         "whole": np.array(whole, dtype=np.int64),
         "floats": np.array(floats, dtype=np.float64),
         "words": objects(words),
@@ -97,10 +99,11 @@ def pack_objects(value: NDArray[Any]) -> dict[str, Any]:
 
 def unpack_objects(plain: Any) -> NDArray[Any]:
     codes, whole, floats, words = mapping(plain, "codes", "whole", "floats", "words")
-    for part, name in ((codes, "uint8"), (whole, "int64"), (floats, "float64"), (words, "object")):
+    for part, name in ((codes, CODE), (whole, "int64"), (floats, "float64"), (words, "object")):
         fits = isinstance(part, np.ndarray) and part.dtype == name and part.ndim == 1
         require(fits, "must be an array of objects")
-    require(not codes.size or codes.max() < len(OBJECTS), "contains objects of unknown type")
+    known = not codes.size or (codes.min() >= 0 and codes.max() < len(OBJECTS))
+    require(known, "contains objects of unknown type")
     require(all(type(word) is str for word in words), "contains words that are not strings")
     numbers = [np.nan if x != x else x for x in floats.tolist()]
     return objects(_drawn(codes.tolist(), whole.tolist(), numbers, words.tolist()))
