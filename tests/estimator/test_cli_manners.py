@@ -213,6 +213,7 @@ def test_nothing_is_overwritten_without_force(model: Path, tmp_path: Path) -> No
         (["--Cs", "a,b"], "0.1,1,10"),
         (["--colour", "red"], "No such option"),
         (["--threads", "0"], "n_jobs must be"),
+        (["--checkpoint", "-"], "not standard output"),
     ],
 )
 def test_wrong_options_end_with_code_2(options: list[str], said: str, tmp_path: Path) -> None:
