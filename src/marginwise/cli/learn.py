@@ -24,7 +24,7 @@ from marginwise.cli.output import (
 )
 from marginwise.cli.reading import Layout, column_options, layout_options, placed
 from marginwise.cli.recipes import CLASSIFIERS, recipe_options
-from marginwise.cli.training import prepare, trained, tuned
+from marginwise.cli.training import check_job, prepare, trained, tuned
 from marginwise.cli.tuning import report_of, table_of, tuning_options
 
 
@@ -68,10 +68,12 @@ def train(data: str, model: str, force: bool, console: Console, **given: Any) ->
     check_paths(data, model, checkpoint)
     check_free(model, force)
     check_free(checkpoint, force)
+    job = Job(placed(data), model, **given)
+    check_job(job)
     console.head()
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)  # of another run
-    fitted, report = trained(Job(placed(data), model, **given), console)
+    fitted, report = trained(job, console)
     save(fitted, model)
     finish(console, model, report)
 

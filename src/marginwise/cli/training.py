@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import click
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from marginwise.cli.group import Refused, current_stopping
+from marginwise.cli.group import current_stopping
 from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import Console
 from marginwise.cli.reading import (
@@ -57,6 +58,18 @@ class Prepared:
         order = np.random.RandomState(seed).permutation(len(self.source))
         X, y = self.source.read(np.sort(order[:rows]))
         return X, y
+
+
+def check_job(job: Job) -> None:
+    """Raise UsageError for options that do not go together, before any data are read."""
+    model = job.recipe.make(Console(quiet=True))
+    if job.columns.groups is None:
+        return
+    if not hasattr(model, "forget"):
+        name = job.recipe.estimator
+        raise click.UsageError(f"{name} stores no groups; use --estimator ExactSVC for --groups.")
+    if job.stream or job.checkpoint is not None:
+        raise click.UsageError("--groups is not available with --stream and --checkpoint.")
 
 
 def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
@@ -166,9 +179,6 @@ def fit(model: Any, X: Any, y: Any, job: Job) -> None:
     """Fit a model to rows in memory, with their groups if they have some."""
     more = {}
     if job.columns.groups is not None:
-        if not hasattr(model, "forget"):
-            name = type(model).__name__
-            raise Refused(f"{name} stores no groups; use --estimator ExactSVC, or no --groups.")
         more["groups"] = groups_of(job.data, job.layout, job.columns.groups)
     model.fit(X, y, **more) if job.recipe.classifies else model.fit(X, **more)
 
