@@ -10,7 +10,7 @@ import click
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from marginwise.cli.group import current_stopping
+from marginwise.cli.group import Refused, current_stopping
 from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import Console
 from marginwise.cli.reading import (
@@ -166,6 +166,10 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn all rows: at once, or chunk by chunk."""
     if prepared.arrays is not None:
         fit(model, *prepared.arrays, job)
+    elif job.columns.groups is not None:
+        raise Refused(
+            f"{job.data} does not fit in memory, which --groups needs; take a part of it."
+        )
     elif not job.recipe.classifies:
         for X, _ in prepared.source.chunks():
             model.partial_fit(X)
