@@ -25,6 +25,7 @@ from marginwise.data import (
     TableEncoder,
     TableSource,
     TransformedSource,
+    load_dataset,
     open_source,
 )
 from tests.support import Rows, assert_same_model, blobs
@@ -428,3 +429,54 @@ def test_an_encoder_of_another_file_reads_its_columns_by_name(tmp_path: Path) ->
     np.testing.assert_allclose(dense(X), by_hand(data), atol=2e-6)
     with pytest.raises(DataError, match=r"turned\.csv:1: label column 'label' is missing"):
         open_source(path, encoder=encoder, label="label")
+
+
+# -- data sets -----------------------------------------------------------------------------------
+
+
+def test_data_sets_of_all_forms(tmp_path: Path) -> None:
+    X, y = blobs(20, 0)
+    csr = sp.csr_array(X)
+    parts = {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr, "shape": csr.shape}
+    sparse = {f"X_{part}_{name}": v for part in ("train", "test") for name, v in parts.items()}
+    np.savez(tmp_path / "sparse.npz", **sparse, y_train=y, y_test=y)
+    np.savez(
+        tmp_path / "mixed.npz",
+        X_num_train=[[1, 2], [3, 4]],
+        X_num_test=[[5, 6]],
+        X_cat_train=[[0], [1]],
+        X_cat_test=[[1]],
+        num_names=["age", "size"],
+        cat_names_and_levels=["color|blue|red"],
+        y_train=[1, 0],
+        y_test=[1],
+        classes=["no", "yes"],
+    )
+    lines = [{"topics": ["a"], "text": "one", "split": "train"}]
+    lines += [{"topics": [], "text": "two", "split": "test"}]
+    (tmp_path / "text.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = load_dataset("sparse", data=tmp_path)
+    np.testing.assert_array_equal(found.X_test.toarray(), X)
+    mixed = load_dataset("mixed", data=str(tmp_path))
+    assert mixed.X_train.to_pydict() == {"age": [1, 3], "size": [2, 4], "color": ["blue", "red"]}
+    assert mixed.y_train.tolist() == ["yes", "no"]
+    assert mixed.X_test.to_pydict() == {"age": [5], "size": [6], "color": ["red"]}
+    text = load_dataset("text", data=tmp_path)
+    assert text.X_train.to_pydict() == {"text": ["one"]}
+    assert text.y_test.tolist() == [[]]
+
+
+def test_data_sets_are_downloaded_if_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fetch(name: str, **options: Any) -> Any:
+        asked.append((name, options))
+        return np.eye(2), np.array(["a", "b"])
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    found = load_dataset("iris", data=tmp_path, openml=True)
+    assert asked == [("iris", {"return_X_y": True, "as_frame": "auto"})]
+    assert found.y_train.tolist() == ["a", "b"]
+    assert found.X_test is None
