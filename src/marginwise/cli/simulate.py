@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 import numpy as np
-from sklearn.datasets import make_classification
 
 from marginwise._core import cpu
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, SupportVectorPlateau
@@ -169,6 +168,8 @@ def timed(
     recipe: Recipe, console: Console, *, rows: int, features: int, classes: int
 ) -> dict[str, Any]:
     """Return how long it takes to learn so many rows, and to predict as many others."""
+    from sklearn.datasets import make_classification  # which takes time to import
+
     X, y = make_classification(
         2 * rows,
         features,

@@ -15,10 +15,11 @@ from marginwise.cli.output import Console
 from marginwise.cli.reading import (
     Steps,
     after,
+    check_classes,
     encoder_of,
     fits_in_memory,
     groups_of,
-    open_training,
+    open_data,
 )
 from marginwise.cli.recipes import Recipe, shown
 from marginwise.cli.scaling import ranges_of
@@ -42,6 +43,9 @@ class Prepared:
     source: Any
     steps: Steps
     arrays: tuple[Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.source) if self.arrays is None else self.arrays[0].shape[0]
 
     def sample(self, rows: int, seed: int) -> tuple[Any, Any]:
         """Return features and labels of some rows, in random order."""
@@ -68,7 +72,7 @@ def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
     learn(model, prepared, replace(job, recipe=recipe), console)
     clock.note("fit")
     found = {} if search is None else report_of(search)
-    report = {"rows": len(prepared.source), **described(model), **found, "seconds": clock.seconds}
+    report = {"rows": len(prepared), **described(model), **found, "seconds": clock.seconds}
     return assembled(prepared.steps, model), report
 
 
@@ -93,9 +97,12 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
     fitted = dict(steps or []).get("encoder")
     encoder = fitted or job.columns.encoder(scale=job.recipe.scale != "none")
     labelled = job.recipe.classifies
-    source = open_training(job.data, job.layout, encoder=encoder, labelled=labelled)
+    source = open_data(job.data, job.layout, encoder=encoder, labelled=labelled)
     keeps = not job.stream and job.checkpoint is None and fits_in_memory(source)
     arrays = source.load() if keeps else None
+    if labelled:
+        y = None if arrays is None else arrays[1]
+        check_classes(source.classes if y is None else np.unique(y), job.data)
     if encoder_of(source) is not None:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
@@ -137,8 +144,8 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
     if not job.tuning.is_due(job.recipe):
         return None
     X, y = prepared.sample(job.tuning.rows, job.recipe.seed)
-    if len(y) < len(prepared.source):
-        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared.source):,} rows")
+    if len(y) < len(prepared):
+        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared):,} rows")
     return searched(X, y, job.recipe, job.tuning, console)
 
 
