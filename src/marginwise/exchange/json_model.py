@@ -66,10 +66,10 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> import json
     >>> from marginwise import OnlineSVC
     >>> from marginwise.exchange import to_json
-    >>> model = OnlineSVC(gamma=0.5, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> model = OnlineSVC(gamma=1.0, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
     >>> read = json.loads(to_json(model))
     >>> read["kernel"], read["support_vectors"]
-    ({'name': 'rbf', 'gamma': 0.5}, [[0.0], [1.0]])
+    ({'name': 'rbf', 'gamma': 1.0}, [[0.0], [1.0]])
     """
     last, scaling = split(model)
     described = _described(snapshot(last))
