@@ -219,6 +219,9 @@ class _Writer:
         arrays = {}
         if self.scaling is not None:
             arrays["shift"], arrays["factor"] = self.scaling
+            least = float(np.abs(self.scaling[1]).min())
+            if self.dtype == "float" and least < float(np.finfo(np.float32).tiny):
+                raise self._misfit(least)
         if model.coef is not None:
             arrays["coef"] = model.coef
         else:
@@ -232,27 +235,33 @@ class _Writer:
         sides = "".join(f"[{n}]" for n in values.shape)
         lines: list[str] = []
         if values.ndim == 1:
-            lines = _wrapped([self._number(v) for v in values.tolist()])
+            lines = _wrapped(self._numbers(values))
         else:
-            for row in values.tolist():
-                inner = _wrapped([self._number(v) for v in row])
-                lines += ["{" + inner[0].lstrip(), *inner[1:]]
+            for row in values:
+                inner = _wrapped(self._numbers(row))
+                lines += ["{" + inner[0], *inner[1:]]
                 lines[-1] += "},"
-        body = "\n".join(f"    {line.strip()}" for line in lines)
+        body = "\n".join(f"    {line}" for line in lines)
         return f"static const {self.dtype} {self.name}_{what}{sides} = {{\n{body}\n}};\n\n"
 
     def _number(self, value: float) -> str:
-        """Return a constant that C reads as the same number."""
-        rounded = float(np.float32(value)) if self.dtype == "float" else float(value)
-        if not np.isfinite(rounded):
-            raise ValueError(
-                f"the number {value!r} of the model does not fit into a float of C. Use "
-                "dtype='double', or scale the features."
-            )
-        text = f"{rounded:.{DIGITS[self.dtype]}g}"
-        if not re.search(r"[.e]", text):
-            text += ".0"
-        return text + SUFFIX[self.dtype]
+        return self._numbers(np.array([value]))[0]
+
+    def _numbers(self, values: Float) -> list[str]:
+        """Return constants that C reads as the same numbers."""
+        with np.errstate(over="ignore"):
+            rounded = values.astype(np.float32) if self.dtype == "float" else values
+        if not np.isfinite(rounded).all():
+            raise self._misfit(float(values[np.argmin(np.isfinite(rounded))]))
+        form, suffix = f".{DIGITS[self.dtype]}g", SUFFIX[self.dtype]
+        texts = [format(value, form) for value in rounded.tolist()]
+        return [(t if "." in t or "e" in t else f"{t}.0") + suffix for t in texts]
+
+    def _misfit(self, value: float) -> ValueError:
+        return ValueError(
+            f"the number {value!r} of the model does not fit into a {self.dtype} of C. Use "
+            "dtype='double', or scale the features."
+        )
 
     def _classes(self) -> str:
         classes = self.model.classes
