@@ -13,6 +13,7 @@ using nb::literals::operator""_a;
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
 void bind_models(nb::module_& m);
+void bind_text(nb::module_& m);
 void bind_tuning(nb::module_& m);
 
 template <class V>
@@ -93,5 +94,6 @@ NB_MODULE(_core, m) {
           "Write variants of some images to out; variant 0 is the image itself.");
     bind_inputs(m);
     bind_models(m);
+    bind_text(m);
     bind_tuning(m);
 }

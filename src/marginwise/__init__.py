@@ -1,7 +1,8 @@
 """Kernel machines that learn one example at a time, choose their examples, and can forget them."""
 
 from marginwise._estimator.compressed import CompressedSVC
-from marginwise.exact import ExactSVC, LeaveOneOut, TuningPath
+from marginwise._estimator.exact_results import LeaveOneOut, TuningPath
+from marginwise.exact import ExactSVC
 from marginwise.exact_ramp import ExactRampSVC
 from marginwise.gap import GapSVC
 from marginwise.model_io import ModelFileError, load, save

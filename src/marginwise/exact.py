@@ -3,84 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Float, Ints
+from marginwise._arrays import Float
 from marginwise._checks import Rule, check_arguments, check_params
 from marginwise._engine.engine import HARD_COST
 from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.exact import ExactModel
+from marginwise._estimator.exact_results import LeaveOneOut, TuningPath
 from marginwise._tuning.grid import list_rule
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """Leave-one-out decision values of an exact classifier.
-
-    Parameters
-    ----------
-    error : float
-        Fraction of the stored examples that the model trained without them would misclassify.
-    decision : ndarray of shape (n_stored,) or (n_stored, n_classes)
-        Decision value of each example under the model that was not trained on it.
-    ids : ndarray of shape (n_stored,)
-        Ids of the examples, in the order of `decision`.
-
-    See Also
-    --------
-    ExactSVC.leave_one_out : Computes this result.
-
-    Examples
-    --------
-    >>> from marginwise import ExactSVC
-    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
-    >>> result = ExactSVC(kernel="linear", C=10).fit(X, y).leave_one_out()
-    >>> result.error
-    0.0
-    """
-
-    error: float
-    decision: Float
-    ids: Ints
-
-
-@dataclass(frozen=True)
-class TuningPath:
-    """Leave-one-out errors of an exact classifier for several values of C.
-
-    Parameters
-    ----------
-    Cs : ndarray of shape (n_values,)
-        Values of C, ascending.
-    errors : ndarray of shape (n_values,)
-        Leave-one-out error for each value.
-    C : float
-        Value that was chosen.
-
-    See Also
-    --------
-    ExactSVC.tune : Computes this result.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from marginwise import ExactSVC
-    >>> X, y = make_moons(100, noise=0.3, random_state=0)
-    >>> result = ExactSVC(gamma=1.0).fit(X, y).tune([0.1, 1.0, 10.0])
-    >>> result.errors.round(2).tolist(), result.C
-    ([0.12, 0.07, 0.04], 10.0)
-    """
-
-    Cs: Float
-    errors: Float
-    C: float
 
 
 class ExactSVC(ExactModel, KernelClassifier):
@@ -153,10 +90,15 @@ class ExactSVC(ExactModel, KernelClassifier):
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    groups_ : ndarray of shape (n_stored,), dtype=object
+        Groups of the stored examples, in the order of `ids_`; None for those without a group. Only
+        available if groups were given.
     ids_ : ndarray of shape (n_stored,)
         Ids of all examples stored in the model, support vectors or not.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function.
+    is_empty_ : bool
+        Whether the last row was forgotten. An empty model does not predict.
     n_features_in_ : int
         Number of features seen during fit.
     n_iter_ : int
@@ -250,7 +192,13 @@ class ExactSVC(ExactModel, KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model from scratch, row by row in the given order.
 
         Parameters
@@ -261,13 +209,21 @@ class ExactSVC(ExactModel, KernelClassifier):
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row. Rows of weight zero are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
+            a group. None gives the rows no group.
 
         Returns
         -------
         self : object
             Fitted estimator.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, groups)
+
+    def _binary_values(self, X: Any) -> Float:
+        check_is_fitted(self)
+        self._require_rows()
+        return super()._binary_values(X)
 
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each stored example with the model that was not trained on it.
@@ -290,6 +246,7 @@ class ExactSVC(ExactModel, KernelClassifier):
     def _left_out(self) -> tuple[Float, dict[str, Any], NDArray[np.bool_]]:
         """Return leave-one-out decision values of all members, their state, and who is stored."""
         engine: Any = self._fitted().clone()
+        self._require_rows()
         decision = engine.native.leave_one_out()
         state = engine.state()
         held = state["rank"] >= 0

@@ -92,10 +92,15 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
+    groups_ : ndarray of shape (n_stored,), dtype=object
+        Groups of the stored examples, in the order of `ids_`; None for those without a group. Only
+        available if groups were given.
     ids_ : ndarray of shape (n_stored,)
         Ids of all examples stored in the model, support vectors or not.
     intercept_ : ndarray of shape (1,)
         Bias of the underlying binary problem; see `offset_` for the threshold of the scores.
+    is_empty_ : bool
+        Whether the last row was forgotten. An empty model does not predict.
     n_features_in_ : int
         Number of features seen during fit.
     n_iter_ : int
@@ -181,7 +186,13 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     # -- learning ------------------------------------------------------------------------------
 
     @on_draft
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model from scratch, row by row in the given order.
 
         Parameters
@@ -192,6 +203,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
+            a group. None gives the rows no group.
 
         Returns
         -------
@@ -203,8 +217,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         check_square(self, X)
         weights = check_weights(sample_weight, X.shape[0])
         names = np.arange(X.shape[0], dtype=np.int64)
+        groups = self._check_groups(groups, X.shape[0])
         self._start(X, weights, streaming=False)
-        self._learn(X, weights, names)
+        self._learn(X, weights, names, groups)
         self._engine.native.reserve_ids(X.shape[0])
         return self
 
@@ -215,6 +230,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows in the given order.
 
@@ -229,6 +245,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
         ids : array-like of int of shape (n_samples,), default=None
             Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
+            a group. None gives the rows no group.
 
         Returns
         -------
@@ -241,13 +260,14 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         weights = check_weights(sample_weight, X.shape[0])
         following = 0 if first else self._engine.native.next_id
         names = check_ids(ids, X.shape[0], following)
+        groups = self._check_groups(groups, X.shape[0])
         if first:
             self._start(X, weights, streaming=True)
         elif self._starts_over:
             kept = np.flatnonzero(weights > 0)
             ones = np.ones(len(kept), dtype=np.int32)
             self._begin_again(take_rows(X, kept), weights[kept], ones)
-        self._learn(X, weights, names)
+        self._learn(X, weights, names, groups)
         if ids is None:  # rows of weight zero count, too
             self._engine.native.reserve_ids(following + X.shape[0])
         return self
@@ -257,10 +277,11 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         rows = np.flatnonzero(weights > 0)
         self._engine = self._make_engine(take_rows(X, rows), weights[rows], streaming=streaming)
 
-    def _learn(self, X: Any, weights: Float, names: Ints) -> None:
+    def _learn(self, X: Any, weights: Float, names: Ints, groups: NDArray[Any] | None) -> None:
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, weights, names = take_rows(X, kept), weights[kept], names[kept]
+        self._note_groups(names, None if groups is None else groups[kept])
         costs = weights * (1.0 if self.C is None else min(float(self.C), HARD_COST))
         labels = np.ones(len(names), dtype=np.int32)
         self._learn_rows(self._labelled(X, labels, costs, names), names)
@@ -321,6 +342,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         """Return what `value` makes of the signed distances of rows and of the offset."""
         model = self._now()
         check_is_fitted(model)
+        model._require_rows()
         X, _ = check_features(model, X, reset=False)
         return model._values_of(X, value)
 

@@ -22,8 +22,10 @@ from marginwise._checks import (
     one_value,
     positive,
 )
+from marginwise._engine.given import GivenBias
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.finishing import FinishingMixin
+from marginwise._estimator.from_svc import FromSVC
 from marginwise._estimator.streams import LABEL_FREE, SELECTION_RULES
 from marginwise._training.reservoir import Reservoir
 from marginwise._warn import warn_unconverged
@@ -50,7 +52,7 @@ def is_rule(value: Any) -> bool:
     return callable(getattr(value, "check", None)) and not isinstance(value, type)
 
 
-class OnlineSVC(FinishingMixin, KernelClassifier):
+class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
     """Support vector classifier that learns one example at a time.
 
     This is LASVM [bordes2005]_. A single pass over the data gives a model about as accurate as the
@@ -258,12 +260,14 @@ class OnlineSVC(FinishingMixin, KernelClassifier):
 
     _seeds_per_class = 5
     _may_grow = True
-    _own_state = frozenset({"_reservoir", "_grows"})
+    _own_state = frozenset({"_reservoir", "_grows", "_given_bias"})
 
     @classmethod
     def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
         if state.get("_grows", True) is not True:
             raise ValueError("_grows must be True")
+        if "_given_bias" in state:
+            GivenBias.check(state["_given_bias"])
         if "_reservoir" in state:
             features, classes = state["n_features_in_"], len(state["classes_"])
             Reservoir.check(state["_reservoir"], features, classes)

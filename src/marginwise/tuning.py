@@ -352,7 +352,8 @@ class OnlineSVCCV(OnlineSVC):
     # -- the search ----------------------------------------------------------------------------
 
     @on_draft
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
+        self._check_groups(groups, 0)
         rows, targets, weights, kept, total = check_fit(self, X, y, sample_weight)
         if self.kernel == "precomputed":
             rows = rows[:, kept]

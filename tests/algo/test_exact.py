@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from marginwise import ExactOneClassSVM, ExactSVC
 from tests.support import held
@@ -136,10 +137,12 @@ def test_forgetting_a_class_leaves_the_other_constant() -> None:
     assert model.intercept_ == pytest.approx([-3.0], **TIGHT)
 
 
-def test_forgetting_everything_leaves_zero() -> None:
+def test_forgetting_everything_leaves_an_empty_model() -> None:
     model = feed((0.0, -1), (2.0, +1)).forget([0, 1])
     assert held(model) == {}
-    assert line(model, 0.0, 9.0) == [0.0, 0.0]
+    assert model.is_empty_
+    with pytest.raises(NotFittedError, match="this ExactSVC is empty: its last row was forgotten"):
+        line(model, 0.0, 9.0)
 
 
 def test_weights_bound_coefficients_one_by_one() -> None:
@@ -268,8 +271,10 @@ def test_forgetting_an_outlier_shrinks_the_sphere() -> None:
 def test_a_forgotten_sphere_is_nothing() -> None:
     model = sphere(0.0, 2.0, nu=0.5).forget([0, 1])
     assert held(model) == {}
+    assert model.is_empty_
     assert model.ids_.size == 0
-    assert line(model, 1.0) == [0.0]
+    with pytest.raises(NotFittedError, match="ExactOneClassSVM is empty: its last row was forgott"):
+        line(model, 1.0)
     model.partial_fit([[3.0]])
     assert model.ids_.tolist() == [2]
     assert line(model, 3.0) == pytest.approx([0.0], **TIGHT)

@@ -1,197 +1,442 @@
-"""The command: sheets it writes, and what it says to files and options that are of no use."""
+"""The command: what each of its commands does, beside the same in Python."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import inspect
+import json
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from sklearn.datasets import dump_svmlight_file, make_moons
+from sklearn.pipeline import Pipeline
 
 import marginwise
-from marginwise.cli import guessed_shape, main
-from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
+from marginwise import ExactSVC, OnlineSVC, load, save
+from marginwise.cli import main
+from marginwise.cli.options import LIBSVM_KERNELS
+from marginwise.cli.output import plain
+from marginwise.cli.recipes import ESTIMATORS, documented, first_sentence, kind_of
+from marginwise.cli.scaling import ranges_of
+from marginwise.cli.tuning import sampled
+from marginwise.data import TableEncoder, open_source
 
-pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
 
 
-def pictures(n: int = 6, size: int = 49) -> np.ndarray:
-    return np.random.default_rng(0).random((n, size), dtype=np.float32)
+def call(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
-def stored(path: Path, **arrays: Any) -> Path:
-    np.savez(path, **arrays)
+def done(*arguments: object, text: str | None = None) -> Result:
+    """Run a command that must succeed."""
+    result = call(*arguments, text=text)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def report(*arguments: object) -> dict[str, Any]:
+    """Run a command that must print one JSON object, and nothing else with --quiet."""
+    result = done(*arguments, "--json", "--quiet")
+    assert result.stderr == ""
+    (line,) = result.stdout.splitlines()
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    return found
+
+
+def moons(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return two numbers, a category that helps, and labels that are names."""
+    X, y = make_moons(rows, noise=0.2, random_state=seed)
+    rng = np.random.default_rng(seed)
+    colour = np.where(rng.random(rows) < 0.8, np.where(y == 1, "red", "blue"), "green")
+    return X * [1, 1000], colour, np.where(y == 1, "up", "down")
+
+
+def write_table(path: Path, rows: int, seed: int, label: bool = True) -> Path:
+    X, colour, y = moons(rows, seed)
+    lines = ["width,height,colour,customer" + ",label" * label]
+    for k in range(rows):
+        ending = f",{y[k]}" if label else ""
+        lines.append(f"{X[k, 0]:.6f},{X[k, 1]:.3f},{colour[k]},c{k % 20}{ending}")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with the same rows in several formats, and a model of them."""
+    folder = tmp_path_factory.mktemp("files")
+    write_table(folder / "train.csv", 300, 0)
+    write_table(folder / "test.csv", 200, 1)
+    write_table(folder / "new.csv", 50, 2, label=False)
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    np.savez(folder / "moons.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(folder / "moons.svm"), zero_based=False)
+    done("train", folder / "train.csv", folder / "model.mwz", "--drop", "customer", "-q")
+    return folder
 
 
-def virtual(tmp_path: Path, *arguments: object) -> Result:
-    return call("virtual", *arguments, "--out", tmp_path / "sheet.png")
+# -- train, predict, test --------------------------------------------------------------------------
 
 
-def size_of(path: Path) -> tuple[int, int]:
-    """Width and height that a PNG tells in its head."""
-    head = path.read_bytes()[:24]
-    assert head.startswith(b"\x89PNG")
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+def test_train_needs_no_parameter(files: Path, tmp_path: Path) -> None:
+    found = report("train", files / "train.csv", tmp_path / "model.mwz", "--drop", "customer")
+    assert found["rows"] == 300
+    assert found["classes"] == ["down", "up"]
+    assert found["cv_error"] < 0.05
+    model = load(tmp_path / "model.mwz")
+    assert isinstance(model, Pipeline)
+    assert isinstance(model[0], TableEncoder)
+    assert model[-1].get_params()["C"] == found["C"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model.mwz"]
 
 
-# -- what it does --------------------------------------------------------------------------------
+def test_test_reports_error_rows_and_confusion(files: Path) -> None:
+    found = report("test", files / "model.mwz", files / "test.csv")
+    assert found.keys() == {"error", "rows", "classes", "confusion"}
+    confusion = np.array(found["confusion"])
+    assert (found["rows"], confusion.sum()) == (200, 200)
+    assert found["error"] == 1 - np.trace(confusion) / 200 < 0.05
+    assert confusion.sum(axis=1).tolist() == [100, 100]
+    text = done("test", files / "model.mwz", files / "test.csv").stdout.splitlines()
+    assert text[0].split() == ["true", "down", "up"]
+    assert text[2].split() == ["down", *map(str, confusion[0])]
+    assert "of 200 rows" in text[-1]
 
 
-def test_version_and_help() -> None:
-    assert call("--version").output == f"marginwise, version {marginwise.__version__}\n"
-    assert "virtual" in call("--help").output
-    said = call("virtual", "--help").output
-    for option in ("shape", "strength", "thickening", "shift", "seed", "images", "variants"):
-        assert f"--{option}" in said
+def test_predictions_are_those_of_python(files: Path, tmp_path: Path) -> None:
+    model = load(files / "model.mwz")
+    source = open_source(files / "new.csv", labelled=False, encoder=model[0])
+    (X, _), *_ = source.chunks(1000)
+    lines = done("predict", files / "model.mwz", files / "new.csv", "-q").stdout.splitlines()
+    assert lines == model[-1].predict(X).tolist()
+    out = tmp_path / "scores.csv"
+    done("predict", files / "model.mwz", files / "new.csv", out, "--scores", "-q")
+    head, *rows = out.read_text().splitlines()
+    assert head == "label,score"
+    scores = [float(row.split(",")[1]) for row in rows]
+    assert np.allclose(scores, model[-1].decision_function(X), rtol=1e-7)
 
 
-def test_it_is_a_module_too() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "marginwise", "--version"], capture_output=True, text=True
+def test_probabilities_need_calibration(files: Path, tmp_path: Path) -> None:
+    refused = call("predict", files / "model.mwz", files / "new.csv", "--proba")
+    assert refused.exit_code == 1
+    assert "--calibration sigmoid" in refused.stderr
+    model = tmp_path / "model.mwz"
+    done("train", files / "moons.npz", model, "-c", 10, "--calibration", "sigmoid", "-q")
+    lines = done("predict", model, files / "moons.npz", "--proba", "--scores", "-q").stdout
+    head, *rows = lines.splitlines()
+    assert head == "label,score,p_0,p_1"
+    assert all(abs(sum(map(float, row.split(",")[2:])) - 1) < 1e-6 for row in rows)
+
+
+def test_labels_are_found_where_they_are(files: Path, tmp_path: Path) -> None:
+    """The label need not be last, and `test` finds it as the column that is not a feature."""
+    X, colour, y = moons(200, 3)
+    rows = [f"{y[k]},{X[k, 0]:.5f},{colour[k]}" for k in range(200)]
+    (tmp_path / "first.csv").write_text("\n".join(["answer,width,colour", *rows]) + "\n")
+    done("train", tmp_path / "first.csv", tmp_path / "m.mwz", "--label", "answer", "-q")
+    assert report("test", tmp_path / "m.mwz", tmp_path / "first.csv")["rows"] == 200
+
+
+def test_standard_input_and_output(files: Path, tmp_path: Path) -> None:
+    text = (files / "train.csv").read_text()
+    done("train", "-", tmp_path / "model.mwz", "--drop", "customer", "-q", text=text)
+    assert (tmp_path / "model.mwz").read_bytes() == (files / "model.mwz").read_bytes()
+    new = (files / "new.csv").read_text()
+    piped = done("predict", files / "model.mwz", "-", "-", "-q", text=new).stdout
+    assert piped == done("predict", files / "model.mwz", files / "new.csv", "-q").stdout
+
+
+@pytest.mark.parametrize("name", ["moons.npz", "moons.svm"])
+def test_given_parameters_are_those_of_fit(name: str, files: Path, tmp_path: Path) -> None:
+    """With a number for gamma, features are as in the file, as in LIBSVM."""
+    done("train", files / name, tmp_path / "m.mwz", "-c", 10, "-g", 0.5, "-e", 0.01, "-q")
+    model = load(tmp_path / "m.mwz")
+    X, y = open_source(files / name).load()
+    other = OnlineSVC(C=10, gamma=0.5, tol=0.01, random_state=0).fit(X, y)
+    assert isinstance(model, OnlineSVC)
+    assert np.array_equal(model.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize(("number", "kernel"), list(enumerate(LIBSVM_KERNELS)))
+def test_kernels_have_numbers_as_in_libsvm(
+    number: int, kernel: str, files: Path, tmp_path: Path
+) -> None:
+    done("train", files / "moons.npz", tmp_path / "m.mwz", "-t", number, "-c", 1, "-d", 2, "-q")
+    model = load(tmp_path / "m.mwz")
+    model = model[-1] if isinstance(model, Pipeline) else model
+    assert (model.kernel, model.degree) == (kernel, 2)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_learns(name: str, files: Path, tmp_path: Path) -> None:
+    found = report("train", files / "moons.npz", tmp_path / "m.mwz", "--estimator", name)
+    assert found["estimator"] == name
+    assert ("cv_error" in found) == (name != "ExactOneClassSVM")
+    assert report("test", tmp_path / "m.mwz", files / "moons.npz")["rows"] == 400
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_is_an_option(name: str) -> None:
+    options = {param.name: param for param in main.commands["train"].params}
+    others = {"n_jobs": "threads", "random_state": "seed", "verbose": "quiet"}
+    for parameter in inspect.signature(kind_of(name)).parameters:
+        option = options[others.get(parameter, parameter)]
+        assert isinstance(option, click.Option)
+        assert option.help, parameter
+
+
+def test_options_are_described_as_in_the_docstrings() -> None:
+    texts = documented(OnlineSVC)
+    assert texts.keys() == inspect.signature(OnlineSVC).parameters.keys()
+    assert texts["pool_size"][0] == "int or None, default=50"
+    assert first_sentence(texts["C"][1]) == "Penalty of the hinge loss."
+    assert first_sentence(texts["budget"][1]).endswith("projected onto the others.")
+
+
+def test_values_are_read_as_in_python(files: Path, tmp_path: Path) -> None:
+    given = ["--pool_size", "none", "--no-shuffle", "--epochs", "converge", "--class-weight"]
+    done("train", files / "moons.npz", tmp_path / "m.mwz", "-c", 1, *given, '{"0": 2.5}', "-q")
+    model = load(tmp_path / "m.mwz")[-1]
+    assert (model.pool_size, model.shuffle, model.epochs) == (None, False, "converge")
+    assert model.class_weight == {0: 2.5}
+
+
+def test_the_file_depends_on_the_seed_alone(files: Path, tmp_path: Path) -> None:
+    for name, options in {"a": ["--threads", 1], "b": ["--threads", 2, "-q"]}.items():
+        done("train", files / "train.csv", tmp_path / name, *options)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# -- scaling and tuning ----------------------------------------------------------------------------
+
+
+def test_features_of_one_range_keep_their_proportions() -> None:
+    rng = np.random.default_rng(0)
+    pixels = np.rint(255 * rng.random((50, 20)) * (rng.random((50, 20)) < 0.5))
+    pixels[:, 3] = 0
+    pixels[0, 3] = 2  # a pixel at the border
+    scaler = ranges_of([pixels[:20], pixels[20:]]).scaler("auto")
+    assert np.array_equal(scaler.transform(pixels), pixels / pixels.max())
+    assert ranges_of([pixels / pixels.max()]).scaler("auto") is None
+    assert ranges_of([pixels]).scaler("none") is None
+
+
+def test_features_of_several_ranges_are_divided_by_their_deviations() -> None:
+    X = make_moons(100, noise=0.1, random_state=0)[0] * [1, 1000]
+    scaled = ranges_of([X]).scaler("auto").transform(X)
+    assert np.allclose(scaled.std(axis=0), 1)
+    assert np.allclose(scaled, X / X.std(axis=0))  # and not centred
+
+
+def test_rows_of_one_length_share_a_range() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((50, 6)) * 10.0 ** np.arange(-5, 1)
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    assert ranges_of([X]).shared
+    assert not ranges_of([2 * X[:25], X[25:]]).shared
+
+
+def test_samples_are_stratified_and_in_random_order() -> None:
+    y = np.repeat(["a", "b", "c"], [800, 190, 10])
+    rows = sampled(y, 100, seed=0)
+    assert len(set(rows.tolist())) == 100
+    names, counts = np.unique(y[rows], return_counts=True)
+    assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == {"a": 80, "b": 19, "c": 1}
+    assert (np.diff(rows) < 0).any()
+    assert sorted(sampled(y, 5000, seed=1).tolist()) == list(range(1000))
+
+
+def test_tune_prints_all_pairs_and_the_best(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.json"
+    given = ["--Cs", "0.1,10", "--gammas", 2, "--cv", 3, "--out", out]
+    found = report("tune", files / "moons.npz", *given)
+    assert len(found["pairs"]) == 4
+    best = max(found["pairs"], key=lambda pair: pair["score"])
+    assert best["score"] == pytest.approx(1 - found["cv_error"])
+    assert found["C"] in {0.1, 10.0}
+    assert json.loads(out.read_text()) == found
+    lines = done("tune", files / "moons.npz", *given[:-2], "-q").stdout.splitlines()
+    assert lines[0].split() == ["C", "gamma", "score", "deviation", "rank"]
+    assert len(lines) == 2 + 4 + 1
+
+
+def test_what_is_given_is_not_tuned(files: Path, tmp_path: Path) -> None:
+    found = report("train", files / "moons.npz", tmp_path / "a", "-c", 3, "--tune", "--gammas", 3)
+    assert found["C"] == 3
+    assert "cv_error" in found
+    found = report("train", files / "moons.npz", tmp_path / "b", "-c", 3, "-g", 2, "--cv", 4)
+    assert (found["C"], found["gamma"], found["cv_folds"]) == (3, 2, 4)
+    assert "cv_error" not in report("train", files / "moons.npz", tmp_path / "c", "--no-tune")
+
+
+def test_large_data_are_tuned_on_a_part(files: Path, tmp_path: Path) -> None:
+    result = done("train", files / "moons.npz", tmp_path / "a", "--tune-rows", 100)
+    assert "choosing C and gamma on 100 of 400 rows" in result.stderr
+
+
+# -- long runs -------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_continues_to_the_same_file(files: Path, tmp_path: Path) -> None:
+    model, again, file = (tmp_path / name for name in ("a.mwz", "b.mwz", "run.ckpt"))
+    done("train", files / "train.csv", model, "--checkpoint", file, "--every", "1h", "-q")
+    done("continue", file, again, "-q")
+    assert model.read_bytes() == again.read_bytes()
+    found = report("info", file)
+    assert (found["kind"], found["done"]) == ("checkpoint", 300)
+    assert found["model"] == str(model)
+    refused = call("continue", file)
+    assert refused.exit_code == 1
+    assert "a.mwz exists" in refused.stderr
+
+
+def test_checkpoints_of_other_data_are_refused(files: Path, tmp_path: Path) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "run.ckpt"
+    write_table(data, 100, 0)
+    done("train", data, tmp_path / "a.mwz", "--checkpoint", file, "-q")
+    write_table(data, 100, 1)
+    refused = call("continue", file, tmp_path / "b.mwz")
+    assert refused.exit_code == 1
+    assert "another source" in refused.stderr
+    assert not (tmp_path / "b.mwz").exists()
+
+
+def test_streams_are_learned_chunk_by_chunk(files: Path, tmp_path: Path) -> None:
+    done("train", files / "moons.npz", tmp_path / "m.mwz", "-c", 10, "-g", 1, "--stream", "-q")
+    X, _ = open_source(files / "moons.npz").load()
+    other = OnlineSVC(C=10, gamma=1.0, random_state=0)
+    other.learn_from(open_source(files / "moons.npz"))
+    assert np.array_equal(load(tmp_path / "m.mwz").decision_function(X), other.decision_function(X))
+
+
+def test_continue_learns_more_rows(files: Path, tmp_path: Path) -> None:
+    X, y = open_source(files / "moons.npz").load()
+    model = OnlineSVC(C=10, gamma=1.0, random_state=0).fit(X[:200], y[:200])
+    save(model, tmp_path / "half.mwz")
+    np.savez(tmp_path / "rest.npz", X=X[200:], y=y[200:])
+    found = report("continue", tmp_path / "half.mwz", tmp_path / "rest.npz", tmp_path / "all.mwz")
+    assert found["rows"] == 200
+    model.partial_fit(X[200:], y[200:]).finish()
+    assert np.array_equal(
+        load(tmp_path / "all.mwz").decision_function(X), model.decision_function(X)
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"marginwise, version {marginwise.__version__}\n"
+    assert call("continue", tmp_path / "half.mwz", tmp_path / "rest.npz").exit_code == 1
+    done("continue", tmp_path / "half.mwz", tmp_path / "rest.npz", "--force", "-q")
+    assert (tmp_path / "half.mwz").read_bytes() == (tmp_path / "all.mwz").read_bytes()
 
 
-def test_sheet_has_a_row_for_each_image(tmp_path: Path) -> None:
-    file = stored(tmp_path / "six.npz", X=pictures(), y=[0, 1, 0, 1, 0, 1])
-    done = virtual(tmp_path, file, "--images", 4, "--variants", 5, "--zoom", 3)
-    assert done.exit_code == 0, done.output
-    width, height = 5 * (21 + 2) - 2, 4 * (21 + 2) - 2
-    assert size_of(tmp_path / "sheet.png") == (width, height)
-    assert done.output == f"{tmp_path / 'sheet.png'}: {width} x {height} pixels\n"
+# -- model files -----------------------------------------------------------------------------------
 
 
-def test_options_reach_the_deformer(tmp_path: Path) -> None:
-    X, y = pictures(), np.arange(6)
-    given = {"strength": 1.5, "thickening": 0.3, "shift": 2}
-    options = [text for name, value in given.items() for text in (f"--{name}", value)]
-    options += ["--seed", 7]
-    done = virtual(tmp_path, stored(tmp_path / "six.npz", X_train=X, y_train=y), *options)
-    assert done.exit_code == 0, done.output
-    source = VirtualSet(X, y, ImageDeformer((7, 7), random_state=7, **given), variants=12)
-    contact_sheet(source, tmp_path / "other.png")
-    assert (tmp_path / "sheet.png").read_bytes() == (tmp_path / "other.png").read_bytes()
+def test_forget_removes_the_rows_of_a_group(files: Path, tmp_path: Path) -> None:
+    model, gone, receipt = (tmp_path / name for name in ("m.mwz", "gone.txt", "receipt.json"))
+    given = ["--estimator", "ExactSVC", "--groups", "customer", "-c", 10]
+    done("train", files / "train.csv", model, *given, "-q")
+    gone.write_text("c3\nc7\n")
+    found = report("forget", model, "--groups", gone, "--receipt", receipt, "--compare")
+    assert json.loads(receipt.read_text()) == found
+    left = load(model)[-1]
+    assert isinstance(left, ExactSVC)
+    assert len(left.ids_) == 270
+    assert not {"c3", "c7"} & set(left.groups_.tolist())
+    assert model.with_name("m.mwz.removals.jsonl").exists()
+    refused = call("forget", model, "--groups", gone)
+    assert refused.exit_code == 1
+    assert "c3" in refused.stderr
+    assert call("forget", model).exit_code == 2
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 3)])
-def test_arrays_of_images_tell_their_shape(shape: tuple[int, ...], tmp_path: Path) -> None:
-    X = pictures(5, int(np.prod(shape))).reshape(5, *shape)
-    assert guessed_shape(X) == shape
-    np.save(tmp_path / "five.npy", X)
-    np.save(tmp_path / "rows.npy", X.reshape(5, -1))
-    assert virtual(tmp_path, tmp_path / "five.npy").exit_code == 0
-    sheet = (tmp_path / "sheet.png").read_bytes()
-    done = virtual(tmp_path, tmp_path / "rows.npy", "--shape", "x".join(map(str, shape)))
-    assert done.exit_code == 0, done.output
-    assert (tmp_path / "sheet.png").read_bytes() == sheet
+def test_forget_reads_ids_from_standard_input(files: Path, tmp_path: Path) -> None:
+    done("train", files / "moons.npz", tmp_path / "m.mwz", "--estimator", "ExactSVC", "-c", 1)
+    done("forget", tmp_path / "m.mwz", "--ids", "-", text="0\n5\n")
+    ids = load(tmp_path / "m.mwz")[-1].ids_.tolist()
+    assert ids == [k for k in range(400) if k not in (0, 5)]
 
 
-def test_sheet_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    np.save("six.npy", pictures())
-    assert call("virtual", "six.npy", "--images", 1).output == "virtual.png: 190 x 14 pixels\n"
-    assert sorted(os.listdir()) == ["six.npy", "virtual.png"]
-
-
-# -- what it refuses -----------------------------------------------------------------------------
-
-
-def refused(tmp_path: Path, said: str, *arguments: object) -> None:
-    done = virtual(tmp_path, *arguments)
-    assert done.exit_code == 2
-    assert said in " ".join(done.output.split())
-    assert not (tmp_path / "sheet.png").exists()
-
-
-def test_files_of_no_use_are_refused(tmp_path: Path) -> None:
-    refused(tmp_path, "does not exist", tmp_path / "none.npz")
-    refused(tmp_path, "is a directory", tmp_path)
-    for name, content in {
-        "empty": b"",
-        "text": b"no arrays",
-        "zip": b"PK\x03\x04 and no more",
-    }.items():
-        (tmp_path / name).write_bytes(content)
-        refused(
-            tmp_path, "is not an .npz or .npy file of numbers, or it is damaged", tmp_path / name
-        )
-    objects = np.array([{}, {}], dtype=object)
-    np.save(tmp_path / "objects.npy", objects, allow_pickle=True)
-    refused(tmp_path, "is not an .npz or .npy file of numbers", tmp_path / "objects.npy")
-
-
-def test_files_cut_short_are_refused(tmp_path: Path) -> None:
-    whole = stored(tmp_path / "six.npz", X=pictures(), y=np.arange(6)).read_bytes()
-    for length in (40, len(whole) // 2, len(whole) - 30):
-        (tmp_path / "part.npz").write_bytes(whole[:length])
-        refused(tmp_path, "or it is damaged", tmp_path / "part.npz")
-
-
-def test_arrays_that_are_not_there_are_named(tmp_path: Path) -> None:
-    refused(
-        tmp_path,
-        "no array X or X_train; it contains pixels, y.",
-        stored(tmp_path / "other.npz", pixels=pictures(), y=np.arange(6)),
+def test_models_go_to_libsvm_and_back(files: Path, tmp_path: Path) -> None:
+    model, text, back = (tmp_path / name for name in ("m.mwz", "m.model", "back.mwz"))
+    done("train", files / "moons.npz", model, "-c", 10, "-g", 1, "-q")
+    done("export", model, text)
+    assert text.read_text().startswith("svm_type c_svc\nkernel_type rbf\ngamma 1\n")
+    found = report("import", text, back, "-c", 10)
+    assert found["support_vectors"] == len(load(model).support_)
+    assert (
+        done("predict", back, files / "moons.npz", "-q").stdout
+        == done("predict", model, files / "moons.npz", "-q").stdout
     )
-    refused(tmp_path, "it contains nothing.", stored(tmp_path / "nothing.npz"))
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
-        ({"X": np.zeros(49)}, "at least 2 dimensions, got 1"),
-        ({"X": np.zeros(())}, "at least 2 dimensions, got 0"),
-        ({"X": np.zeros((2, 3, 4, 5, 6))}, "shape must be (height, width)"),
-        ({"X": np.zeros((6, 50))}, "rows of 50 columns are not square images: pass --shape"),
-        ({"X": np.zeros((0, 49)), "y": []}, "0 sample"),
-        ({"X": np.full((6, 49), np.nan)}, "NaN"),
-        ({"X": np.full((6, 49), "a")}, "could not convert"),
-        ({"X": pictures(), "y": [0, 1]}, "X has 6 images, but y has 2 labels"),
-    ],
-)
-def test_arrays_of_no_use_are_refused(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
-    refused(tmp_path, said, stored(tmp_path / "wrong.npz", **arrays))
+@pytest.mark.parametrize(("name", "start"), [("m.h", "/*"), ("m.json", "{"), ("m.onnx", "")])
+def test_formats_follow_suffixes(name: str, start: str, files: Path, tmp_path: Path) -> None:
+    if name.endswith("onnx"):
+        pytest.importorskip("onnx")
+    done("train", files / "moons.npz", tmp_path / "m.mwz", "-c", 10, "-g", 1, "-q")
+    found = report("export", tmp_path / "m.mwz", tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start.encode())
+    assert found["format"] in ("c", "json", "onnx")
+    assert call("export", tmp_path / "m.mwz", tmp_path / "m.xyz").exit_code == 2
+    assert call("export", tmp_path / "m.mwz", tmp_path / name).exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--shape", "7"), "HEIGHTxWIDTH[xCHANNELS], such as 28x28, got '7'"),
-        (("--shape", "7x-7"), "such as 28x28"),
-        (("--shape", "7x0"), "shape must be (height, width)"),
-        (("--shape", "7x8"), "X must have 56 columns, one per pixel of images of shape 7 x 8"),
-        (("--strength", "-1"), "strength must be a number from 0 to 1e+06, got -1.0"),
-        (("--strength", "nan"), "strength must be a number from 0 to 1e+06, got nan"),
-        (("--thickening", "much"), "'much' is not a valid float"),
-        (("--shift", "-1"), "shift must be an integer from 0 to 1048576, got -1"),
-        (("--seed", "-1"), "random_state must be an integer from 0 to"),
-        (("--images", "0"), "images must be an integer of at least 1, got 0"),
-        (("--variants", "0"), "variants must be an integer of at least 1, got 0"),
-        (("--zoom", "0"), "zoom must be an integer of at least 1, got 0"),
-        (("--colour", "red"), "No such option"),
-    ],
-)
-def test_options_of_no_use_are_refused(options: tuple[str, str], said: str, tmp_path: Path) -> None:
-    refused(tmp_path, said, stored(tmp_path / "six.npz", X=pictures()), *options)
+def test_info_describes_models_and_data(files: Path) -> None:
+    found = report("info", files / "model.mwz")
+    assert (found["kind"], found["estimator"]) == ("model", "OnlineSVC")
+    assert found["steps"] == ["TableEncoder"]
+    assert found["columns"] == ["width", "height", "colour", "customer"]
+    assert found["classes"] == ["down", "up"]
+    assert found["support_vectors"] == len(load(files / "model.mwz")[-1].support_)
+    found = report("info", files / "moons.svm")
+    assert (found["rows"], found["features"]) == (400, 2)
+    assert found["classes"] == {"0": 200, "1": 200}
+    assert "rows: 400" in done("info", files / "moons.npz").stdout
 
 
-def test_a_sheet_that_cannot_be_written(tmp_path: Path) -> None:
-    file = stored(tmp_path / "six.npz", X=pictures())
-    done = call("virtual", file, "--out", tmp_path / "none" / "sheet.png")
-    assert done.exit_code == 2
-    assert "No such file or directory" in done.output
+# -- the others ------------------------------------------------------------------------------------
 
 
-def test_matplotlib_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.image", None)
-    refused(tmp_path, "marginwise[plot]", stored(tmp_path / "six.npz", X=pictures()))
+def test_active_counts_labels(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "curve.csv"
+    given = ["--max-labels", 60, "--step", 20, "-c", 10, "-g", 1]
+    found = report("active", files / "moons.npz", *given, "--out", out)
+    assert [labels for labels, _, _ in found["curve"]] == [20, 40, 60]
+    assert found["error"] == found["curve"][-1][1] < 0.2
+    assert out.read_text().splitlines()[0] == "labels,error,support_vectors"
+    found = report("active", files / "moons.npz", *given, "--target-error", 0.9)
+    assert (found["labels"], len(found["curve"])) == (20, 1)
+    text = done("active", files / "moons.npz", *given, "--target-error", 0, "-q").stdout
+    assert "an error of 0 was not reached" in text
+
+
+def test_bench_measures_itself() -> None:
+    found = report("bench", "--rows", 300, "--features", 8)
+    assert found["fit"]["rows_per_second"] > 0
+    assert found["predict"]["seconds"] > 0
+    assert found["versions"]["marginwise"] == marginwise.__version__
+    assert found["cpu"]
+
+
+def test_reproduce_lists_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = report("reproduce")["scripts"]
+    assert "wang2009" in found
+    assert "common" not in found
+    assert call("reproduce", "nothing").exit_code == 2
+    monkeypatch.setattr(marginwise, "__file__", str(tmp_path / "a" / "b" / "__init__.py"))
+    refused = call("reproduce")
+    assert refused.exit_code == 1
+    assert "not installed" in refused.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete(shell: str) -> None:
+    assert "_MARGINWISE_COMPLETE" in done("completion", shell).stdout
+
+
+def test_reports_hold_what_json_can() -> None:
+    given = {1: np.float32(0.5), "a": np.arange(2), "b": float("inf"), "c": (None, True)}
+    assert plain(given) == {"1": 0.5, "a": [0, 1], "b": None, "c": [None, True]}

@@ -517,7 +517,9 @@ def test_files_that_are_wrong_but_sound_do_no_harm(kind: Kind, lie: str, tmp_pat
         model.leave_one_out()
     model.forget(model.ids_)
     assert model.ids_.size == 0
-    assert np.shape(model.predict(X)) == (40,)
+    with pytest.raises(NotFittedError, match="is empty"):
+        model.predict(X)
+    assert np.shape(learn(model, X).predict(X)) == (40,)
 
 
 def test_a_kernel_of_the_users_has_no_file(kind: Kind, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone, is_outlier_detector
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from marginwise import ExactOneClassSVM, load, save
 from tests.support import assert_same_model, sparse_rows
@@ -86,7 +86,9 @@ def test_forgetting_all_and_learning_again(bounds: dict[str, Any]) -> None:
     assert not caught, [str(one.message) for one in caught]
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == pytest.approx(0.0, abs=1e-12)
-    assert np.isfinite(model.decision_function(X)).all()
+    for ask in (model.predict, model.decision_function, model.score_samples):
+        with pytest.raises(NotFittedError, match="is empty: its last row was forgotten"):
+            ask(X)
     model.partial_fit(X, ids=range(60))
     np.testing.assert_allclose(
         model.decision_function(X), fitted(**bounds).decision_function(X), atol=1e-9

@@ -1,7 +1,8 @@
 """Write the model files that every later version must be able to load.
 
 A file is named for its estimator and its format. Write a new one when the format changes, and
-keep the old: ``python tests/golden/make_models.py`` writes those of the format in use.
+keep the old: ``python tests/golden/make_models.py`` writes those of the formats in use. A file of a
+pipeline is also named for the version of scikit-learn that its transformers are of.
 """
 
 import json
@@ -9,6 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from marginwise import (
     ExactOneClassSVM,
@@ -20,7 +37,7 @@ from marginwise import (
     TrackingSVC,
     save,
 )
-from marginwise._files.format import FORMAT
+from marginwise._files.format import FORMAT, PIPELINE_FORMAT
 
 MODELS = Path(__file__).parent / "models"
 
@@ -89,12 +106,60 @@ def make_calibrated() -> None:
     write("calibrated", model.partial_fit(X, y, classes=[0, 1, 2]), rows)
 
 
-def write(name: str, model: Any, rows: np.ndarray) -> None:
+def make_pipelines() -> None:
+    """Numbers, texts, and columns of all kinds, before a model that can continue."""
+    random = np.random.RandomState(5)
+    X = random.standard_normal((80, 3)).round(6)
+    y = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
+    scalers = (
+        StandardScaler(),
+        MinMaxScaler(),
+        MaxAbsScaler(),
+        QuantileTransformer(n_quantiles=10, random_state=0),
+        PowerTransformer(),
+    )
+    union = FeatureUnion([(type(one).__name__, one) for one in scalers])
+    model = OnlineSVC(C=5.0, random_state=0)
+    write_pipeline("numbers", make_pipeline(union, PCA(4), model).fit(X, y), X[:20])
+    words = np.array(["the", "cat", "sat", "on", "a", "mat", "with", "one", "old", "dog"])
+    texts = [" ".join(random.choice(words, 5)) for _ in range(80)]
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words=["the"])
+    write_pipeline("texts", make_pipeline(vectorizer, model).fit(texts, y), texts[:20])
+    frame = pd.DataFrame({"age": X[:, 0], "height": X[:, 1]})
+    frame.loc[::7, "age"] = np.nan
+    frame["colour"] = pd.Series(random.choice(["red", "green", "größe"], 80), dtype=object)
+    frame.loc[::9, "colour"] = None
+    frame["code"] = random.randint(4, size=80)
+    imputed = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    columns = ColumnTransformer(
+        [
+            ("numbers", imputed, ["age"]),
+            ("colours", OneHotEncoder(handle_unknown="ignore", min_frequency=3), ["colour"]),
+            ("codes", OrdinalEncoder(), ["code"]),
+        ],
+        remainder="passthrough",
+    )
+    write_pipeline("columns", make_pipeline(columns, model).fit(frame, y), frame[:20])
+
+
+def write_pipeline(name: str, model: Any, rows: Any) -> None:
+    """Write a pipeline; rows may be a data frame or a list of texts."""
+    version = "_".join(sklearn.__version__.split(".")[:2])
+    write(f"{name}_sklearn_{version}", model, rows, PIPELINE_FORMAT)
+
+
+def write(name: str, model: Any, rows: Any, number: int = FORMAT) -> None:
     """Write a model, and beside it rows with what it says of them."""
-    path = MODELS / f"{name}-v{FORMAT}.mwz"
+    path = MODELS / f"{name}-v{number}.mwz"
     save(model, path)
-    expected = {
-        "rows": rows.tolist(),
+    expected: dict[str, Any] = {}
+    if isinstance(rows, pd.DataFrame):
+        expected["columns"] = list(rows.columns)
+        listed = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
+    else:
+        listed = np.asarray(rows).tolist()
+    expected |= {
+        "rows": listed,
         "decision": model.decision_function(rows).tolist(),
         "predicted": model.predict(rows).tolist(),
     }
@@ -110,3 +175,4 @@ if __name__ == "__main__":
     make_exact()
     make_compressed()
     make_calibrated()
+    make_pipelines()

@@ -483,12 +483,16 @@ def test_arrays_come_back(array: Any) -> None:
 def test_files_of_older_versions_load(expected: Path) -> None:
     golden = json.loads(expected.read_text(encoding="utf-8"))
     model = load(expected.with_suffix(".mwz"))
-    decision = model.decision_function(np.array(golden["rows"]))
+    rows = np.array(golden["rows"])
+    if "columns" in golden:
+        rows = pd.DataFrame(golden["rows"], columns=golden["columns"], dtype=object)
+        rows = rows.astype({"age": float, "height": float, "code": int})
+    decision = model.decision_function(rows)
     np.testing.assert_allclose(decision, golden["decision"], rtol=0, atol=1e-6)
-    assert model.predict(np.array(golden["rows"])).tolist() == golden["predicted"]
+    assert model.predict(rows).tolist() == golden["predicted"]
     assert hasattr(model, "predict_proba") == ("probabilities" in golden)
     if "probabilities" in golden:
-        p = model.predict_proba(np.array(golden["rows"]))
+        p = model.predict_proba(rows)
         np.testing.assert_allclose(p, golden["probabilities"], rtol=0, atol=1e-6)
 
 
@@ -497,6 +501,11 @@ def test_there_are_old_files() -> None:
     estimators = ["online", "gap", "tracking", "exact_ramp", "perceptron", "exact", "one_class"]
     expected = {"online-v1", "calibrated-v4", "compressed-v4"} | {
         f"{name}-v{k}" for name in estimators for k in (2, 3)
+    }
+    expected |= {
+        f"{name}_sklearn_{version}-v5"
+        for name in ("numbers", "texts", "columns")
+        for version in ("1_6", "1_9")
     }
     for suffix in (".mwz", ".json"):
         assert expected <= {path.stem for path in GOLDEN.glob(f"*{suffix}")}

@@ -30,7 +30,17 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-ATTACKS = ("threads", "interrupts", "kills", "mutations", "problems", "forgetting", "hostile")
+ATTACKS = (
+    "threads",
+    "interrupts",
+    "kills",
+    "mutations",
+    "libsvm_files",
+    "text_files",
+    "problems",
+    "forgetting",
+    "hostile",
+)
 
 
 @dataclass

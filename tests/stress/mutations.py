@@ -2,8 +2,8 @@
 
 Invariant: loading raises ModelFileError, or returns a model that predicts finite values and learns
 further rows (or refuses them with a ValueError) within the time limit. A checkpoint may also be
-refused as that of another run. Nothing else is raised, nothing hangs or crashes, and memory stays
-bounded.
+refused as that of another run, and a pipeline may refuse all rows. Nothing else is raised, nothing
+hangs or crashes, and memory stays bounded.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ import scipy.sparse as sp
 import marginwise
 from marginwise.active import ActiveLearner, MarginExhausted
 from marginwise.model_io import ModelFileError
+from tests.stress import pipelines
 from tests.stress.harness import Options, Outcome
 from tests.stress.subjects import ESTIMATORS, learn, make, rows
 from tests.support import Rows
 
-KINDS = (*ESTIMATORS, "ActiveLearner", "Checkpoint")
+KINDS = (*ESTIMATORS, "ActiveLearner", "Checkpoint", "Pipeline")
 TOTAL = 10_000 * len(KINDS)
 BATCH = 1500
 LIMIT = 30.0
@@ -50,7 +51,8 @@ LETHAL = [float("nan"), float("inf"), -float("inf")]
 
 def run(case: int, rng: np.random.Generator, options: Options) -> Outcome:
     kind = KINDS[case % len(KINDS)]
-    content = mutated(original(kind, int(rng.integers(VARIANTS))), rng)
+    variant = int(rng.integers(VARIANTS))
+    content = mutated(original(kind, variant), rng)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder, "file.mwz")
@@ -58,7 +60,7 @@ def run(case: int, rng: np.random.Generator, options: Options) -> Outcome:
         outcome = Outcome()
         before, began = _peak(), time.monotonic()
         try:
-            _use(kind, path, outcome)
+            _use(kind, variant, path, outcome)
         except ModelFileError:
             outcome.count(f"{kind} refused")
         except ValueError as error:
@@ -84,8 +86,11 @@ def _peak() -> int:
 # -- using a file ------------------------------------------------------------------------------
 
 
-def _use(kind: str, path: Path, outcome: Outcome) -> None:
+def _use(kind: str, variant: int, path: Path, outcome: Outcome) -> None:
     """Load what a file holds, predict with it and learn more."""
+    if kind == "Pipeline":
+        _use_pipeline(variant, path, outcome)
+        return
     if kind == "Checkpoint":
         model, source = _unfinished()
         model.learn_from(source, checkpoint=path, checkpoint_minutes=1e6, sift=0.05)
@@ -108,6 +113,24 @@ def _use(kind: str, path: Path, outcome: Outcome) -> None:
         _more(kind, lambda: model.partial_fit(X, labels), outcome)
         _require_finite(model.decision_function(X), kind, outcome)
     outcome.count(f"{kind} loaded")
+
+
+def _use_pipeline(variant: int, path: Path, outcome: Outcome) -> None:
+    """Load a pipeline, predict with it, and learn more with its last step."""
+    model = marginwise.load(path)
+    params = model.get_params()
+    model.set_params(**{name: None for name in params if name.endswith("n_jobs")})
+    X = pipelines.pipeline(variant)[1]
+    try:
+        values = model.decision_function(X)
+        Z = model[:-1].transform(X)
+    except ValueError:
+        outcome.count("Pipeline refuses rows")
+        return
+    _require_finite(values, "Pipeline", outcome)
+    labels = model[-1].classes_[np.arange(pipelines.N) % 2]
+    _more("Pipeline", lambda: model[-1].partial_fit(Z, labels), outcome)
+    outcome.count("Pipeline loaded")
 
 
 def _require_finite(values: Any, kind: str, outcome: Outcome) -> None:
@@ -139,11 +162,13 @@ def original(kind: str, variant: int) -> bytes:
             _write_checkpoint(path, 1 + variant % 2)
         elif kind == "ActiveLearner":
             _learner(variant).save(path)
+        elif kind == "Pipeline":
+            marginwise.save(pipelines.pipeline(variant)[0], path)
         else:
             marginwise.save(_model(kind, variant), path)
         content = path.read_bytes()
         try:
-            _use(kind, path, Outcome())
+            _use(kind, variant, path, Outcome())
         except ValueError as error:
             raise AssertionError(f"a good file of {kind} is refused: {error}") from error
     return content

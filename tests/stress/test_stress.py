@@ -20,6 +20,8 @@ SHORT: dict[str, Sequence[int]] = {
     "interrupts": range(66),
     "kills": (0, 4),
     "mutations": range(180),
+    "libsvm_files": range(150),
+    "text_files": range(400),
     "problems": (*range(0, 300, 12), 233),
     "forgetting": range(20),
     "hostile": (0, 4, 8, 13, 21, 24, 42),

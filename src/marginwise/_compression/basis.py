@@ -52,7 +52,7 @@ def expansion_of(engine: Engine) -> Expansion:
     state, weights = engine.state(), engine.native.weights()
     counts = np.flatnonzero((weights != 0).any(axis=0))
     vectors = Vectors(engine.features_of(state), state["labels"]).take(counts)
-    return Expansion(vectors, weights[:, counts], engine.native.bias())
+    return Expansion(vectors, weights[:, counts], engine.bias)
 
 
 @dataclass

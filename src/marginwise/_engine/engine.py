@@ -18,6 +18,7 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
 from marginwise._engine import memory
 from marginwise._engine.foresight import Foresight
+from marginwise._engine.given import GivenBias
 from marginwise._engine.growth import grown, sources
 from marginwise._engine.memory import AUTO, auto_bytes
 from marginwise._engine.plan import (
@@ -86,6 +87,7 @@ class Engine:
         self.function = function
         self.threads = thread_count(jobs)
         self.native = self._build()
+        self.given_bias: GivenBias | None = None
         self._class_costs: tuple[Float, Float] | None = None
         self._watched: float = memory.WATCHED
         self._calibrator: tuple[Any, Any] = None, None
@@ -143,6 +145,7 @@ class Engine:
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(self.__dict__)
         twin.native = twin._build()
+        twin.given_bias = None
         twin.native.reserve_ids(self.native.next_id)
         return twin
 
@@ -226,6 +229,7 @@ class Engine:
         before = self.native
         self.plan, state = grown(self._whole_state(), self.plan, numbers, classes, pairs)
         self._restore(state)
+        self.given_bias = None
         self._class_costs = None
         Foresight.of(before).grown(sources(numbers, self.plan)).give(self.native)
         self.native.reserve_ids(before.next_id)
@@ -235,7 +239,16 @@ class Engine:
 
     def decision(self, X: Any) -> Float:
         """Return f(x) of rows, a column for each problem."""
-        return self.native.decision(self.batch(X))
+        if self.given_bias is None:
+            return self.native.decision(self.batch(X))
+        batch = self.batch(X)
+        return self.at_once(lambda one: one.native.decision(batch) + (one.bias - one.native.bias()))
+
+    @property
+    def bias(self) -> Float:
+        """The constant term of each decision function, of features measured from the centre."""
+        own = self.native.bias()
+        return own if self.given_bias is None else self.given_bias(own)
 
     def expansion(self, centres: Any, coefficients: Float, rows: Any) -> Float:
         """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
@@ -366,6 +379,8 @@ class Engine:
             stored["_history"] = dict(zip(HISTORY, self.records, strict=True))
         if self.plan.foresees:
             stored["_foresight"] = vars(Foresight.of(native)).copy()
+        if self.given_bias is not None:
+            stored["_given_bias"] = self.given_bias.state()
         return stored
 
     def _whole_state(self) -> dict[str, Any]:

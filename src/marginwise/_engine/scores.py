@@ -69,7 +69,7 @@ class Scores:
             sums = sums + engine.expansion(centres, change, self._rows_laid_out())
         # Together, so that an interrupt cannot leave sums that the next call changes once more.
         self._ids, self._alpha, self._sums = ids, alpha, sums
-        return sums + engine.native.bias()
+        return sums + engine.bias
 
     def _rows_laid_out(self) -> Any:
         """Return the rows as the core multiplies them, in the precision of the model."""

@@ -61,7 +61,7 @@ class SolverAttributes:
     def intercept_(self: Any) -> Float:
         """Constant term of each decision function; 0 if the algorithm has no bias."""
         engine: Engine = self._fitted()
-        return engine.native.bias()
+        return engine.bias
 
     @property
     def stats_(self: Any) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class ClassifierAttributes(SolverAttributes):
         """
         engine: Engine = self._fitted()
         if engine.plan.kernel != "linear" or not engine.plan.center:
-            return engine.native.bias()
+            return engine.bias
         return engine.at_once(_linear_offset)
 
     @property
@@ -206,7 +206,7 @@ def _linear_weights(engine: Engine) -> Float:
 
 def _linear_offset(engine: Engine) -> Float:
     """Return b - w.c, because f(x) = w.(x - c) + b for the centre c."""
-    offset: Float = engine.native.bias() - _linear_weights(engine) @ np.asarray(engine.plan.center)
+    offset: Float = engine.bias - _linear_weights(engine) @ np.asarray(engine.plan.center)
     return offset
 
 

@@ -36,6 +36,7 @@ from marginwise._checks import (
 from marginwise._core import Batch, Turn
 from marginwise._engine.engine import Engine
 from marginwise._engine.foresight import Foresight
+from marginwise._engine.given import GivenBias
 from marginwise._engine.plan import (
     KERNELS,
     BlockFunction,
@@ -100,6 +101,7 @@ def change(model: _Model, method: Callable[..., Any], /, *args: Any, **kwargs: A
     draft = model._copy()
     draft._origin = model
     method(draft, *args, **kwargs)
+    draft._tidy()
     draft._report()
     model.__dict__ = draft.__dict__
     return model
@@ -196,7 +198,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def _step_aside(self) -> None:
         """Leave a clone of the engine, before it changes, to the estimator this is a draft of."""
         origin = self._origin
-        if "_engine" in origin.__dict__:
+        if origin.__dict__.get("_engine") is self._engine:  # not yet, in this call
             origin._engine = origin._engine.clone()
 
     # -- what a subclass may say otherwise -----------------------------------------------------
@@ -216,6 +218,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     def _check_names(self, names: Ints) -> None:
         """Raise if examples of these ids cannot be learned."""
+
+    def _tidy(self) -> None:
+        """Drop what is noted of rows that the model does not store any more."""
 
     def _report(self) -> None:
         """Warn of what happened in a call that is done."""
@@ -350,22 +355,27 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         state = current(state, type(self))
         stored = state.pop("_machine", None)
         seen, since_finish = state.pop("_seen", 0), state.pop("_since_finish", 0)
-        foresight = state.pop("_foresight", None)
-        super().__setstate__(state)
+        foresight, given_bias = state.pop("_foresight", None), state.pop("_given_bias", None)
+        super().__setstate__(_in_memory(state))
         if stored is not None:
-            # joblib may give memory maps.
-            stored = {
-                k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in stored.items()
-            }
+            stored = _in_memory(stored)
             check_machine(upgraded(stored), len(getattr(self, "classes_", (-1, 1))))
             self._engine = self._engine_class.from_state(stored, self._function(), self.n_jobs)
             self._engine.native.reserve_ids(seen)
             self._engine.native.count_since_finish(since_finish)
             if foresight is not None:
                 Foresight(**foresight).give(self._engine.native)
+            if given_bias is not None:
+                problems = self._engine.plan.problems
+                self._engine.given_bias = GivenBias.from_state(given_bias, problems)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _in_memory(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state with arrays in place of the memory maps that joblib may give."""
+    return {k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}

@@ -39,12 +39,12 @@ def with_callbacks(fit: Fit) -> Fit:
     return fit if _sklearn is None else _sklearn.with_callbacks(fit)
 
 
-def fit_as_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def fit_as_task(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
     """Fit an estimator that has callbacks as a task that they are notified of."""
     about = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
     task = estimator._init_callback_context(max_subtasks=_count_epochs(estimator))
     task.call_on_fit_task_begin(estimator=estimator, **about)
-    estimator._fit(X, y, sample_weight)
+    estimator._fit(X, y, sample_weight, groups)
     task.call_on_fit_task_end(estimator=estimator, **about, reconstruction_attributes={})
     return estimator
 

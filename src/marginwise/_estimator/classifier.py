@@ -96,7 +96,13 @@ class KernelClassifier(
     # -- learning ------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model from scratch.
 
         Makes `epochs` passes over the rows, and finishes the model if the algorithm supports it.
@@ -110,6 +116,9 @@ class KernelClassifier(
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row. Rows of weight zero are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a customer. Only the exact estimators store groups, so that
+            their rows can be forgotten together; the others raise a ValueError.
 
         Returns
         -------
@@ -117,19 +126,21 @@ class KernelClassifier(
             Fitted estimator.
         """
         if NOTES.isdisjoint(self.__dict__):
-            return self._fit(X, y, sample_weight)
-        fit_as_task(self, X, y, sample_weight)
+            return self._fit(X, y, sample_weight, groups)
+        fit_as_task(self, X, y, sample_weight, groups)
         return self
 
     @on_draft
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any = None) -> Self:
         given = X, y, sample_weight
         X, y, weights, ids, following = check_fit(self, X, y, sample_weight)
+        groups = self._check_groups(groups, following)
         classes, labels = number_classes(y)
         self._set_classes(classes, y)
         self._grows = False
         self._engine = self._make_engine(X, weights, streaming=False)
         self._engine.native.reserve_ids(following)
+        self._note_groups(ids, None if groups is None else groups[ids])
         batch = self._labelled(X, labels, weights * self._penalties()[labels], ids)
         in_folds = self._engine.plan.foresees and self._calibrates_in_folds(len(ids))
         if self._engine.plan.foresees and not in_folds:
@@ -200,6 +211,7 @@ class KernelClassifier(
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn more rows in the given order.
 
@@ -223,16 +235,25 @@ class KernelClassifier(
             Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
             An id identifies an example: a row whose id is already stored counts as another visit to
             that example, and its features and label are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a customer. Only the exact estimators store groups, so that
+            their rows can be forgotten together; the others raise a ValueError.
 
         Returns
         -------
         self : object
             The updated estimator.
         """
-        return self._partial_fit(X, y, classes, sample_weight, ids)
+        return self._partial_fit(X, y, classes, sample_weight, ids, groups)
 
     def _partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
     ) -> Self:
         check_params(self)
         first = not hasattr(self, "_engine")
@@ -244,6 +265,7 @@ class KernelClassifier(
         weights = check_weights(sample_weight, X.shape[0])
         following = 0 if first else self._engine.native.next_id
         names = check_ids(ids, X.shape[0], following)
+        groups = self._check_groups(groups, X.shape[0])
         following += X.shape[0] if ids is None else 0  # rows of weight zero count, too
         kept = np.flatnonzero(weights > 0)
         rows = take_rows(X, kept) if len(kept) < len(weights) else X
@@ -252,6 +274,7 @@ class KernelClassifier(
             self._begin_reservoir()
         elif self._starts_over:
             self._begin_again(rows, weights[kept], self._encode(y)[kept])
+        self._note_groups(names[kept], None if groups is None else groups[kept])
         if labels is not None:
             self._learn_labelled(rows, labels[kept], weights[kept], names[kept])
         else:
@@ -338,6 +361,7 @@ class KernelClassifier(
             return
         if at_once and getattr(self, "finish_every", None) is None:
             self._engine.learn_now(batch, len(names))
+            self._tidy()
             self._report()
         else:
             change(self, type(self)._learn_rows, batch, names)
@@ -444,6 +468,26 @@ class KernelClassifier(
         costs = self._penalties()[labels]
         self._remember(X, labels, costs, ids)
         return self._new_rows(X, labels, costs, ids), labels
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def _check_groups(self, groups: Any, rows: int) -> Any:
+        """Return the group of each row; raise if there are groups that cannot be stored."""
+        if groups is None:
+            return None
+        more = (
+            " To keep groups together in the folds, pass cv=list(splitter.split(X, y, groups))."
+            if hasattr(self, "cv")
+            else ""
+        )
+        raise ValueError(
+            f"{type(self).__name__} does not store groups, because it cannot remove the influence "
+            "of single rows. Pass groups=None, or use ExactSVC, whose forget removes all rows of a "
+            f"group exactly.{more}"
+        )
+
+    def _note_groups(self, names: Ints, groups: Any) -> None:
+        """Note the groups of rows that are about to be learned."""
 
     # -- state ---------------------------------------------------------------------------------
 

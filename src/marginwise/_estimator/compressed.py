@@ -16,8 +16,8 @@ from marginwise._compression.basis import Expansion
 from marginwise._compression.kernel import KernelBlocks
 from marginwise._compression.ladder import Curve
 from marginwise._engine.engine import COUNTERS, Engine
+from marginwise._engine.features import stored_features
 from marginwise._engine.foresight import Foresight
-from marginwise._engine.plan import Plan
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.prediction import Predictor
 from marginwise._files.state import check_compressed
@@ -234,33 +234,23 @@ def _machine(engine: Engine, found: Expansion, calibrated: bool) -> dict[str, An
     plan = replace(plan, foresees=calibrated)
     size, problems = len(found.vectors), plan.problems
     shape = (problems, size)
-    kernel = KernelBlocks(engine, found.vectors.X).square() if size else np.zeros((0, 0))
-    sides = np.where(engine.signs(found.vectors.labels).T > 0, 1.0, -1.0)
+    g = np.where(engine.signs(found.vectors.labels).T > 0, 1.0, -1.0)
+    if size:
+        rows = np.arange(size, dtype=np.int64)
+        for part, values in KernelBlocks(engine, found.vectors.X).each(found.vectors.X, rows):
+            g[:, part] -= found.weights @ values.T
     return {
         "plan": asdict(plan),
-        **_features(plan, found.vectors.X),
+        **stored_features(plan, found.vectors.X),
         "ids": np.arange(size, dtype=np.int64),
         "labels": found.vectors.labels,
         "costs": np.ones(size),
         "alpha": found.weights,
-        "g": sides - found.weights @ kernel,
+        "g": g,
         "rank": np.tile(np.arange(size, dtype=np.int64), (problems, 1)),
         "box": np.full(shape, ENDLESS, dtype=np.uint8),
         "trail": np.zeros(shape),
         "inherited": np.zeros(shape),
         "notes": np.zeros((problems, 0)),
         "counters": np.zeros(len(COUNTERS), dtype=np.int64),
-    }
-
-
-def _features(plan: Plan, X: Any) -> dict[str, Any]:
-    """Return vectors as an engine stores them: measured from its centre, in its scale."""
-    real = np.float64 if plan.double else np.float32
-    if not plan.sparse:
-        offset = np.asarray(plan.center) if plan.center else 0.0
-        return {"X": ((X - offset) * plan.scale).astype(real)}
-    return {
-        "data": (X.data * plan.scale).astype(real),
-        "indices": X.indices.astype(np.int32),
-        "indptr": X.indptr.astype(np.int64),
     }

@@ -28,6 +28,7 @@ from marginwise._checks import (
 from marginwise._engine.exact import FREE_SET, ExactEngine, check_free_sets, free_set_sizes
 from marginwise._engine.plan import WITH_GAMMA, centre_for, is_offset, resolve_gamma
 from marginwise._estimator.base import KernelModel, on_draft
+from marginwise._estimator.grouped import Grouped, check_group_table
 from marginwise._files.engine_state import check_array, require_names
 from marginwise._warn import warn, warn_unconverged
 
@@ -56,7 +57,7 @@ ALGORITHM = Algorithm(
 )
 
 
-class ExactModel(KernelModel):
+class ExactModel(Grouped):
     """Base class of the estimators whose model is the exact solution after every call."""
 
     window: int | None
@@ -77,19 +78,31 @@ class ExactModel(KernelModel):
     }
 
     @on_draft
-    def forget(self, ids: ArrayLike, *, gamma: Literal["recompute", "keep"] = "recompute") -> Self:
+    def forget(
+        self,
+        ids: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        gamma: Literal["recompute", "keep"] = "recompute",
+    ) -> Self:
         """Forget examples, so that the model is the one that was never trained on them.
 
-        Either all of them are forgotten or, if one id is unknown, none. If ``gamma="scale"``,
-        ``class_weight="balanced"`` or the centre of the features was computed from forgotten rows,
-        it is computed again from the remaining ones among these rows, or from all stored rows if
-        none remains, and the problem is solved again from the current solution. This takes longer
-        than forgetting rows on which gamma does not depend.
+        Either all of them are forgotten or, if one id or group is unknown, none. Pass either `ids`
+        or `groups`. If ``gamma="scale"``, ``class_weight="balanced"`` or the centre of the features
+        was computed from forgotten rows, it is computed again from the remaining ones among these
+        rows, or from all stored rows if none remains, and the problem is solved again from the
+        current solution. This takes longer than forgetting rows on which gamma does not depend.
+
+        A model whose last row was forgotten is empty: it predicts again after `fit` or
+        `partial_fit`.
 
         Parameters
         ----------
-        ids : array-like of int
+        ids : array-like of int, default=None
             Ids of stored examples (see `ids_`). After `fit`, ids are row numbers.
+        groups : array-like of str or int, default=None
+            Groups of which all stored examples are forgotten (see `groups_`). Examples without a
+            group are not affected.
         gamma : {"recompute", "keep"}, default="recompute"
             "keep" leaves everything that was computed from the rows unchanged; a warning then
             reports by how much gamma and the class weights would change.
@@ -102,20 +115,34 @@ class ExactModel(KernelModel):
         Raises
         ------
         KeyError
-            If an id is not stored; the model does not change.
+            If an id is not stored, or no example of a group is; the model does not change.
         """
         check_is_fitted(self)
         if gamma not in ("recompute", "keep"):
             raise ValueError(f"gamma must be 'recompute' or 'keep', got {gamma!r}.")
+        names = self._chosen(ids, groups)
+        self._step_aside()
+        self._engine.native.forget(names)
+        self._forget_basis(names, keep=gamma == "keep")
+        self._drop_groups(names)
+        return self
+
+    def _chosen(self, ids: ArrayLike | None, groups: ArrayLike | None) -> Ints:
+        """Return the ids, in order, of stored examples that the caller named by ids or groups."""
+        if (ids is None) == (groups is None):
+            given = "neither" if ids is None else "both"
+            raise ValueError(
+                f"forget got {given} of ids and groups. Pass either ids, which are integers, or "
+                "groups."
+            )
+        if groups is not None:
+            return self._ids_of_groups(groups)
         names = np.atleast_1d(np.asarray(ids))
         if names.ndim != 1 or (names.size and names.dtype.kind not in "iu"):
             raise ValueError(f"ids must be integers, got {names.dtype} of shape {names.shape}.")
         names = np.unique(names)
         self._check_held(names)
-        self._step_aside()
-        self._engine.native.forget(names.astype(np.int64))
-        self._forget_basis(names.astype(np.int64), keep=gamma == "keep")
-        return self
+        return names.astype(np.int64)
 
     def _check_held(self, names: NDArray[Any]) -> None:
         """Raise unless examples of all these ids are held."""
@@ -133,6 +160,7 @@ class ExactModel(KernelModel):
         engine: Any = super()._make_engine(X, weights, streaming=streaming)
         self.__dict__.pop("_basis_ids", None)
         self.__dict__.pop("_basis_weights", None)
+        self.__dict__.pop("_groups", None)
         self._adapts = self._adaptive(engine)
         if engine.plan.center or self._adapts:
             self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
@@ -329,7 +357,7 @@ class ExactModel(KernelModel):
             "screen": True,
         }
 
-    _own_state = frozenset({"_steps", "_basis_ids", "_basis_weights", "_adapts"})
+    _own_state = frozenset({"_steps", "_basis_ids", "_basis_weights", "_adapts", "_groups"})
 
     @classmethod
     def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
@@ -348,6 +376,8 @@ class ExactModel(KernelModel):
         if "_basis_ids" in state:
             require_names({"_basis_weights"}, {"_basis_weights"} & set(state), "rows of gamma")
             check_array("_basis_ids", state["_basis_ids"], "int64", (np.size(weights),))
+        if "_groups" in state:
+            check_group_table(state["_groups"])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)

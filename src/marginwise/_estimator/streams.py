@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from marginwise._arrays import Float, Ints, Labels, spread_rows
+from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import (
     Rule,
     check_arguments,
@@ -25,10 +28,26 @@ from marginwise._checks import (
 from marginwise._core import Batch
 from marginwise._estimator.base import KernelModel, on_draft
 from marginwise._training.checkpoint import Checkpoint, Course
-from marginwise._training.loop import READ, ArrayFeed, EveryRow, Pools, Sifted, SourceFeed
+from marginwise._training.loop import (
+    READ,
+    ArrayFeed,
+    ChunkFeed,
+    EveryRow,
+    LookAheadInChunks,
+    Pools,
+    Sifted,
+    SourceFeed,
+)
 from marginwise._training.runs import Callback, Moment, Run
-from marginwise._training.sift import Sieve
-from marginwise._training.sources import Source, check_source
+from marginwise._training.sift import Sieve, Tally
+from marginwise._training.sources import (
+    Source,
+    Stream,
+    block_of,
+    check_source,
+    is_stream,
+    sample_rows,
+)
 
 SAMPLE = 2000  # rows of a source that gamma and precision are chosen from
 
@@ -43,6 +62,29 @@ _RUN_RULES: dict[str, Rule] = {
     "sift": either(none(), non_negative(below=1)),
     "checkpoint_minutes": non_negative(),
 }
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """What `learn_from` is asked for besides the source and its classes.
+
+    Parameters
+    ----------
+    sift, checkpoint, minutes, callback, note
+        The arguments of `learn_from`.
+    """
+
+    sift: float | None
+    checkpoint: str | os.PathLike[str] | None
+    minutes: float
+    callback: Callback | None
+    note: Mapping[str, Any] | None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether something is done between chunks of the source."""
+        asked = (self.sift, self.checkpoint, self.callback)
+        return any(argument is not None for argument in asked)
 
 
 class PoolFeed(ArrayFeed):
@@ -82,13 +124,14 @@ class StreamLearner(KernelModel):
 
     def learn_from(
         self,
-        source: Source,
+        source: Source | Stream,
         classes: ArrayLike | None = None,
         *,
         sift: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
         callback: Callback | None = None,
+        note: Mapping[str, Any] | None = None,
     ) -> Self:
         """Learn from a data source that is read in chunks.
 
@@ -97,15 +140,25 @@ class StreamLearner(KernelModel):
 
         A source may have `stages`, the ids at which stages of learning end. Its rows are then
         learned stage by stage, and the model is finished after each stage if `finish_at_end` is
-        set. With stages, sifting, a checkpoint or a callback, rows are read in chunks of 16,384;
-        selection pools do not extend over several chunks, and `finish_every` is evaluated after
-        each chunk.
+        set. With stages, blocks, sifting, a checkpoint or a callback, rows are read in chunks of
+        16,384; selection pools do not extend over several chunks, and `finish_every` is evaluated
+        after each chunk.
+
+        A source that is stored in blocks, such as a file, has the number of rows of a block as
+        `block`. With ``shuffle=True``, its blocks are then visited in random order (in the order of
+        the file, if ``source.random_access`` is False), and rows are shuffled within windows of
+        16,384 rows, or of one block if that is larger.
+
+        A stream, which has no length, is learned in its order, as by `partial_fit` with one batch
+        after the other, and the model is finished at its end if `finish_at_end` is set.
 
         Parameters
         ----------
         source : object
             Data source: ``len(source)`` is the number of rows, and ``source.read(ids)`` returns the
-            features and labels of some of them.
+            features and labels of some of them. Or a stream: ``source.chunks()`` gives features and
+            labels of its rows, one batch after the other. `marginwise.data.open_source` makes
+            sources of files and other objects.
         classes : array-like of shape (n_classes,), default=None
             All labels that may occur. By default, ``source.classes``. An existing model needs none.
         sift : float, default=None
@@ -123,7 +176,10 @@ class StreamLearner(KernelModel):
             Minutes between two writes of the checkpoint.
         callback : callable, default=None
             Called with a copy of the model and a `Moment` after each chunk, and when a run is
-            resumed. If it returns True, the run ends, and the model keeps what it has learned.
+            resumed. If it returns True, the run ends, and the model keeps what it has learned; the
+            checkpoint is written, and continues from there.
+        note : dict, default=None
+            Strings and numbers to store in the checkpoint, such as the arguments of a script.
 
         Returns
         -------
@@ -131,7 +187,8 @@ class StreamLearner(KernelModel):
             The updated estimator.
         """
         failures: list[OSError] = []
-        self._learn_from(source, classes, sift, checkpoint, checkpoint_minutes, callback, failures)
+        run = RunArguments(sift, checkpoint, checkpoint_minutes, callback, note)
+        self._learn_from(source, classes, run, failures)
         if failures:  # to write the last checkpoint, without which the model is still good
             raise failures[0]
         return self
@@ -139,12 +196,9 @@ class StreamLearner(KernelModel):
     @on_draft
     def _learn_from(
         self,
-        source: Source,
+        source: Any,
         classes: ArrayLike | None,
-        sift: float | None,
-        checkpoint: str | os.PathLike[str] | None,
-        minutes: float,
-        callback: Callback | None,
+        run: RunArguments,
         failures: list[OSError],
     ) -> Self:
         check_params(self)
@@ -158,20 +212,24 @@ class StreamLearner(KernelModel):
                 "learn_from makes passes over a source, but a stopping rule was given, which only "
                 "fit supports. Set stop=None; a callback may end a run."
             )
+        self._check_run(run)
+        if is_stream(source):
+            self._learn_stream(source, classes, run)
+            return self
         ends = check_source(source)
-        self._check_run(sift, minutes)
         self._begin_run(source, ends[-1], classes)
         self._step_aside()
-        if sift is not None or checkpoint is not None or callback is not None or len(ends) > 1:
-            failures += self._learn_chunks(source, ends, sift, checkpoint, minutes, callback)
+        if run.is_watched or len(ends) > 1 or block_of(source) is not None:
+            failures += self._learn_chunks(source, ends, run)
         else:
             self._learn_source(source, ends[-1])
         self._warn_if_far()
         return self
 
-    def _check_run(self, sift: float | None, minutes: float) -> None:
+    def _check_run(self, run: RunArguments) -> None:
         """Check the other arguments of `learn_from`."""
-        check_arguments(_RUN_RULES, sift=sift, checkpoint_minutes=minutes)
+        sift = run.sift
+        check_arguments(_RUN_RULES, sift=sift, checkpoint_minutes=run.minutes)
         rule, size = self._selection()
         if rule != "random" and size is None:
             raise ValueError(
@@ -203,7 +261,7 @@ class StreamLearner(KernelModel):
                 "learn_from needs all labels that may come: give them as classes, or let "
                 "the source name them in source.classes."
             )
-        self._start(source.read(spread_rows(n, SAMPLE))[0], named)
+        self._start(source.read(sample_rows(source, n, SAMPLE))[0], named)
 
     def _selection(self) -> tuple[str, Any]:
         """Return the rule of selection and the size of its pools."""
@@ -221,40 +279,59 @@ class StreamLearner(KernelModel):
         else:
             self._trainer.learn_passes(feed, rule, size, rng)
 
-    def _learn_chunks(
-        self,
-        source: Source,
-        ends: list[int],
-        sift: float | None,
-        checkpoint: str | os.PathLike[str] | None,
-        minutes: float,
-        callback: Callback | None,
-    ) -> list[OSError]:
+    def _learn_chunks(self, source: Source, ends: list[int], run: RunArguments) -> list[OSError]:
         """Learn from a source chunk by chunk; return the error if the last checkpoint failed."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rule, size = self._selection()
-        sieve = None if sift is None else Sieve(rule, size, float(sift), seed)
+        sieve = None if run.sift is None else Sieve(rule, size, float(run.sift), seed)
         file = course = None
-        if checkpoint is not None:
-            file, course = Checkpoint.open(checkpoint, minutes, self, source, ends, sieve)
+        if run.checkpoint is not None:
+            file = Checkpoint(run.checkpoint, run.minutes, self, source, ends, run.note)
+            course = file.read(sieve)
         if course is None:
             course = Course(seed, self._engine.native.next_id)
             self._engine.native.reserve_ids(course.first + ends[-1])
         elif sieve is not None:
             sieve.seed = course.seed
-
-        def report(moment: Moment) -> bool:
-            return callback is not None and callback(self._snapshot(), moment) is True
-
-        trainer = self._trainer
-        run = Run(ends, trainer, course, file, sieve, report if callback is not None else None)
-        ids = course.first + np.arange(ends[-1], dtype=np.int64)
-        feed = SourceFeed(source, ids, self._read_batch, chunk=ends[-1])
-        chooser = EveryRow() if rule == "random" else Pools(rule, size)
+        feed = ChunkFeed(source, course.first, self._read_batch)
+        chooser: EveryRow = EveryRow() if rule == "random" else Pools(rule, size)
         if sieve is not None:
             chooser = Sifted(sieve, feed)
-        trainer.train(feed, run.steps(), chooser, total=run.total, done=run.done, in_chunks=True)
-        return [] if run.failure is None else [run.failure]
+        elif rule == "random" and block_of(source) is not None:
+            chooser = LookAheadInChunks()
+        trainer = self._trainer
+        report = None if run.callback is None else partial(self._report_to, run.callback)
+        steps = Run(feed, ends, trainer, course, file, sieve, report)
+        trainer.train(
+            feed, steps.steps(), chooser, total=steps.total, done=steps.done, in_chunks=True
+        )
+        return [] if steps.failure is None else [steps.failure]
+
+    def _report_to(self, callback: Callback, moment: Moment) -> bool:
+        """Call back after a chunk; return whether the run is to end."""
+        return callback(self._snapshot(), moment) is True
+
+    def _learn_stream(self, stream: Stream, classes: ArrayLike | None, run: RunArguments) -> None:
+        """Learn a stream batch by batch, in its order."""
+        if run.sift is not None or run.checkpoint is not None or self.epochs > 1:
+            raise ValueError(
+                "a stream comes once: sift, checkpoint and epochs other than 1 need a source with "
+                "len(source) and source.read(ids). Write the rows to a file, and open it with "
+                "marginwise.data.open_source."
+            )
+        classes = getattr(stream, "classes", None) if classes is None else classes
+        began, rows = time.monotonic(), 0
+        for X, y in stream.chunks():
+            self._partial_fit(X, y, classes if rows == 0 else None)
+            rows += len(y)
+            moment = Moment(rows, time.monotonic() - began, Tally())
+            if run.callback is not None and self._report_to(run.callback, moment):
+                break
+        if rows == 0:
+            raise ValueError("the stream is empty; it must have at least one row.")
+        if getattr(self, "finish_at_end", False):
+            self._settle()
+        self._warn_if_far()
 
     def _snapshot(self) -> Self:
         """Return a copy of the model as it is; what is shown to a callback."""
@@ -288,6 +365,12 @@ class StreamLearner(KernelModel):
         return lambda some: None if unknown else take_rows(rows, np.searchsorted(ids, some))
 
     # -- what a subclass knows -----------------------------------------------------------------
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None
+    ) -> Self:
+        """Learn more rows in the given order."""
+        raise NotImplementedError
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""

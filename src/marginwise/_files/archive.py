@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from marginwise._files.values import Part
 
-MOST_MEMBERS = 64
+MOST_MEMBERS = 1024  # an estimator has a few dozen, a pipeline several for each transformer
 MOST_DIRECTORY = MOST_MEMBERS * 256  # bytes
 NAME = re.compile(r"\w+(\.\w+)*", re.ASCII)
 

@@ -11,11 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from marginwise._files.archive import ENDING, check_ending, read_members, write_members
+from marginwise._files.archive import (
+    ENDING,
+    MOST_MEMBERS,
+    check_ending,
+    read_members,
+    write_members,
+)
 from marginwise._files.disk import read_file, replace_file
 from marginwise._files.values import Part, decode_state, encode_state
 
-FORMAT = 4  # a file of a later format is refused, one of an earlier format stays readable
+# A file of a later format is refused, one of an earlier format stays readable. A file gets the
+# first format that holds what is in it, so that earlier versions read what they can.
+FORMAT = 4
+PIPELINE_FORMAT = 5
+LATEST_FORMAT = 5
 DOCUMENT = "model.json"
 MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}
@@ -58,23 +68,29 @@ def _unloadable(path: str | os.PathLike[str], error: Exception) -> ModelFileErro
     return ModelFileError(f"{os.fspath(path)} cannot be loaded: {reason}.")
 
 
-def pack(name: str, state: Mapping[str, Any]) -> dict[str, list[Part]]:
-    """Return the members of a file that holds the state of a `name`."""
+def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str, list[Part]]:
+    """Return the members of a file that holds the state of a `name`, in the format `number`."""
     try:
         encoded, members = encode_state(state)
     except ValueError as error:
         raise ValueError(f"this {name} cannot be saved: {error}.") from error
     document = {
-        "format": FORMAT,
+        "format": number,
         "marginwise": version("marginwise"),
         "class": name,
         "state": encoded,
     }
     document["sha256"] = _digest(document, members)
-    text = json.dumps(document, allow_nan=False).encode()
+    # In a fixed order, so that equal models have equal files, however they came to be.
+    text = json.dumps(document, allow_nan=False, sort_keys=True).encode()
     if len(text) > MOST_JSON:
         raise ValueError(f"this {name} cannot be saved: its parameters take {len(text)} bytes.")
-    return {DOCUMENT: [text], **members}
+    if len(members) >= MOST_MEMBERS:
+        raise ValueError(
+            f"this {name} cannot be saved: it has {len(members)} arrays, and files hold fewer than "
+            f"{MOST_MEMBERS}."
+        )
+    return {DOCUMENT: [text], **dict(sorted(members.items()))}
 
 
 def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
@@ -107,10 +123,10 @@ def _read_document(members: dict[str, memoryview], known: Sequence[str]) -> dict
 
 
 def _check_format(number: int, writer: object) -> None:
-    if number > FORMAT:
+    if number > LATEST_FORMAT:
         raise ValueError(
             f"it has format {number} and this is marginwise {version('marginwise')}, which reads "
-            f"formats up to {FORMAT}; marginwise {writer!s:.20} or newer is needed"
+            f"formats up to {LATEST_FORMAT}; marginwise {writer!s:.20} or newer is needed"
         )
     if number < 1:
         raise ValueError(f"{number} is not a format number")

@@ -6,13 +6,13 @@ import errno
 import hashlib
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from marginwise._arrays import spread_rows
 from marginwise._checks import Rule, current, integer, non_negative, obey
 from marginwise._engine.memory import AUTO
 from marginwise._files.format import (
@@ -20,11 +20,12 @@ from marginwise._files.format import (
     estimator_class,
     estimators,
     guarded,
+    pack,
     unpack,
     write_state,
 )
 from marginwise._training.sift import Sieve
-from marginwise._training.sources import Source
+from marginwise._training.sources import Source, sample_rows
 from marginwise._warn import warn
 
 FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the model
@@ -58,6 +59,8 @@ class Checkpoint:
         The source it learns from.
     ends : list of int
         The ids at which the stages of the source end.
+    note : mapping or None
+        What the caller wants to find in the file; see `read_note`.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Checkpoint:
         estimator: Any,
         source: Source,
         ends: list[int],
+        note: Mapping[str, Any] | None,
     ) -> None:
         name = type(estimator).__name__
         if name not in estimators() or callable(estimator.kernel):
@@ -82,6 +86,8 @@ class Checkpoint:
         self._estimator = estimator
         self._source = fingerprint(source, ends[-1])
         self._ends = ends
+        self._note = None if note is None else dict(note)
+        pack(KIND, {"note": self._note})  # raises if files cannot hold it
         self.due = time.monotonic() + 60 * minutes  # when to write again
         self._warned = False
 
@@ -124,21 +130,9 @@ class Checkpoint:
             "sieve": None if sieve is None else sieve.state(),
             "model": self._estimator._stored_state(),
         }
+        if self._note is not None:
+            state["note"] = self._note
         write_state(self.path, KIND, state)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        minutes: float,
-        estimator: Any,
-        source: Source,
-        ends: list[int],
-        sieve: Sieve | None,
-    ) -> tuple[Self, Course | None]:
-        """Return a checkpoint and, if its file exists, the course to continue."""
-        file = cls(path, minutes, estimator, source, ends)
-        return file, file.read(sieve)
 
     def read(self, sieve: Sieve | None) -> Course | None:
         """Bring model and sieve to where they were; return the course, or None if there is no file.
@@ -215,12 +209,29 @@ def fingerprint(source: Source, n: int) -> str:
     """Return a digest that tells sources apart: their own, or one of some of their rows."""
     if hasattr(source, "fingerprint"):
         return str(source.fingerprint())
-    X, y = source.read(spread_rows(n, 2000))
+    X, y = source.read(sample_rows(source, n, 2000))
     dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     digest = hashlib.sha256(f"{n} {dense.shape} {dense.dtype}".encode())
     digest.update(np.ascontiguousarray(dense).data)
     digest.update(repr(np.asarray(y).tolist()).encode())
     return digest.hexdigest()
+
+
+def read_note(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the note in a checkpoint; empty if the run had none.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The checkpoint.
+
+    Returns
+    -------
+    note : dict
+        What `learn_from` was given as `note`.
+    """
+    note: dict[str, Any] = guarded(path, lambda data: _unpacked(data).get("note", {}))
+    return note
 
 
 # -- what a file must satisfy ------------------------------------------------------------------
@@ -237,8 +248,11 @@ _COURSE: dict[str, Rule] = {
 def _unpacked(data: bytes) -> dict[str, Any]:
     """Return the parts of a checkpoint, checked as far as they can be without the run."""
     _, state = unpack(data, [KIND])
-    if state.keys() != _PARTS:
-        raise ValueError(f"its parts are not those expected: {min(set(state) ^ _PARTS)!r:.40}")
+    if state.keys() - {"note"} != _PARTS:
+        other = min((set(state) - {"note"}) ^ _PARTS)
+        raise ValueError(f"its parts are not those expected: {other!r:.40}")
+    if not isinstance(state.get("note", {}), dict):
+        raise ValueError("its note is not a dict")
     kind = estimator_class(state["estimator"])
     for part in ("model", "parameters"):
         state[part] = current(state[part], kind) if isinstance(state[part], dict) else state[part]

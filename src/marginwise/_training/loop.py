@@ -99,8 +99,41 @@ class SourceFeed:
         for start in range(0, len(order), self.chunk):
             rows = np.ascontiguousarray(order[start : start + self.chunk])
             X, y = self.source.read(rows)
-            batch, self.labels = self.label(X, y, self.ids[rows])
+            batch, _ = self.label(X, y, self.ids[rows])
             yield batch, np.arange(len(rows), dtype=np.int64)
+
+
+class ChunkFeed(ArrayFeed):
+    """The examples of one chunk of a source, in memory until the next chunk is read.
+
+    Parameters
+    ----------
+    source : Source
+        The source.
+    first : int
+        The id of its row 0; the others follow.
+    label : callable
+        Makes a labelled batch of features, labels and ids, and numbers the labels.
+    """
+
+    labels: Labels
+
+    def __init__(
+        self,
+        source: Source,
+        first: int,
+        label: Callable[[Any, Any, Ints], tuple[Batch, Labels]],
+    ) -> None:
+        self.source = source
+        self._first = first
+        self._label = label
+
+    def hold(self, rows: Ints) -> Ints:
+        """Read a chunk, of rows of the source; return the places of its rows."""
+        X, y = self.source.read(rows)
+        self.ids = self._first + rows
+        self.batch, self.labels = self._label(X, y, self.ids)
+        return np.arange(len(rows), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -190,6 +223,17 @@ class LookAhead(EveryRow):
         return rows[np.argsort(self.distance[0, rows], kind="stable")]
 
 
+class LookAheadInChunks(LookAhead):
+    """Looks ahead within each chunk of a source, as within the rows of a `fit`."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def begin(self, engine: Engine, ids: Ints) -> None:
+        self.distance = np.full((1, len(ids)), np.inf, dtype=np.float32)
+        self.roughly = True
+
+
 def _none_seen(engine: Engine, ids: Ints) -> NDArray[np.uint8]:
     """Return marks, all unset, of which problem has learned which id."""
     return np.zeros((engine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
@@ -237,12 +281,12 @@ class Sifted(EveryRow):
     ----------
     sieve : Sieve
         Judges the rows of a step by the model as it is when the step begins.
-    feed : SourceFeed
+    feed : ChunkFeed
         Knows the labels of the rows it has read.
     """
 
     sieve: Sieve
-    feed: SourceFeed
+    feed: ChunkFeed
 
     def choose(self, engine: Engine, batch: Batch, rows: Ints) -> Ints:
         self._foresee(engine, batch, len(rows))

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from marginwise._arrays import Ints
 from marginwise._training.checkpoint import Checkpoint, Course
-from marginwise._training.loop import Step, Trainer
+from marginwise._training.loop import ChunkFeed, Step, Trainer
+from marginwise._training.orders import BlockOrder, Order, RowOrder
 from marginwise._training.sift import CHUNK, Sieve, Tally
+from marginwise._training.sources import block_of, reads_anywhere
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Moment:
     tally: Tally  # what sifting has done so far
 
 
-Callback = Callable[[Any, Moment], None]
+Callback = Callable[[Any, Moment], bool | None]
 
 
 class Run:
@@ -32,6 +31,8 @@ class Run:
 
     Parameters
     ----------
+    feed : ChunkFeed
+        Reads the chunks of the source.
     ends : list of int
         The ids at which the stages of the source end.
     trainer : Trainer
@@ -50,6 +51,7 @@ class Run:
 
     def __init__(
         self,
+        feed: ChunkFeed,
         ends: list[int],
         trainer: Trainer,
         course: Course,
@@ -57,6 +59,8 @@ class Run:
         sieve: Sieve | None,
         report: Callable[[Moment], bool] | None,
     ) -> None:
+        self._feed = feed
+        self._block, self._anywhere = block_of(feed.source), reads_anywhere(feed.source)
         self._ends = ends
         self._trainer = trainer
         self._course = course
@@ -78,10 +82,10 @@ class Run:
             while course.stage < len(self._ends):
                 order = self._order()
                 while course.done < len(order):
-                    rows = order[course.done : course.done + CHUNK]
+                    rows = self._feed.hold(order.chunk(course.done))
                     ends = course.done + len(rows) == len(order)
                     finish = ends and self._trainer.finish_at_end
-                    yield Step(rows, finish, fresh=course.epoch == 0)
+                    yield Step(rows, finish, look_again=True, fresh=course.epoch == 0)
                     if self._pass_chunk(len(rows)):
                         return
                 course.stage, course.done = course.stage + 1, 0
@@ -93,9 +97,17 @@ class Run:
         self.done += rows
         self._course.seconds = self._before + time.monotonic() - self._began
         last = self.done == self.total
-        if self._file is not None and (last or time.monotonic() >= self._file.due):
-            self.failure = self._file.write(self._course, self._sieve, last=last)
-        return self._is_stopped()
+        due = self._file is not None and (last or time.monotonic() >= self._file.due)
+        if due:
+            self._write(last)
+        stopped = self._is_stopped()
+        if stopped and self._file is not None and not due:
+            self._write(last)
+        return stopped
+
+    def _write(self, last: bool) -> None:
+        assert self._file is not None
+        self.failure = self._file.write(self._course, self._sieve, last=last)
 
     def _is_stopped(self) -> bool:
         """Report, and return whether the run is to end."""
@@ -104,10 +116,10 @@ class Run:
         tally = Tally() if self._sieve is None else replace(self._sieve.tally)
         return self._report(Moment(self.done, self._course.seconds, tally))
 
-    def _order(self) -> Ints:
+    def _order(self) -> Order:
         course = self._course
-        first = self._ends[course.stage - 1] if course.stage else 0
-        n = self._ends[course.stage] - first
-        rng = np.random.RandomState([course.seed, course.epoch, course.stage])
-        order = rng.permutation(n) if self._trainer.shuffle else np.arange(n)
-        return np.asarray(first + order, dtype=np.int64)
+        first, end = [0, *self._ends][course.stage : course.stage + 2]
+        seeds = [course.seed, course.epoch, course.stage]
+        if self._block is None or not self._trainer.shuffle:
+            return RowOrder(first, end, CHUNK, seeds if self._trainer.shuffle else None)
+        return BlockOrder(first, end, CHUNK, seeds, block=self._block, anywhere=self._anywhere)

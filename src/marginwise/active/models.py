@@ -211,8 +211,10 @@ class OwnModel(Model):
         if self._feed is None:
             found: Float = self.estimator._score(self.pool.take(rows))
         else:
-            native = self.estimator._engine.native
-            found = native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
+            engine = self.estimator._engine
+            found = engine.native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
+            if engine.given_bias is not None:
+                found = found + (engine.bias - engine.native.bias())
         return self._shaped(found)
 
     def all_scores(self) -> Float:

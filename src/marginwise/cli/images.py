@@ -1,4 +1,4 @@
-"""The command-line interface."""
+"""`virtual`: what deformed images look like before they are learned."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from marginwise.cli.group import main, usage
+from marginwise.cli.output import check_free
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
 IMAGES, LABELS = ("X", "X_train"), ("y", "y_train")  # names of arrays in an .npz
+SQUARE = (28, 28)
+COUNT = click.IntRange(min=1)
 
 
 def parsed_shape(
@@ -27,14 +31,11 @@ def parsed_shape(
     return tuple(int(size) for size in value.split("x"))
 
 
-@click.group()
-@click.version_option(package_name="marginwise", prog_name="marginwise")
-def main() -> None:
-    """Kernel machines that learn one example at a time."""
-
-
-@main.command(context_settings={"show_default": True})
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@main.command(
+    example=["marginwise virtual digits.npz --images 5 --out sheet.png"],
+    context_settings={"show_default": True},
+)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--shape",
     metavar="HEIGHTxWIDTH[xCHANNELS]",
@@ -45,15 +46,18 @@ def main() -> None:
 @click.option("--thickening", default=0.0, help="Largest change of stroke thickness.")
 @click.option("--shift", default=1, help="Largest shift in pixels.")
 @click.option("--seed", "random_state", default=0, help="Seed of the variants.")
-@click.option("--images", default=10, help="Number of images: rows of the sheet.")
-@click.option("--variants", default=12, help="Variants of each image: columns, the image first.")
-@click.option("--zoom", default=2, help="Pixels of the sheet per pixel of an image.")
+@click.option("--images", type=COUNT, default=10, help="Number of images: rows of the sheet.")
+@click.option(
+    "--variants", type=COUNT, default=12, help="Variants of each image: columns, the image first."
+)
+@click.option("--zoom", type=COUNT, default=2, help="Pixels of the sheet per pixel of an image.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default="virtual.png",
     help="PNG file to write.",
 )
+@click.option("--force", is_flag=True, default=False, help="Replace the file if it exists.")
 def virtual(
     file: Path,
     shape: tuple[int, ...] | None,
@@ -61,6 +65,7 @@ def virtual(
     variants: int,
     zoom: int,
     out: Path,
+    force: bool,
     **deforming: Any,
 ) -> None:
     """Write a contact sheet of images and deformed variants of them.
@@ -68,13 +73,13 @@ def virtual(
     FILE is an .npz archive with the array X (or X_train) and optionally y (or y_train), so that all
     classes are shown; or an .npy array of images. Images are rows, or arrays of the image shape.
     """
-    try:
-        X, y = read_images(file)
-        deformer = ImageDeformer(shape or guessed_shape(X), **deforming)
-        source = VirtualSet(X, y, deformer, variants)
-        sheet = contact_sheet(source, out, images=images, variants=variants, zoom=zoom)
-    except (ValueError, OSError, ImportError) as error:
-        raise click.UsageError(str(error)) from error
+    check_free(out, force)
+    with usage():  # of options; other shapes are checked with the images
+        ImageDeformer(shape or SQUARE, **deforming)
+    X, y = read_images(file)
+    deformer = ImageDeformer(shape or guessed_shape(X), **deforming)
+    source = VirtualSet(X, y, deformer, variants)
+    sheet = contact_sheet(source, out, images=images, variants=variants, zoom=zoom)
     click.echo(f"{out}: {sheet.shape[1]} x {sheet.shape[0]} pixels")
 
 
@@ -87,6 +92,8 @@ def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
             names = list(arrays)
             X = next((arrays[name] for name in IMAGES if name in names), None)
             y = next((arrays[name] for name in LABELS if name in names), None)
+    except OSError:
+        raise
     except Exception as error:  # of a damaged file, whatever NumPy stumbles over
         raise ValueError(
             f"{file} is not an .npz or .npy file of numbers, or it is damaged."

@@ -1,0 +1,99 @@
+"""Write the commands into docs/cli.md, below its introduction: python docs/make_cli.py."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from marginwise.cli import main
+from marginwise.cli.commands import Command, EstimatorOption
+
+MARK = "<!-- What follows is written by docs/make_cli.py. -->\n"
+PAGE = Path(__file__).with_name("cli.md")
+OPTIONS = """\
+### Options of estimators
+
+Each option is a parameter of the estimators in brackets, or of all of them.
+Its default is that of the first of them.
+See the pages of the [algorithms](choosing.md) for what they do.
+
+"""
+
+
+def page() -> str:
+    """Return the page: its introduction as it is, and the commands as they are in the code."""
+    introduction, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
+    return introduction + MARK + commands_part()
+
+
+def commands_part() -> str:
+    """Return the description of all commands."""
+    root = click.Context(main, info_name="marginwise")
+    commands = [command for _, command in sorted(main.commands.items())]
+    rows = ["| command | |", "|---|---|"]
+    for command in commands:
+        summary = prose(command.help or "").partition("\n")[0]
+        rows.append(f"| [`{command.name}`](#marginwise-{command.name}) | {summary} |")
+    parts = [section(command, root) for command in commands]
+    every = described(main.commands["train"], root)["Estimator options"]
+    parts.append(OPTIONS + "\n".join(table("option", every)) + "\n")
+    return "\n## Commands\n\n" + "\n".join(rows) + "\n\n" + "\n".join(parts)
+
+
+def section(command: click.Command, root: click.Context) -> str:
+    """Return the description of a command."""
+    assert isinstance(command, Command)
+    context = click.Context(command, info_name=command.name, parent=root)
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    lines = [f"### marginwise {command.name}", "", "```", usage, "```", ""]
+    lines += [prose(command.help or ""), "", "For example:", "", "```", *command.example, "```", ""]
+    sections = described(command, root)
+    lines += table("option", sections["Options"])
+    if "Estimator options" in sections:
+        link = "[options of estimators](#options-of-estimators)"
+        lines += ["", f"It also has the {link}{lacking(command)}."]
+    return "\n".join([*lines, ""])
+
+
+def lacking(command: click.Command) -> str:
+    """Return which options of estimators a command does not have."""
+    names = {param.name for param in command.params}
+    missing = [
+        f"`{param.opts[-1]}`"
+        for param in main.commands["train"].params
+        if isinstance(param, EstimatorOption) and param.name not in names
+    ]
+    return f", except {', '.join(missing)}" if missing else ""
+
+
+def described(command: click.Command, root: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the options of a command by section, without --help."""
+    assert isinstance(command, Command)
+    found = command.sections(click.Context(command, info_name=command.name, parent=root))
+    found["Options"] = [record for record in found["Options"] if "--help" not in record[0]]
+    return found
+
+
+def table(title: str, records: list[tuple[str, str]]) -> list[str]:
+    """Return the lines of a table of options."""
+    if not records:
+        return []
+    rows = [f"| `{cell(option)}` | {cell(text)} |" for option, text in records]
+    return [f"| {title} | |", "|---|---|", *rows]
+
+
+def prose(text: str) -> str:
+    """Return a help text with one sentence per line."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return "\n\n".join(re.sub(r"(?<=[.:]) (?=[A-Z`])", "\n", part) for part in paragraphs)
+
+
+def cell(text: str) -> str:
+    """Return a text as the cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

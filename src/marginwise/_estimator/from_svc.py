@@ -1,0 +1,222 @@
+"""Continuing from a fitted `SVC` of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from marginwise._arrays import Float, Labels
+from marginwise._checks import check_features, check_params, check_weights, plain, take_rows
+from marginwise._engine.plan import paired, resolve_gamma
+from marginwise._estimator.imported import Solution, take_over
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid")
+FITTED = ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_support_", "classes_")
+SHARED = ("C", "kernel", "degree", "coef0", "tol", "class_weight")  # parameters of both
+SAME = 1e-6  # relative: features that were stored in single precision
+ROUNDING = 1e-6  # relative: by which a coefficient may exceed its bound
+
+
+class FromSVC:
+    """Mixin that adds `from_svc` to `OnlineSVC`."""
+
+    @classmethod
+    def from_svc(cls, svc: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Make a model that continues from a fitted :class:`sklearn.svm.SVC`.
+
+        The new model has the decision function of the `SVC` in every binary problem, and learns
+        further rows with `partial_fit`. Its members are the support vectors; their ids are row
+        numbers of `X`. Rows that are not support vectors are not stored: give them to
+        `partial_fit` again, with their row numbers as `ids`, where later rows may make support
+        vectors of them.
+
+        Parameters
+        ----------
+        svc : sklearn.svm.SVC
+            Fitted classifier with the kernel "linear", "rbf", "poly" or "sigmoid". An `SVC` of
+            scikit-learn-intelex works, too.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows that it was fitted to, in the same order.
+        y : array-like of shape (n_samples,)
+            Class labels of the rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights that it was fitted with.
+
+        Returns
+        -------
+        model : OnlineSVC
+            Fitted model with the parameters `C`, `kernel`, `degree`, `coef0`, `tol` and
+            `class_weight` of the `SVC`, its value of gamma, and ``multiclass="ovo"``.
+
+        Raises
+        ------
+        TypeError
+            If `svc` is not a fitted `SVC`.
+        ValueError
+            If its kernel is another one, or if it was fitted to other rows, labels or weights.
+
+        Notes
+        -----
+        With more than two classes, `predict` may differ from that of the `SVC` where several
+        classes win the same number of pairs. Here, their decision values decide; there, the first
+        class is predicted unless `break_ties` is set. Probabilities are not taken over.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_moons
+        >>> from sklearn.svm import SVC
+        >>> from marginwise import OnlineSVC
+        >>> X, y = make_moons(500, noise=0.2, random_state=0)
+        >>> svc = SVC(C=10, gamma=1.0).fit(X[:300], y[:300])
+        >>> model = OnlineSVC.from_svc(svc, X[:300], y[:300])
+        >>> bool((abs(model.decision_function(X) - svc.decision_function(X)) < 1e-5).all())
+        True
+        >>> model.partial_fit(X[300:400], y[300:400]).finish().score(X[400:], y[400:])
+        0.99
+        """
+        kind: Any = cls
+        _require_svc(kind, svc)
+        shared = {name: getattr(svc, name) for name in SHARED}
+        model = kind(**shared, gamma=_gamma(svc, X), multiclass="ovo")
+        check_params(model)
+        X, y = check_features(model, X, y, reset=True)
+        y = np.asarray(y)
+        weights = check_weights(sample_weight, X.shape[0])
+        labels = _check_same_rows(svc, X, y)
+        _take_classes(model, svc)
+        model._engine = model._make_engine(X, weights, streaming=False)
+        solution = _solution(svc, X, labels)
+        costs = (weights * model._penalties()[labels])[solution.ids]
+        _check_solution(svc, solution, model._engine.signs(solution.labels).T, costs)
+        take_over(model, solution, costs, X.shape[0])
+        model._begin_reservoir()
+        return model  # type: ignore[no-any-return]
+
+
+def _require_svc(cls: Any, svc: Any) -> None:
+    """Raise unless there is an `SVC` to continue from, and a class that can."""
+    if "C" not in cls._get_param_names():
+        raise TypeError(
+            f"{cls.__name__} chooses C by itself, and an SVC has one. Use OnlineSVC.from_svc."
+        )
+    name = type(svc).__name__
+    if all(hasattr(svc, attribute) for attribute in SHARED) and not hasattr(svc, "support_"):
+        raise TypeError(f"this {name} is not fitted: it has no support_. Call its fit first.")
+    absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
+    if absent or svc.C == 0:  # that of a NuSVC
+        raise TypeError(
+            f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no "
+            f"{absent[0] if absent else 'C'}."
+        )
+    if not isinstance(svc.kernel, str) or svc.kernel not in KERNELS:
+        kernel = repr(svc.kernel) if isinstance(svc.kernel, str) else "a function"
+        raise ValueError(
+            f"from_svc supports the kernels {', '.join(KERNELS)}; this {name} has kernel={kernel}."
+        )
+
+
+def _gamma(svc: Any, X: Any) -> Any:
+    """Return the value of gamma that an `SVC` computed with, if its kernel has one."""
+    if not isinstance(svc.gamma, str) or svc.kernel == "linear":
+        return svc.gamma
+    if getattr(svc, "_gamma", 0) > 0:
+        return float(svc._gamma)
+    rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    return resolve_gamma(svc.gamma, rows, np.ones(rows.shape[0]))
+
+
+def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
+    """Raise unless rows and labels are those that an `SVC` was fitted to; number the labels."""
+    name, width = type(svc).__name__, svc.support_vectors_.shape[1]
+    rows = np.asarray(svc.support_)
+    fitted = getattr(svc, "shape_fit_", X.shape)[0]
+    if X.shape[1] != width or X.shape[0] != fitted or (len(rows) and rows.max() >= X.shape[0]):
+        raise ValueError(
+            f"this {name} was fitted to {fitted} rows of {width} features, got X of shape "
+            f"{X.shape}. Pass the rows that it was fitted to."
+        )
+    own, there = take_rows(X, rows), svc.support_vectors_
+    either = sp.csr_array if sp.issparse(own) or sp.issparse(there) else np.asarray
+    own, there = either(own, dtype=np.float64), either(there, dtype=np.float64)
+    differs = abs(own - there) > SAME * abs(there)
+    if differs.sum():
+        first = int(rows[np.asarray(differs.sum(axis=1)).ravel().argmax()])
+        raise ValueError(
+            f"row {first} of X is not the support vector that the {name} has of it. Pass the rows "
+            "that it was fitted to, in the same order."
+        )
+    classes, labels = np.unique(y, return_inverse=True)
+    if not np.array_equal(classes, svc.classes_):
+        raise ValueError(
+            f"y is not what the {name} was fitted to: its classes are {plain(svc.classes_)}, those "
+            f"of y are {plain(classes)}."
+        )
+    return labels.astype(np.int32)
+
+
+def _take_classes(model: Any, svc: Any) -> None:
+    """Give a model the classes of an `SVC` and their weights."""
+    model._grows = False
+    model.classes_ = np.asarray(svc.classes_)
+    model._index = {label: k for k, label in enumerate(model.classes_.tolist())}
+    weights = getattr(svc, "class_weight_", None)
+    ones = np.ones(len(model.classes_))
+    model._balance = ones if weights is None else np.array(weights, dtype=np.float64)
+    model._costs = float(model.C) * model._balance
+
+
+def _solution(svc: Any, X: Any, labels: Labels) -> Solution:
+    """Return the support vectors and coefficients of an `SVC`, pair by pair."""
+    rows = np.asarray(svc.support_, dtype=np.int64)
+    coefficients = svc.dual_coef_
+    coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
+    coefficients = np.asarray(coefficients, dtype=np.float64)
+    intercept = np.asarray(svc.intercept_, dtype=np.float64)
+    if len(svc.classes_) > 2:
+        coefficients, intercept = by_pair(coefficients, labels[rows]), -intercept
+    own = take_rows(X, rows).astype(np.float64)
+    return Solution(own, rows, labels[rows], coefficients, intercept.copy()).without_idle()
+
+
+def by_pair(coefficients: Float, labels: Labels) -> Float:
+    """Return coefficients as they are laid out by LIBSVM with a row for each pair of classes.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n_classes - 1, n)
+        For a vector of class i, row j - 1 is that of the pair (i, j) if i < j, and row j is that
+        of the pair (j, i) otherwise. The first class of a pair is the positive one.
+    labels : ndarray of shape (n,)
+        The numbers of the classes.
+
+    Returns
+    -------
+    alpha : ndarray of shape (n_pairs, n)
+        The same, where the second class of a pair is the positive one.
+    """
+    classes = len(coefficients) + 1
+    alpha = np.zeros((classes * (classes - 1) // 2, len(labels)))
+    for c, (a, b) in enumerate(zip(*paired(len(alpha)), strict=True)):
+        alpha[c] -= np.where(labels == a, coefficients[b - 1], 0.0)
+        alpha[c] -= np.where(labels == b, coefficients[a], 0.0)
+    return alpha
+
+
+def _check_solution(svc: Any, solution: Solution, signs: Float, costs: Float) -> None:
+    """Raise unless coefficients have the signs of their labels and are within their bounds."""
+    counts = np.bincount(solution.labels, minlength=len(svc.classes_))
+    if (signs * solution.alpha < 0).any() or (counts > svc.n_support_).any():
+        raise ValueError(
+            f"y is not what the {type(svc).__name__} was fitted to: labels of support vectors "
+            "differ. Pass the labels of its rows, in the same order."
+        )
+    beyond = np.abs(solution.alpha) > costs * (1 + ROUNDING)
+    if beyond.any():
+        raise ValueError(
+            f"a coefficient is {np.abs(solution.alpha[beyond]).max():.6g}, above C={svc.C:g} times "
+            "the weights of its class and its row. Pass the sample_weight that the SVC was fitted "
+            "with."
+        )

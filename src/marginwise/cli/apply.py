@@ -1,0 +1,182 @@
+"""`predict` and `test`: commands that use a model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import numpy as np
+
+from marginwise import load
+from marginwise.cli.group import Refused, main
+from marginwise.cli.options import force_option, threads_option
+from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
+from marginwise.cli.reading import Layout, layout_options, open_for, split_model
+
+EVERY = 5.0  # seconds between two reports of progress
+
+Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the other
+
+
+@main.command(
+    example=[
+        "marginwise predict model.mwz new.csv labels.txt",
+        "marginwise predict model.mwz new.csv --scores > scores.csv",
+    ]
+)
+@click.argument("model")
+@click.argument("data")
+@click.argument("out", default="-")
+@click.option("--scores", is_flag=True, help="Write decision values, too.")
+@click.option("--proba", is_flag=True, help="Write probabilities, too; see --calibration of train.")
+@layout_options
+@threads_option
+@force_option
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing but the predictions.")
+def predict(
+    model: str,
+    data: str,
+    out: str,
+    force: bool,
+    quiet: bool,
+    threads: int,
+    layout: Layout,
+    **wanted: bool,
+) -> None:
+    """Predict the labels of DATA with MODEL, and write them to OUT or standard output.
+
+    Labels are written one per line. With --scores or --proba, the output is CSV with a header. Rows
+    are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
+    it is complete. Labels in DATA are ignored.
+    """
+    check_free(out, force)
+    console = Console(quiet)
+    console.head()
+    fitted, estimator = loaded(model, threads)
+    if wanted["proba"] and getattr(estimator, "calibration", None) is None:
+        raise Refused(
+            f"{model} has no probabilities: it was trained without calibration. Train it with "
+            "--calibration sigmoid, or use --scores."
+        )
+    source = open_for(fitted, data, layout, labelled=False)
+    with Counted(console) as counted:
+        write_blocks(out, predictions(estimator, counted.rows(source), **wanted))
+
+
+class Counted:
+    """Counts the rows that pass, and reports their number and rate from time to time.
+
+    Parameters
+    ----------
+    console : Console
+        Where to report.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows = 0
+        self._began = self._shown = time.monotonic()
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._show()
+
+    def rows(self, source: Any) -> Chunks:
+        """Give the chunks of a source."""
+        for X, y in source.chunks():
+            yield X, y
+            self._rows += X.shape[0]
+            if time.monotonic() - self._shown > EVERY:
+                self._show()
+
+    def _show(self) -> None:
+        self._shown = time.monotonic()
+        rate = self._rows / max(self._shown - self._began, 1e-9)
+        self._console.say(f"{self._rows:,} rows, {rate:,.0f} rows/s")
+
+
+def loaded(path: str, threads: int) -> tuple[Any, Any]:
+    """Return the model in a file, and its estimator, which uses so many threads."""
+    model = load(path)
+    _, estimator = split_model(model)
+    return model, estimator.set_params(n_jobs=threads)
+
+
+def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> Iterator[str]:
+    """Give the lines of the output, chunk by chunk."""
+    if scores or proba:
+        yield _csv([["label", *_columns(estimator, scores, proba)]])
+    for X, _ in chunks:
+        labels = estimator.predict(X)
+        if not (scores or proba):
+            yield "".join(f"{label}\n" for label in labels.tolist())
+            continue
+        parts = [estimator.decision_function(X)] if scores else []
+        parts += [estimator.predict_proba(X)] if proba else []
+        numbers = np.column_stack(parts).tolist()
+        rows = zip(labels.tolist(), numbers, strict=True)
+        yield _csv([label, *(f"{value:.9g}" for value in row)] for label, row in rows)
+
+
+def _columns(estimator: Any, scores: bool, proba: bool) -> list[str]:
+    classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else []
+    names = ["score"] if len(classes) <= 2 else [f"score_{name}" for name in classes]
+    return (names if scores else []) + ([f"p_{name}" for name in classes] if proba else [])
+
+
+def _csv(rows: Any) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+@main.command(
+    example=["marginwise test model.mwz test.csv", "marginwise test model.mwz test.csv --json"]
+)
+@click.argument("model")
+@click.argument("data")
+@layout_options
+@threads_option
+@with_console
+def test(model: str, data: str, threads: int, console: Console, layout: Layout) -> None:
+    """Compare the predictions of MODEL with the labels of DATA.
+
+    Prints the error and the confusion matrix, with a row for each true label.
+    """
+    console.head()
+    fitted, estimator = loaded(model, threads)
+    source = open_for(fitted, data, layout, labelled=True)
+    with Counted(console) as counted:
+        classes, confusion = confused(estimator, counted.rows(source))
+    rows = int(confusion.sum())
+    wrong = rows - int(np.trace(confusion))
+    report = {"error": wrong / rows, "rows": rows, "classes": classes, "confusion": confusion}
+    counts = [[label, *row] for label, row in zip(classes, confusion.tolist(), strict=True)]
+    lines = table(["true", *map(str, classes)], counts)
+    verdict = f"error {100 * wrong / rows:.3f} %: {wrong:,} of {rows:,} rows"
+    console.give(report, [*lines, verdict])
+
+
+def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
+    """Return all labels, and how often each is predicted as which."""
+    counts: dict[tuple[Any, Any], int] = {}
+    for X, y in chunks:
+        pairs = zip(y.tolist(), estimator.predict(X).tolist(), strict=True)
+        for pair in pairs:
+            counts[pair] = counts.get(pair, 0) + 1
+    if not counts:
+        raise Refused("the data have no rows; give a file with rows to test on.")
+    known = estimator.classes_.tolist() if hasattr(estimator, "classes_") else [-1, 1]
+    classes = sorted({*known, *(label for label, _ in counts)})
+    place = {label: k for k, label in enumerate(classes)}
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    for (label, said), count in counts.items():
+        confusion[place[label], place[said]] = count
+    return classes, confusion

@@ -1,0 +1,102 @@
+"""What is in a file: a model, a checkpoint or data."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from marginwise import load
+from marginwise._files.format import DOCUMENT, guarded, unpack
+from marginwise._training.checkpoint import KIND
+from marginwise.cli.reading import Layout, open_data, split_model
+
+MOST_SHOWN = 20  # labels or columns
+
+
+def stored_class(path: str) -> str | None:
+    """Return the class that a model file names; None if it is not a model file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if DOCUMENT not in archive.namelist():
+                return None
+            document = json.loads(archive.read(DOCUMENT))
+    except (zipfile.BadZipFile, ValueError, KeyError, NotImplementedError, EOFError):
+        return None
+    return str(document.get("class")) if isinstance(document, dict) else None
+
+
+def is_checkpoint(path: str) -> bool:
+    """Return whether a file is a checkpoint, rather than a model."""
+    return stored_class(path) == KIND
+
+
+def contents_of(path: str, layout: Layout) -> dict[str, Any]:
+    """Return what is in a file, for printing."""
+    name = stored_class(path) if os.path.isfile(path) else None
+    if name is None:
+        return data_contents(path, layout)
+    size = {"file": path, "bytes": os.path.getsize(path)}
+    return {**size, **(checkpoint_contents(path) if name == KIND else model_contents(path))}
+
+
+def model_contents(path: str) -> dict[str, Any]:
+    """Return what a model is like."""
+    model = load(path)
+    steps, estimator = split_model(model)
+    found: dict[str, Any] = {"kind": "model", "estimator": type(estimator).__name__}
+    if steps:
+        found["steps"] = [type(step).__name__ for _, step in steps]
+        found["columns"] = shortened(getattr(steps[0][1], "feature_names_in_", []))
+    found["parameters"] = estimator.get_params(deep=False)
+    if not hasattr(estimator, "n_features_in_"):
+        return {**found, "fitted": False}
+    found["features"] = int(estimator.n_features_in_)
+    if hasattr(estimator, "classes_"):
+        found["classes"] = shortened(estimator.classes_)
+    counts = {"support_vectors": "support_", "stored_rows": "ids_", "gamma": "gamma_"}
+    for name, attribute in counts.items():
+        value = getattr(estimator, attribute, None)
+        if value is not None:
+            found[name] = float(value) if np.ndim(value) == 0 else len(value)
+    return found
+
+
+def checkpoint_contents(path: str) -> dict[str, Any]:
+    """Return how far a run is."""
+    _, state = guarded(path, lambda data: unpack(data, [KIND]))
+    note = state.get("note", {})
+    job = json.loads(note["job"]) if "job" in note else {}
+    return {
+        "kind": "checkpoint",
+        "estimator": state["estimator"],
+        "parameters": state["parameters"],
+        **{key: state["course"][key] for key in ("epoch", "stage", "done", "seconds")},
+        **{key: job[key] for key in ("data", "model") if key in job},
+    }
+
+
+def data_contents(path: str, layout: Layout) -> dict[str, Any]:
+    """Return what data are like; all rows are read."""
+    source = open_data(path, layout)
+    found = {"file": path, "kind": type(source).__name__, "rows": len(source)}
+    found["features"] = source.n_features
+    if source.feature_names is not None:
+        found["feature_names"] = shortened(source.feature_names)
+    counts: dict[Any, int] = {}
+    for _, y in source.chunks():
+        if y is not None:
+            labels, times = np.unique(y, return_counts=True)
+            for label, count in zip(labels.tolist(), times.tolist(), strict=True):
+                counts[label] = counts.get(label, 0) + count
+    return {**found, "classes": dict(sorted(counts.items()))}
+
+
+def shortened(values: Any) -> list[Any]:
+    """Return the first of many values."""
+    listed = list(np.asarray(values).tolist())
+    more = len(listed) - MOST_SHOWN
+    return listed if more <= 0 else [*listed[:MOST_SHOWN], f"and {more:,} more"]

@@ -1,0 +1,161 @@
+"""The group of commands: errors in one line, exit codes, signals and warnings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import IO, Any
+
+import click
+
+from marginwise.cli.commands import Command, write_example
+
+INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REFUSALS = (ValueError, KeyError, OSError, ImportError, MemoryError)  # raised for what users gave
+
+
+class Refused(click.ClickException):
+    """Data, a model or a file that the command cannot use: exit code 1 and one line."""
+
+    exit_code = 1
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message in one line on standard error."""
+        click.echo(f"marginwise: error: {one_line(self.message)}", file=file, err=True)
+
+
+class Commands(click.Group):
+    """The group, whose commands all have the same manners."""
+
+    command_class = Command
+    example = ("marginwise train train.csv model.mwz", "marginwise test model.mwz test.csv")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example."""
+        write_example(self.example, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note how the command was called."""
+        ctx.meta["arguments"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with refusing(), printing_warnings(), Stopping() as ctx.meta["stopping"]:
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 100,
+    },
+)
+@click.version_option(package_name="marginwise", prog_name="marginwise")
+def main() -> None:
+    """Kernel machines that learn one example at a time.
+
+    Exit codes: 0 on success, 1 for data, models or files that cannot be used, 2 for wrong options,
+    130 after SIGINT or SIGTERM.
+    """
+
+
+def one_line(message: str) -> str:
+    """Return a message without line breaks."""
+    return " ".join(message.split())
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Turn errors of the library into one line, and interrupts into exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # the reader of our output has seen enough: click ends silently
+        raise
+    except REFUSALS as error:
+        raise Refused(described(error)) from error
+
+
+@contextlib.contextmanager
+def usage() -> Iterator[None]:
+    """Turn errors about the value of an option into errors of usage: exit code 2."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def described(error: BaseException) -> str:
+    """Return what an error says to users."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fspath(error.filename)}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"{str(error) or 'there is not enough memory'}; try --stream, or fewer rows."
+    if isinstance(error, KeyError) and error.args:  # which would be shown in quotes
+        return str(error.args[0])
+    return str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def printing_warnings() -> Iterator[None]:
+    """Show warnings as single lines on standard error, without a place in the code."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        click.echo(f"marginwise: warning: {one_line(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+class Stopping:
+    """Answers SIGINT and SIGTERM: the first one stops the command, the second one ends it at once.
+
+    The first raises KeyboardInterrupt; while it is deferred, it is only noted in `asked`.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._deferred = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Stopping:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {name: signal.signal(name, self._answer) for name in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, handler in self._before.items():
+            signal.signal(name, handler)
+
+    @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Note the first signal only, so that the work can end where it can be continued."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+
+    def _answer(self, number: int, frame: Any) -> None:
+        if self.asked:
+            os._exit(INTERRUPTED)
+        self.asked = True
+        if not self._deferred:
+            raise KeyboardInterrupt
+
+
+def current_stopping() -> Stopping:
+    """Return what answers signals in the current command."""
+    found = click.get_current_context().meta["stopping"]
+    assert isinstance(found, Stopping)
+    return found

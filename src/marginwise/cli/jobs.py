@@ -1,0 +1,87 @@
+"""Calls of `train`, and the notes by which checkpoints remember them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from marginwise import OnlineSVC, load, save
+from marginwise._training.checkpoint import read_note
+from marginwise.cli.group import Refused
+from marginwise.cli.reading import Columns, Layout, Steps
+from marginwise.cli.recipes import Recipe
+from marginwise.cli.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of `train`.
+
+    Parameters
+    ----------
+    data, model : str
+        The files.
+    layout, recipe, tuning, columns
+        Where labels are, what to learn with, how C and gamma are chosen, and how columns are used.
+    stream : bool
+        Whether to learn chunk by chunk even if all rows fit in memory.
+    checkpoint : str or None
+        File from which an interrupted run is continued.
+    every : float
+        Seconds between two writes of the checkpoint.
+    """
+
+    data: str
+    model: str
+    layout: Layout
+    recipe: Recipe
+    tuning: Tuning = field(default_factory=Tuning)
+    columns: Columns = field(default_factory=Columns)
+    stream: bool = False
+    checkpoint: str | None = None
+    every: float = 60.0
+
+
+def note_of(job: Job, steps: Steps) -> dict[str, Any]:
+    """Return what a checkpoint stores of a job: how to find the data, and the fitted steps."""
+    placed = replace(job, data=os.path.abspath(job.data), model=os.path.abspath(job.model))
+    note = {"command": "train", "job": json.dumps(asdict(placed))}
+    return {**note, "steps": _as_bytes(steps)} if steps else note
+
+
+def job_of(checkpoint: str) -> tuple[Job, Steps]:
+    """Return the job that a checkpoint is of, and its fitted steps."""
+    note = read_note(checkpoint)
+    try:
+        parts = json.loads(note["job"])
+        kinds = {"layout": Layout, "recipe": Recipe, "tuning": Tuning, "columns": Columns}
+        made = {name: kind(**parts.pop(name)) for name, kind in kinds.items()}
+        job = Job(**{**parts, **made, "checkpoint": checkpoint})
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused(
+            f"{checkpoint} is not a checkpoint of the command train; continue it in Python, by the "
+            "same call of learn_from."
+        ) from error
+    return job, _from_bytes(note["steps"]) if "steps" in note else []
+
+
+def _as_bytes(steps: Steps) -> Any:
+    """Return fitted transformers as the bytes of a model file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.mwz"
+        save(Pipeline([*steps, ("model", OnlineSVC())]), path)
+        return np.frombuffer(path.read_bytes(), dtype=np.uint8)
+
+
+def _from_bytes(content: Any) -> Steps:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.mwz"
+        path.write_bytes(np.asarray(content, dtype=np.uint8).tobytes())
+        return list(load(path).steps[:-1])

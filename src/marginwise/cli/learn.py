@@ -1,0 +1,160 @@
+"""`train`, `tune` and `continue`: commands that learn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from marginwise import save
+from marginwise.cli.contents import is_checkpoint
+from marginwise.cli.continuing import resumed, updated
+from marginwise.cli.group import Refused, main
+from marginwise.cli.jobs import Job
+from marginwise.cli.options import Duration, force_option
+from marginwise.cli.output import (
+    STANDARD,
+    Console,
+    check_free,
+    plain,
+    table,
+    with_console,
+    write_blocks,
+)
+from marginwise.cli.reading import Layout, column_options, layout_options
+from marginwise.cli.recipes import CLASSIFIERS, recipe_options
+from marginwise.cli.training import prepare, trained, tuned
+from marginwise.cli.tuning import report_of, table_of, tuning_options
+
+
+@main.command(
+    example=[
+        "marginwise train train.csv model.mwz",
+        "marginwise train train.svm linear.mwz -t 0 -c 10",
+    ]
+)
+@click.argument("data")
+@click.argument("model")
+@layout_options
+@column_options
+@tuning_options(all_of_them=False)
+@click.option(
+    "--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory."
+)
+@click.option("--checkpoint", metavar="FILE", help="File from which `continue` resumes the run.")
+@click.option(
+    "--every",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="Time between two writes of the checkpoint, such as 90, 60s, 10m or 1h.",
+)
+@force_option
+@recipe_options()
+@with_console
+def train(model: str, force: bool, console: Console, **given: Any) -> None:
+    """Learn a model from DATA and write it to the file MODEL.
+
+    DATA is a file, a pattern such as 'part-*.csv', a folder of Parquet files, or - for standard
+    input: CSV, JSON lines, Parquet, Arrow, svmlight text (each plain, gz or zst), .npz or .npy. Its
+    kind is recognised by its content.
+
+    Columns of tables are encoded: numbers are standardised, categories one-hot encoded, and text
+    becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
+    contains the preprocessing, too.
+    """
+    job = Job(model=model, **given)
+    if job.checkpoint is not None and job.data == STANDARD:
+        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
+    for path in (model, job.checkpoint):
+        check_free(path, force)
+    console.head()
+    if job.checkpoint is not None:
+        Path(job.checkpoint).unlink(missing_ok=True)  # of another run
+    fitted, report = trained(job, console)
+    save(fitted, model)
+    finish(console, model, report)
+
+
+@main.command(example=["marginwise tune train.csv --Cs 1,10,100 --gammas 3"])
+@click.argument("data")
+@layout_options
+@column_options
+@tuning_options(all_of_them=True)
+@click.option("--out", metavar="FILE", help="JSON file for the results.")
+@force_option
+@recipe_options(CLASSIFIERS, without=("C", "gamma"))
+@with_console
+def tune(data: str, out: str | None, force: bool, console: Console, **given: Any) -> None:
+    """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs."""
+    check_free(out, force)
+    console.head()
+    job = Job(data, "", **given)
+    search = tuned(prepare(job), job, console)
+    if search is None:
+        raise Refused(
+            f"{data} cannot be split into folds; two classes with two rows each are needed."
+        )
+    found = {"C": search.C_, "gamma": search.gamma, **report_of(search)}
+    pairs = table_of(search)
+    if out is not None:
+        write_blocks(out, [json.dumps(plain({**found, "pairs": pairs}), indent=1) + "\n"])
+    keys = list(pairs[0])
+    lines = table(keys, [[f"{pair[key]:.6g}" for key in keys] for pair in pairs])
+    console.give({**found, "pairs": pairs}, [*lines, summary(found)] if out != STANDARD else [])
+
+
+@main.command(
+    "continue",
+    example=[
+        "marginwise train train.csv model.mwz --checkpoint run.ckpt --every 60s",
+        "marginwise continue run.ckpt --force",
+        "marginwise continue model.mwz more.csv newer.mwz",
+    ],
+)
+@click.argument("start")
+@click.argument("paths", nargs=-1)
+@layout_options
+@force_option
+@with_console
+def resume(
+    start: str, paths: tuple[str, ...], force: bool, console: Console, layout: Layout
+) -> None:
+    """Continue an interrupted run, or teach a model more rows.
+
+    `continue CHECKPOINT [MODEL]` continues `train` from where it was interrupted: it reads the data
+    again, with the same options, and ends with the model of a run that was never interrupted, bit
+    for bit.
+
+    `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit, and writes the model to
+    OUT, or back to MODEL with --force.
+    """
+    console.head()
+    if is_checkpoint(start):
+        if len(paths) > 1:
+            raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
+        fitted, report, out = resumed(start, paths[0] if paths else None, force, console)
+    else:
+        if not 1 <= len(paths) <= 2:
+            raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
+        target = paths[1] if len(paths) > 1 else start
+        fitted, report, out = updated(start, paths[0], target, force, layout, console)
+    save(fitted, out)
+    finish(console, out, report)
+
+
+def finish(console: Console, path: str, report: dict[str, Any]) -> None:
+    """Report a model that was written."""
+    console.give({"model": path, **report}, f"{path}: {summary(report)}")
+
+
+def summary(report: dict[str, Any]) -> str:
+    """Return what was learned, in one line."""
+    words = [f"{name}={report[name]:g}" for name in ("C", "gamma") if report.get(name) is not None]
+    if "support_vectors" in report:
+        words.append(f"{report['support_vectors']:,} support vectors")
+    if "cv_error" in report:
+        words.append(f"cross-validated error {100 * report['cv_error']:.2f} %")
+    return ", ".join(words)

@@ -1,0 +1,137 @@
+"""What commands print and write: reports, JSON, tables, and files that are complete or absent."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import numpy as np
+
+from marginwise._core import cpu
+from marginwise._files.disk import replace_file
+from marginwise.cli.group import Refused
+
+STANDARD = "-"  # standard input or output
+
+
+@dataclass(frozen=True)
+class Console:
+    """Where a command reports: results on standard output, all else on standard error."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @property
+    def verbose(self) -> int:
+        """The parameter `verbose` of estimators."""
+        return 0 if self.quiet else 1
+
+    def say(self, line: str) -> None:
+        """Print a line for the user, unless the command is to be quiet."""
+        if not self.quiet:
+            click.echo(f"marginwise: {line}", err=True)
+
+    def give(self, report: dict[str, Any], text: str | Iterable[str]) -> None:
+        """Print a result: as one JSON object, or as lines of text."""
+        if self.as_json:
+            click.echo(json.dumps(plain(report), ensure_ascii=False))
+            return
+        for line in [text] if isinstance(text, str) else text:
+            click.echo(line)
+
+    def head(self) -> None:
+        """Print which versions run, and how they were called."""
+        names = ("numpy", "scikit-learn")
+        listed = ", ".join(f"{name} {release}" for name, release in versions(names).items())
+        self.say(f"{listed}, {cpu()}")
+        self.say(shlex.join(["marginwise", *_arguments()]))
+
+
+def with_console(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options --quiet and --json, and a console that follows them."""
+
+    @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no parameters.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+    @functools.wraps(function)
+    def command(*, quiet: bool, as_json: bool, **given: Any) -> None:
+        function(console=Console(quiet, as_json), **given)
+
+    return command
+
+
+def _arguments() -> list[str]:
+    return list(click.get_current_context().meta["arguments"])
+
+
+def versions(names: Sequence[str]) -> dict[str, str]:
+    """Return the versions of marginwise, Python and the named packages."""
+    found = {"marginwise": version("marginwise"), "Python": platform.python_version()}
+    return found | {name: version(name) for name in names}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Return the lines of a table: the first column to the left, the others to the right."""
+    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in cells
+    ]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def check_free(path: str | os.PathLike[str] | None, force: bool) -> None:
+    """Raise if a file cannot be written, before any work is done for it."""
+    if path is None or os.fspath(path) == STANDARD:
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise Refused(f"{target} is a directory; give the name of a file to write.")
+    if target.exists() and not force:
+        raise Refused(f"{target} exists and is kept; give another name, or --force to replace it.")
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise Refused(f"{target} cannot be written: there is no directory {folder}. Create it.")
+    if not os.access(folder, os.W_OK):
+        raise Refused(f"{target} cannot be written: {folder} is read-only. Give another place.")
+
+
+def write_blocks(path: str | None, blocks: Iterable[str]) -> None:
+    """Write blocks of lines to standard output, or to a file that appears when it is complete."""
+    if path is None or path == STANDARD:
+        for block in blocks:
+            click.echo(block, nl=False)
+        return
+
+    def write(handle: BinaryIO) -> None:
+        for block in blocks:
+            handle.write(block.encode())
+
+    replace_file(path, write)

@@ -1,0 +1,259 @@
+"""Data of a command: files, patterns and standard input as sources of rows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from marginwise._engine.memory import available
+from marginwise.cli.group import Refused
+from marginwise.cli.options import packed
+from marginwise.cli.output import STANDARD
+from marginwise.data import TableEncoder, TableSource, TransformedSource, open_source
+
+SHARE = 2  # data may take one part in so many of the memory that is available
+SAMPLE = 2000  # rows from which the memory that all rows take is estimated
+
+Steps = list[tuple[str, Any]]  # names and fitted transformers
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where features, labels and groups are in a file.
+
+    Parameters
+    ----------
+    label : str or None
+        The column of the labels; None for the last one.
+    zero_based : bool
+        Whether the first feature of svmlight text is number 0.
+    header : bool
+        Whether the first line of CSV has the names of the columns.
+    missing : sequence of str
+        Values of CSV that are missing, besides empty ones.
+    """
+
+    label: str | None = None
+    zero_based: bool = False
+    header: bool = True
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of tables are used.
+
+    Parameters
+    ----------
+    numeric, categorical, text, drop : sequence of str
+        Columns that are of a certain kind, whatever they look like.
+    unseen : {"ignore", "error"}
+        What happens to categories that did not occur in training.
+    groups : str or None
+        The column of the groups of rows.
+    """
+
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    unseen: str = "ignore"
+    groups: str | None = None
+
+    def encoder(self, scale: bool) -> TableEncoder:
+        """Return an encoder that is not fitted."""
+        return TableEncoder(
+            numeric=list(self.numeric),
+            categorical=list(self.categorical),
+            text=list(self.text),
+            drop=[*self.drop, *([] if self.groups is None else [self.groups])],
+            unseen=self.unseen,
+            scale=scale,
+        )
+
+
+layout_options = packed(
+    "layout",
+    Layout,
+    [
+        click.Option(
+            ["--label"], metavar="COLUMN", help="Column of the labels.  [default: the last one]"
+        ),
+        click.Option(
+            ["--zero-based/--one-based", "zero_based"],
+            default=False,
+            help="Number of the first feature in svmlight text.  [default: one-based]",
+        ),
+        click.Option(
+            ["--header/--no-header"],
+            default=True,
+            help="Whether the first line of CSV has the names of the columns; without, they are x0,"
+            " x1, and so on.  [default: header]",
+        ),
+        click.Option(
+            ["--missing"],
+            metavar="VALUE",
+            multiple=True,
+            help="Value of CSV that is missing, besides empty ones; may be repeated.",
+        ),
+    ],
+)
+
+column_options = packed(
+    "columns",
+    Columns,
+    [
+        *(
+            click.Option([f"--{kind}"], metavar="COLUMN", multiple=True, help=text)
+            for kind, text in {
+                "numeric": "Column that is a number, whatever it looks like; may be repeated.",
+                "categorical": "Column that is a category, such as a code; may be repeated.",
+                "text": "Column that is text; may be repeated.",
+                "drop": "Column that is not used; may be repeated.",
+            }.items()
+        ),
+        click.Option(
+            ["--unseen"],
+            type=click.Choice(["ignore", "error"]),
+            default="ignore",
+            show_default=True,
+            help="What the model does with categories that did not occur in training: ignore "
+            "encodes them as zeros, error refuses the row.",
+        ),
+        click.Option(
+            ["--groups"],
+            metavar="COLUMN",
+            help="Column with the group of each row, such as a customer, by which `forget` removes "
+            "rows. Exact estimators only; not a feature.",
+        ),
+    ],
+)
+
+
+# -- opening ---------------------------------------------------------------------------------------
+
+
+def placed(data: str) -> str:
+    """Return the path of data; standard input is copied to a file, which the command removes."""
+    if data != STANDARD:
+        return data
+    handle, path = tempfile.mkstemp(prefix="marginwise-stdin-")
+    click.get_current_context().call_on_close(lambda: os.unlink(path))
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def open_data(data: str, layout: Layout, **more: Any) -> Any:
+    """Return the source of a file; `more` are arguments of `open_source`."""
+    options: dict[str, Any] = {"zero_based": layout.zero_based, "header": layout.header}
+    label = layout.label
+    if label is not None and label.lstrip("-").isdigit() and data.endswith(".npy"):
+        options["label"] = int(label)
+    return open_source(
+        placed(data), **{"label": label, "missing": layout.missing, **options, **more}
+    )
+
+
+def open_training(data: str, layout: Layout, *, encoder: Any, labelled: bool) -> Any:
+    """Return a source to learn from: its `encoder` is fitted, if it is a table."""
+    source = open_data(data, layout, encoder=encoder, labelled=labelled)
+    if labelled and source.classes is None:
+        raise Refused(f"{data} has no labels; expected a label for each row.")
+    if labelled and len(source.classes) < 2:
+        raise Refused(
+            f"{data}: all rows have the label {source.classes[0]}; expected at least two classes."
+        )
+    return source
+
+
+def encoder_of(source: Any) -> Any:
+    """Return the fitted encoder of a source of tables, or None."""
+    return source.encoder if isinstance(source, TableSource) else None
+
+
+def groups_of(data: str, layout: Layout, name: str) -> list[Any]:
+    """Return the group of each row."""
+    source = open_data(data, layout, encoder=None, labelled=False)
+    if not isinstance(source, TableSource):
+        raise Refused(f"{data} is not a table; --groups needs columns with names.")
+    if name not in source.feature_names:
+        raise Refused(
+            f"{data}: column {name!r} is missing; it has {', '.join(source.feature_names)}."
+        )
+    return [group for X, _ in source.chunks() for group in X[name].to_pylist()]
+
+
+def lines_of(path: str) -> list[str]:
+    """Return the lines of a text file that are not empty."""
+    with click.open_file(path, encoding="utf-8") as file:
+        return [line.strip() for line in file if line.strip()]
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def fits_in_memory(source: Any) -> bool:
+    """Return whether all rows of a source may be loaded."""
+    rows = len(source)
+    X, _ = source.read(np.arange(min(rows, SAMPLE)))
+    size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+    return bool(size / X.shape[0] * rows < available() / SHARE)
+
+
+def split_model(model: Any) -> tuple[Steps, Any]:
+    """Return the steps before the estimator of a model, and the estimator."""
+    if isinstance(model, Pipeline):
+        return model.steps[:-1], model.steps[-1][1]
+    return [], model
+
+
+def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
+    """Return the rows of data as the estimator of a model needs them."""
+    steps, estimator = split_model(model)
+    if steps and isinstance(steps[0][1], TableEncoder):
+        source = _open_table(steps[0][1], estimator, data, layout, labelled)
+        return after(steps[1:], source)
+    first = steps[0][1] if steps else estimator
+    source = open_data(data, layout, labelled=labelled, n_features=int(first.n_features_in_))
+    if isinstance(source, TableSource):
+        raise Refused(
+            f"{data} is a table, but the model was trained on {first.n_features_in_} features "
+            "without names; give svmlight text or an array, or train on a table."
+        )
+    return after(steps, source)
+
+
+def after(steps: Steps, source: Any) -> Any:
+    """Return a source of rows after fitted steps."""
+    return TransformedSource(source, [step for _, step in steps]) if steps else source
+
+
+def _open_table(
+    encoder: TableEncoder, estimator: Any, data: str, layout: Layout, labelled: bool
+) -> TableSource:
+    """Open a table with the encoder of a model; find the label among the other columns."""
+    path = placed(data)
+    raw = open_data(path, layout, encoder=None, labelled=False)
+    if not isinstance(raw, TableSource):
+        raise Refused(
+            f"{data} has no column names, but the model needs the columns "
+            f"{', '.join(encoder.feature_names_in_)}; give a table with these columns."
+        )
+    others = [name for name in raw.feature_names if name not in set(encoder.feature_names_in_)]
+    label = layout.label or (others[0] if len(others) == 1 else None)
+    classes = getattr(estimator, "classes_", None)
+    found = open_data(
+        path, layout, label=label, labelled=labelled, encoder=encoder, classes=classes
+    )
+    assert isinstance(found, TableSource)
+    return found

@@ -1,0 +1,200 @@
+"""The steps of `train`: prepare the data, choose parameters, learn, and put the parts together."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from marginwise.cli.group import Refused, current_stopping
+from marginwise.cli.jobs import Job, note_of
+from marginwise.cli.output import Console
+from marginwise.cli.reading import (
+    Steps,
+    after,
+    encoder_of,
+    fits_in_memory,
+    groups_of,
+    open_training,
+)
+from marginwise.cli.recipes import Recipe, shown
+from marginwise.cli.scaling import ranges_of
+from marginwise.cli.tuning import chosen, report_of, sampled, searched
+
+
+@dataclass
+class Prepared:
+    """Rows that a model can learn, and the fitted transformers that made them.
+
+    Parameters
+    ----------
+    source : object
+        Features and labels, after all steps.
+    steps : list of (str, transformer)
+        The steps, which become part of the model's file.
+    arrays : tuple or None
+        All features and labels, where they fit in memory.
+    """
+
+    source: Any
+    steps: Steps
+    arrays: tuple[Any, Any] | None = None
+
+    def sample(self, rows: int, seed: int) -> tuple[Any, Any]:
+        """Return features and labels of some rows, in random order."""
+        X, y = self.arrays or self._read_some(rows, seed)
+        some = sampled(y, rows, seed)
+        return X[some], y[some]
+
+    def _read_some(self, rows: int, seed: int) -> tuple[Any, Any]:
+        order = np.random.RandomState(seed).permutation(len(self.source))
+        X, y = self.source.read(np.sort(order[:rows]))
+        return X, y
+
+
+def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
+    """Do what a call of `train` asks for; return the model and a report."""
+    clock = Clock()
+    prepared = prepare(job)
+    clock.note("read")
+    search = tuned(prepared, job, console)
+    clock.note("tune")
+    recipe = replace(job.recipe, parameters={**job.recipe.parameters, **chosen(search, job.recipe)})
+    model = recipe.make(console)
+    console.say(shown(model))
+    learn(model, prepared, replace(job, recipe=recipe), console)
+    clock.note("fit")
+    found = {} if search is None else report_of(search)
+    report = {"rows": len(prepared.source), **described(model), **found, "seconds": clock.seconds}
+    return assembled(prepared.steps, model), report
+
+
+class Clock:
+    """Seconds spent in each part of a job."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def note(self, part: str) -> None:
+        """End a part."""
+        now = time.perf_counter()
+        self.seconds[part], self._last = round(now - self._last, 3), now
+
+
+# -- preparing -------------------------------------------------------------------------------------
+
+
+def prepare(job: Job, steps: Steps | None = None) -> Prepared:
+    """Open the data, and fit the transformers, unless fitted ones are given."""
+    fitted = dict(steps or []).get("encoder")
+    encoder = fitted or job.columns.encoder(scale=job.recipe.scale != "none")
+    labelled = job.recipe.classifies
+    source = open_training(job.data, job.layout, encoder=encoder, labelled=labelled)
+    keeps = not job.stream and job.checkpoint is None and fits_in_memory(source)
+    arrays = source.load() if keeps else None
+    if encoder_of(source) is not None:
+        return Prepared(source, [("encoder", encoder_of(source))], arrays)
+    if steps is None:
+        steps = scaling_steps(source, arrays, job.recipe)
+    return Prepared(after(steps, source), steps, applied(steps, arrays))
+
+
+def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, recipe: Recipe) -> Steps:
+    """Return the step that scales columns without names, if there is to be one."""
+    rule = recipe.scale
+    # A number for gamma is meant for the values as they are in the file.
+    if rule == "none" or (rule == "auto" and is_number(recipe.parameters.get("gamma"))):
+        return []
+    chunks = (X for X, _ in source.chunks()) if arrays is None else [arrays[0]]
+    scaler = ranges_of(chunks).scaler(rule)
+    return [] if scaler is None else [("scaler", scaler)]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a parameter was given as a number."""
+    return isinstance(value, int | float)
+
+
+def applied(steps: Steps, arrays: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    """Return arrays after fitted steps."""
+    if arrays is None:
+        return None
+    X, y = arrays
+    for _, step in steps:
+        X = step.transform(X)
+    return X, y
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
+    """Return the finished search for C and gamma, or None if there is none."""
+    if not job.tuning.is_due(job.recipe):
+        return None
+    X, y = prepared.sample(job.tuning.rows, job.recipe.seed)
+    if len(y) < len(prepared.source):
+        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared.source):,} rows")
+    return searched(X, y, job.recipe, job.tuning, console)
+
+
+def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
+    """Learn all rows: at once, or chunk by chunk."""
+    if prepared.arrays is not None:
+        fit(model, *prepared.arrays, job)
+    elif not job.recipe.classifies:
+        for X, _ in prepared.source.chunks():
+            model.partial_fit(X)
+    elif job.checkpoint is None:
+        model.learn_from(prepared.source)
+    else:
+        learn_with_checkpoint(model, prepared, job, console)
+
+
+def fit(model: Any, X: Any, y: Any, job: Job) -> None:
+    """Fit a model to rows in memory, with their groups if they have some."""
+    more = {}
+    if job.columns.groups is not None:
+        if not hasattr(model, "forget"):
+            name = type(model).__name__
+            raise Refused(f"{name} stores no groups; use --estimator ExactSVC, or no --groups.")
+        more["groups"] = groups_of(job.data, job.layout, job.columns.groups)
+    model.fit(X, y, **more) if job.recipe.classifies else model.fit(X, **more)
+
+
+def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
+    """Learn chunk by chunk; at SIGINT or SIGTERM, write the checkpoint and stop."""
+    stopping = current_stopping()
+    with stopping.deferred():
+        model.learn_from(
+            prepared.source,
+            checkpoint=job.checkpoint,
+            checkpoint_minutes=job.every / 60,
+            callback=lambda _, moment: stopping.asked,
+            note=note_of(job, prepared.steps),
+        )
+    if stopping.asked:
+        console.say(f"stopped; marginwise continue {job.checkpoint} continues from here")
+        raise KeyboardInterrupt
+
+
+def assembled(steps: Steps, model: Any) -> Any:
+    """Return a pipeline of the steps and the model, or the model if there are no steps.
+
+    Files do not depend on the number of threads, or on whether progress is shown.
+    """
+    model.set_params(n_jobs=None, verbose=0)
+    return Pipeline([*steps, ("model", model)]) if steps else model
+
+
+def described(model: Any) -> dict[str, Any]:
+    """Return what a fitted estimator is like, for printing."""
+    found = {"estimator": type(model).__name__, "features": int(model.n_features_in_)}
+    if hasattr(model, "classes_"):
+        found["classes"] = model.classes_.tolist()
+    parameters = {"C": model.C, "kernel": model.kernel, "gamma": getattr(model, "gamma_", None)}
+    return {**found, **parameters, "support_vectors": len(model.support_)}

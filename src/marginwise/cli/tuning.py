@@ -1,0 +1,190 @@
+"""Choosing C and gamma by cross-validation on a part of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from marginwise import OnlineSVCCV
+from marginwise._arrays import Ints
+from marginwise._checks import check_params
+from marginwise.cli.group import usage
+from marginwise.cli.options import Function, Values, packed
+from marginwise.cli.output import Console
+from marginwise.cli.recipes import Recipe
+
+OF_KERNEL = ("kernel", "degree", "coef0", "class_weight", "multiclass", "cache_size")
+ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How C and gamma are chosen.
+
+    Parameters
+    ----------
+    tune : bool or None
+        Whether they are; None if neither is given.
+    cv : int or None
+        Number of folds. If it is given and nothing is tuned, the error is still estimated.
+    rows : int
+        Number of rows to search with.
+    Cs, gammas, scoring, search
+        The parameters of OnlineSVCCV.
+    """
+
+    tune: bool | None = None
+    cv: int | None = None
+    rows: int = ROWS
+    Cs: Any = 7
+    gammas: Any = 5
+    scoring: str | None = None
+    search: Literal["grid", "halving"] = "grid"
+
+    def is_due(self, recipe: Recipe) -> bool:
+        """Return whether anything is to be chosen or estimated."""
+        given = recipe.parameters.keys() & {"C", "gamma"}
+        wanted = not given if self.tune is None else self.tune
+        return recipe.classifies and (wanted or self.cv is not None)
+
+    def make(self, recipe: Recipe, console: Console, features: int) -> OnlineSVCCV:
+        """Return the search over the values that were not given."""
+        given = recipe.parameters
+        same = {key: given[key] for key in OF_KERNEL if key in given}
+        fixed = self.tune is False or (self.tune is None and given.keys() & {"C", "gamma"})
+        Cs = [given["C"]] if "C" in given else [1.0] if fixed else self.Cs
+        gammas = 1 if fixed else self.gammas
+        if given.get("gamma", "scale") != "scale":
+            gammas = [1 / features if given["gamma"] == "auto" else given["gamma"]]
+        model = OnlineSVCCV(
+            Cs=Cs,
+            gammas=gammas,
+            cv=self.cv or 5,
+            scoring=self.scoring,
+            search=self.search,
+            random_state=recipe.seed,
+            n_jobs=recipe.threads,
+            verbose=console.verbose,
+            **same,
+        )
+        with usage():
+            check_params(model)
+        return model
+
+
+def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
+    """Return a decorator that gives a command a `tuning`."""
+    options: list[click.Option] = [
+        click.Option(["--cv", "-v"], type=click.IntRange(2), help="Number of folds.  [default: 5]"),
+        click.Option(
+            ["--tune-rows", "rows"],
+            type=click.IntRange(4),
+            default=ROWS,
+            show_default=True,
+            help="Rows to search with: a stratified sample of larger data.",
+        ),
+        *_of_search(),
+    ]
+    if not all_of_them:
+        switch = click.Option(
+            ["--tune/--no-tune"],
+            default=None,
+            help="Whether to choose C and gamma, or the one that is not given, by cross-validation."
+            "  [default: if neither is given]",
+        )
+        return packed("tuning", Tuning, [switch, *options])
+    return packed("tuning", lambda **given: Tuning(tune=True, **given), options)
+
+
+def _of_search() -> list[click.Option]:
+    count = "a number of them on a logarithmic grid, or a list such as 1,10,100"
+    return [
+        click.Option(
+            ["--Cs", "Cs"],
+            type=Values(),
+            default=7,
+            show_default=True,
+            help=f"Values of C to try: {count}.",
+        ),
+        click.Option(
+            ["--gammas"],
+            type=Values(),
+            default=5,
+            show_default=True,
+            help=f"Values of gamma to try: {count}.",
+        ),
+        click.Option(["--scoring"], help="Score to maximize, by its name in scikit-learn."),
+        click.Option(
+            ["--search"],
+            type=click.Choice(["grid", "halving"]),
+            default="grid",
+            show_default=True,
+            help="grid tries every pair on all rows; halving drops pairs after a part of them.",
+        ),
+    ]
+
+
+def searched(
+    X: Any, y: NDArray[Any], recipe: Recipe, tuning: Tuning, console: Console
+) -> OnlineSVCCV | None:
+    """Return the finished search over these rows, or None if they cannot be split."""
+    classes, counts = np.unique(y, return_counts=True)
+    if np.sum(counts > 1) < 2 or X.shape[0] < 4:
+        console.say("C and gamma are not tuned: two classes with at least two rows are needed.")
+        return None
+    model = tuning.make(recipe, console, X.shape[1])
+    model.cv = min(model.cv, int(counts.max()))
+    splittable = np.isin(y, classes[counts > 1])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return model.fit(X[splittable], y[splittable])
+
+
+def sampled(y: NDArray[Any], rows: int, seed: int) -> Ints:
+    """Return a stratified sample of the rows, in random order: files may be ordered."""
+    order = np.random.RandomState(seed).permutation(len(y))
+    _, codes, sizes = np.unique(y[order], return_inverse=True, return_counts=True)
+    by_class = np.argsort(codes, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    rank = np.empty(len(y))
+    rank[by_class] = np.arange(len(y)) - starts[codes[by_class]]
+    first = np.argsort(rank / sizes[codes], kind="stable")[:rows]
+    return np.asarray(order[np.sort(first)], dtype=np.int64)
+
+
+def chosen(search: OnlineSVCCV | None, recipe: Recipe) -> dict[str, Any]:
+    """Return the parameters that a search found for a recipe."""
+    if search is None:
+        return {}
+    found = {"C": search.C_}
+    if recipe.parameters.get("kernel", "rbf") in ("rbf", "poly", "sigmoid"):
+        found["gamma"] = search.gamma
+    return found
+
+
+def report_of(search: OnlineSVCCV) -> dict[str, Any]:
+    """Return what a search found, for printing."""
+    score, folds = search.best_score_, search.cv
+    if search.scoring is None:
+        return {"cv_error": 1 - score, "cv_folds": folds}
+    return {"cv_score": score, "cv_scoring": search.scoring, "cv_folds": folds}
+
+
+def table_of(search: OnlineSVCCV) -> list[dict[str, Any]]:
+    """Return the pairs that were tried, with the mean score of each and its deviation."""
+    found = search.cv_results_
+    return [
+        {
+            **parameters,
+            "score": float(found["mean_test_score"][k]),
+            "deviation": float(found["std_test_score"][k]),
+            "rank": int(found["rank_test_score"][k]),
+        }
+        for k, parameters in enumerate(found["params"])
+    ]

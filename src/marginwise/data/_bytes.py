@@ -1,0 +1,172 @@
+"""Files as bytes: plain, gzip or Zstandard, a few whole lines at a time.
+
+The kind of a file is recognised by its first bytes. Plain files are read and not mapped: that is as
+fast, and a file that another program truncates meanwhile raises an error instead of SIGBUS.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Kind = Literal["plain", "gzip", "zstd"]
+
+SLICE = 2**19  # bytes to read at a time: fits into a processor's cache
+PIECE = 2**16  # bytes to decompress at a time
+LONGEST_LINE = 2**30
+_MAGIC: dict[bytes, Kind] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_NAMES = {"gzip": "gzip", "zstd": "Zstandard"}
+
+
+def kind_of(head: bytes) -> Kind:
+    """Return how a file that begins with these bytes is compressed."""
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "plain")
+
+
+def kind_of_file(path: str) -> Kind:
+    """Return how a file is compressed."""
+    with open(path, "rb", buffering=0) as file:
+        return kind_of(file.read(4))
+
+
+def _open_zstd(path: str, file: BinaryIO) -> Any:
+    try:  # part of Python since 3.14
+        return importlib.import_module("compression.zstd").ZstdFile(file)
+    except ImportError:
+        pass
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is compressed with Zstandard, which needs pyarrow or Python 3.14: "
+            "pip install 'marginwise[parquet]', or decompress the file."
+        ) from error
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+
+
+class LineReader:
+    """The whole lines of a file, as many at a time as a buffer holds.
+
+    Parameters
+    ----------
+    path
+        The file.
+    offset
+        The byte to begin with, for plain files.
+    """
+
+    def __init__(self, path: str, offset: int = 0) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
+        try:
+            if offset:
+                self._file.seek(offset)
+            self.kind: Kind = "plain" if offset else kind_of(self._file.peek(4))
+            self._stream = self._decoded(path)
+        except BaseException:
+            self._file.close()
+            raise
+        self._buffer = bytearray(SLICE)
+        self._begin = self._end = 0  # the bytes that were read and not returned yet
+        self._failure: str | None = None
+
+    def _decoded(self, path: str) -> Any:
+        if self.kind == "gzip":
+            return gzip.GzipFile(fileobj=self._file, mode="rb")
+        return _open_zstd(path, self._file) if self.kind == "zstd" else self._file
+
+    def __iter__(self) -> Iterator[Bytes]:
+        while len(text := self.read()):
+            yield text
+
+    def read(self) -> Bytes:
+        """Return the next whole lines, which stay valid until the next call; empty at the end.
+
+        Only the last line of a file may lack its line break. Raises a ValueError if the compressed
+        data are damaged or a line is too long.
+        """
+        self._move_to_front()
+        while read := self._fill():
+            end = self._buffer.rfind(b"\n", self._end - read, self._end) + 1
+            if end:
+                break
+        else:
+            end = self._end
+        self._begin = end
+        return np.frombuffer(self._buffer, dtype=np.uint8)[:end]
+
+    def _move_to_front(self) -> None:
+        kept = self._end - self._begin
+        self._buffer[:kept] = self._buffer[self._begin : self._end]
+        self._begin, self._end = 0, kept
+
+    def _fill(self) -> int:
+        """Read until the buffer is full, which grows if a line is longer; return the bytes read.
+
+        An error is kept for the next call if there are bytes before it.
+        """
+        if self._end == len(self._buffer):
+            self._grow()
+        before = self._end
+        while self._failure is None and self._end < len(self._buffer):
+            try:
+                read = self._read_into(memoryview(self._buffer)[self._end :])
+            except ValueError as error:
+                self._failure = str(error)  # the error itself would refer back to this reader
+                break
+            if not read:
+                break
+            self._end += read
+        if self._failure is not None and self._end == before:
+            raise ValueError(self._failure)
+        return self._end - before
+
+    def _grow(self) -> None:
+        if self._end >= LONGEST_LINE:
+            raise ValueError(
+                f"the line is longer than {LONGEST_LINE:,} bytes; expected text with one row per "
+                "line. Check that this is a text file"
+            )
+        # Not in place: the caller may still hold a view of the buffer.
+        self._buffer = self._buffer + bytes(len(self._buffer))
+
+    def _read_into(self, buffer: memoryview) -> int:
+        """Read once; what was decompressed before the data are damaged is not lost."""
+        stream = self._stream
+        try:
+            if self.kind == "zstd":
+                return int(stream.readinto(buffer[:PIECE]))
+            return int(stream.readinto1(buffer))
+        except (EOFError, zlib.error) as error:
+            damage: Exception = error
+        except OSError as error:  # without a number, it is the data that are wrong, not the disk
+            if error.errno is not None or self.kind == "plain":
+                raise
+            damage = error
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":
+                raise
+            damage = error
+        raise ValueError(
+            f"the {_NAMES[self.kind]} data end too early or are damaged ({damage}); expected a "
+            "complete file. Copy or download it again"
+        ) from damage
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._stream.close()
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> LineReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,274 @@
+"""ArraySource: rows of arrays, in memory or in files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from marginwise._arrays import Ints, spread_rows
+from marginwise.data.array_files import read_npy, read_npz
+from marginwise.data.errors import DataError
+from marginwise.data.rows import check_ids
+from marginwise.data.sniff import kind_of
+
+BLOCK_ROWS = 4096  # of a memory map
+HASHED = 4096  # rows of a memory map that identify it
+
+
+class ArraySource:
+    """Data source of arrays in memory, or of .npy and .npz files.
+
+    Files of type .npy, and .npz files that are not compressed, are memory-mapped: rows are read
+    when they are used.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or path
+        Features, or a file with them. A .npz file has X and y, X_train and y_train, or the parts
+        of CSR matrices: X_data, X_indices, X_indptr and X_shape.
+    y : array-like, path or int, default=None
+        Class labels: an array, a .npy file with one, or the column of X that has them. By default,
+        labels are those in a .npz file, and an array has none.
+    labelled : bool, default=True
+        Whether the labels in a .npz file are read.
+    classes : array-like, default=None
+        All labels, if they are known. By default, those that occur.
+
+    Attributes
+    ----------
+    files : list of str
+        Name of the file, if there is one.
+    n_features : int
+        Number of features.
+    feature_names : list of str or None
+        Names of the features, if X is a data frame or the file has the array feature_names.
+    block : int or None
+        Number of rows that are cheap to read together: None in memory, 4096 of a memory map.
+    random_access : bool
+        True: rows can be read in any order.
+
+    See Also
+    --------
+    open_source : Opens any kind of source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwise.data import ArraySource
+    >>> source = ArraySource(np.arange(6.0).reshape(3, 2), ["a", "b", "a"])
+    >>> len(source), source.n_features, source.classes.tolist()
+    (3, 2, ['a', 'b'])
+    >>> source.read([2, 0])[0]
+    array([[4., 5.],
+           [0., 1.]])
+    """
+
+    random_access = True
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        labelled: bool = True,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.files: list[str] = []
+        self.feature_names: list[str] | None = _names_of(X)
+        if isinstance(X, str | os.PathLike):
+            X, y = self._open(Path(X), y, labelled)
+        if isinstance(y, str | os.PathLike):
+            y = read_npy(Path(y))
+        elif isinstance(y, int | np.integer) and not isinstance(y, bool):
+            X, y = self._split(X, int(y), labelled)
+        self._name = self.files[0] if self.files else "X"
+        self._X = self._checked(X)
+        self._y = None if y is None or not labelled else self._checked_labels(y)
+        self.n_features = int(self._X.shape[1])
+        self.block = BLOCK_ROWS if _is_mapped(self._X) else None
+        self._classes = None if classes is None else np.unique(np.asarray(classes))
+
+    def _open(self, path: Path, y: Any, labelled: bool) -> tuple[Any, Any]:
+        """Return features and labels of a file."""
+        self.files = [str(path)]
+        kind = kind_of(path)
+        if kind == "npy":
+            return read_npy(path), y
+        if kind != "npz":
+            raise DataError(f"{path}: the file is {kind}; expected .npy or .npz.")
+        X, labels, self.feature_names = read_npz(path, labelled and y is None)
+        return X, labels if y is None else y
+
+    def _split(self, X: Any, column: int, labelled: bool) -> tuple[Any, Any]:
+        """Return features and labels of an array that has the labels in a column."""
+        X = self._checked(X, least=2)
+        if not -X.shape[1] <= column < X.shape[1]:
+            raise DataError(
+                f"{self.files[0] if self.files else 'X'}: label column {column} is missing; the "
+                f"array has columns 0 to {X.shape[1] - 1}."
+            )
+        column %= X.shape[1]
+        y = X[:, [column]]
+        y = (y.toarray() if sp.issparse(y) else y).ravel() if labelled else None
+        if column == X.shape[1] - 1:
+            return X[:, :-1], y
+        if column == 0 and not sp.issparse(X):
+            return X[:, 1:], y
+        return X[:, [k for k in range(X.shape[1]) if k != column]], y
+
+    def _checked(self, X: Any, least: int = 1) -> Any:
+        """Return features as an array or a CSR array of numbers."""
+        name = self.files[0] if self.files else "X"
+        if not isinstance(X, np.ndarray):
+            X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] < least:
+            raise DataError(
+                f"{name}: expected an array of rows with at least {least} column(s), got one of "
+                f"shape {X.shape}."
+            )
+        if X.dtype.kind not in "biuf":
+            raise DataError(f"{name}: expected numbers, got values of type {X.dtype}.")
+        return X
+
+    def _checked_labels(self, given: Any) -> NDArray[Any]:
+        """Return labels as strings or integers."""
+        y: NDArray[Any] = np.asarray(given)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y.ravel()
+        if y.ndim != 1 or len(y) != self._X.shape[0]:
+            raise DataError(
+                f"{self._name}: expected one label for each of the {self._X.shape[0]} rows, got "
+                f"labels of shape {y.shape}."
+            )
+        if y.dtype.kind == "f":
+            wrong = np.flatnonzero(~(np.abs(y) < 2**53) | (y != np.floor(y)))
+            if wrong.size:
+                raise DataError(
+                    f"{self._name}: row {wrong[0]}: the label is {y[wrong[0]]:g}; expected a "
+                    "class: a string or an integer."
+                )
+            y = y.astype(np.int64)
+        if y.dtype.kind == "O":
+            gone = [k for k, label in enumerate(y.tolist()) if label is None or label != label]
+            if gone:
+                raise DataError(f"{self._name}: row {gone[0]}: the label is missing.")
+        return y
+
+    # -- what there is -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return int(self._X.shape[0])
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """All class labels, sorted; None without labels."""
+        if self._classes is None and self._y is not None:
+            found = np.unique(self._y)
+            if len(found) < 2:
+                raise DataError(
+                    f"{self._name}: all {len(self)} rows have the label {found.tolist()}; expected "
+                    "at least two classes. Pass classes if there are more."
+                )
+            self._classes = found
+        return self._classes
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The label of each row; None without labels."""
+        return self._y
+
+    def fingerprint(self) -> str:
+        """Return a digest of the rows and the labels.
+
+        Returns
+        -------
+        digest : str
+            Hexadecimal SHA-256. Of a memory map, evenly spaced rows are considered.
+        """
+        digest = hashlib.sha256(f"{self._X.shape} {self._X.dtype}".encode())
+        if sp.issparse(self._X):
+            for part in (self._X.data, self._X.indices, self._X.indptr):
+                digest.update(np.ascontiguousarray(part).data)
+        else:
+            some = spread_rows(len(self), HASHED) if self.block and len(self) else slice(None)
+            digest.update(np.ascontiguousarray(self._X[some]).data)
+        digest.update(repr(None if self._y is None else self._y.tolist()).encode())
+        return digest.hexdigest()
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def read(self, ids: Ints) -> tuple[Any, Any]:
+        """Return the rows of some numbers.
+
+        Parameters
+        ----------
+        ids : ndarray of shape (n_rows,), dtype=int64
+            Numbers of rows, in any order.
+
+        Returns
+        -------
+        X : ndarray or CSR array of shape (n_rows, n_features)
+            Features.
+        y : ndarray of shape (n_rows,) or None
+            Class labels.
+        """
+        return self._some(check_ids(ids, len(self)))
+
+    def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
+        """Give the rows in order.
+
+        Parameters
+        ----------
+        rows : int, default=4096
+            Number of rows of a chunk.
+        start : int, default=0
+            The row to begin with.
+
+        Returns
+        -------
+        chunks : iterator of (X, y)
+            Features and labels of each chunk.
+        """
+        if rows < 1:
+            raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
+        for first in range(start, len(self), rows):
+            yield self._some(slice(first, first + rows))
+
+    def load(self) -> tuple[Any, Any]:
+        """Return all rows, in memory.
+
+        Returns
+        -------
+        X : ndarray or CSR array of shape (n_rows, n_features)
+            Features.
+        y : ndarray of shape (n_rows,) or None
+            Class labels.
+        """
+        return self._some(slice(None))
+
+    def _some(self, rows: Any) -> tuple[Any, Any]:
+        X = self._X[rows]
+        if isinstance(X, np.memmap):
+            X = np.array(X)
+        return X, None if self._y is None else np.asarray(self._y[rows])
+
+
+def _names_of(X: Any) -> list[str] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _is_mapped(X: Any) -> bool:
+    """Return whether an array, or what it is a view of, is a memory map."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False

@@ -1,0 +1,392 @@
+"""TableEncoder: columns of a table to features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._arrays import Float
+from marginwise._checks import Rule, boolean, check_params, integer, one_of
+from marginwise.data.columns import (
+    LARGEST,
+    CellError,
+    Column,
+    Numbers,
+    Strings,
+    Vectors,
+    as_table,
+    need_arrow,
+    read_column,
+)
+from marginwise.data.parsing import conform
+from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missing_column
+
+Names = Sequence[str] | None
+
+DENSE = 0.25  # share of values that are not zero, from which features are dense
+
+
+def _names() -> Rule:
+    def are_names(value: Any) -> bool:
+        return value is None or (
+            not isinstance(value, str)
+            and isinstance(value, Sequence | np.ndarray)
+            and all(isinstance(name, str) for name in value)
+        )
+
+    return are_names, "a list of column names or None"
+
+
+_RULES: dict[str, Rule] = {
+    "numeric": _names(),
+    "categorical": _names(),
+    "text": _names(),
+    "drop": _names(),
+    "unseen": one_of("ignore", "error"),
+    "max_categories": integer(1),
+    "scale": boolean(),
+}
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode the columns of a table as features for a kernel machine.
+
+    The kind of each column is recognised by `fit`:
+
+    - Numbers, booleans and dates (as days) are standardised; the mean replaces missing values.
+    - Strings of few distinct values are categories, which are one-hot encoded; a missing value is
+      a category of its own.
+    - Strings of several words, most of them distinct, are text, which becomes TF-IDF features.
+    - Lists of numbers of one size, such as embeddings, are used as they are.
+
+    Columns with a single value are dropped. Columns that look like identifiers, and columns that
+    number the rows, are dropped with a warning.
+
+    Parameters
+    ----------
+    numeric : list of str, default=None
+        Columns that are numbers, whatever they look like.
+    categorical : list of str, default=None
+        Columns that are categories, with any number of distinct values. Integers are categories
+        only if they are named here.
+    text : list of str, default=None
+        Columns that are text.
+    drop : list of str, default=None
+        Columns that are not used.
+    unseen : {"ignore", "error"}, default="ignore"
+        What `transform` does with a category that did not occur in `fit`: "ignore" encodes it as
+        zeros, "error" raises ValueError.
+    max_categories : int, default=1000
+        Number of distinct strings above which a column is not recognised as categories.
+    scale : bool, default=True
+        Whether numbers are standardised. If False, they are used as they are.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns seen by `fit`.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    kinds_ : list of str
+        Kind of each column: "numeric", "boolean", "date", "categorical", "text" or "vector"; or,
+        if it is not used, "constant", "identifier", "row number" or "dropped".
+    mean_ : ndarray
+        Mean of each standardised column.
+    scale_ : ndarray
+        Standard deviation of each standardised column.
+    fill_ : ndarray
+        Value that replaces missing ones, of each standardised column.
+    categories_ : list of list of str
+        Categories of each categorical column, sorted.
+    missing_ : list of bool
+        Whether missing is a category, for each categorical column.
+    vectorizers_ : list of TfidfVectorizer
+        Vectorizer of each text column.
+    sizes_ : list of int
+        Number of values of each vector column.
+    sparse_ : bool
+        Whether `transform` returns sparse features: fewer than a quarter are expected to be
+        nonzero.
+
+    See Also
+    --------
+    open_source : Encodes tables while they are read.
+    sklearn.compose.ColumnTransformer : Encodes columns of data frames as you choose.
+
+    Examples
+    --------
+    >>> from marginwise.data import TableEncoder
+    >>> table = {"age": [25, 35, None], "job": ["cook", "nurse", "cook"], "site": ["x", "x", "x"]}
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.kinds_
+    ['numeric', 'categorical', 'constant']
+    >>> encoder.transform(table).round(2)
+    array([[-1.22,  1.  ,  0.  ],
+           [ 1.22,  0.  ,  1.  ],
+           [ 0.  ,  1.  ,  0.  ]], dtype=float32)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'job=cook', 'job=nurse']
+    """
+
+    feature_names_in_: NDArray[Any]
+    n_features_in_: int
+    kinds_: list[str]
+    mean_: Float
+    scale_: Float
+    fill_: Float
+    categories_: list[list[str]]
+    missing_: list[bool]
+    vectorizers_: list[Any]
+    sizes_: list[int]
+    sparse_: bool
+    _unchecked = False
+
+    def __init__(
+        self,
+        *,
+        numeric: Names = None,
+        categorical: Names = None,
+        text: Names = None,
+        drop: Names = None,
+        unseen: str = "ignore",
+        max_categories: int = 1000,
+        scale: bool = True,
+    ) -> None:
+        self.numeric = numeric
+        self.categorical = categorical
+        self.text = text
+        self.drop = drop
+        self.unseen = unseen
+        self.max_categories = max_categories
+        self.scale = scale
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Recognise the columns of a table, and learn their moments, categories and terms.
+
+        Parameters
+        ----------
+        X : pyarrow Table or RecordBatch, data frame or dict of columns
+            The table.
+        y : None, default=None
+            Ignored; accepted for scikit-learn's conventions.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        profile = self._begin()
+        profile.observe(as_table(X))
+        self._conclude(profile)
+        self._check_features()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows of a table.
+
+        The features may change with each call; fit a model after the last one.
+
+        Parameters
+        ----------
+        X : pyarrow Table or RecordBatch, data frame or dict of columns
+            More rows, with the same columns.
+        y : None, default=None
+            Ignored; accepted for scikit-learn's conventions.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        profile: TableProfile | None = getattr(self, "_profile", None)
+        if profile is None and hasattr(self, "kinds_"):
+            raise ValueError(
+                "this encoder was loaded from a file, which does not store the counts that "
+                "partial_fit adds to. Call fit with all rows."
+            )
+        profile = self._begin() if profile is None else profile
+        profile.observe(as_table(X))
+        return self._conclude(profile)
+
+    def _begin(self) -> TableProfile:
+        """Return a profile for the first rows."""
+        check_params(self, _RULES)
+        declared: dict[str, str] = {}
+        lists = {"numeric": self.numeric, "categorical": self.categorical, "text": self.text}
+        for kind, names in (lists | {"dropped": self.drop}).items():
+            for name in names if names is not None else ():
+                if name in declared:
+                    raise ValueError(
+                        f"column {name!r} is declared as {declared[name]} and as {kind}; name it "
+                        "once in numeric, categorical, text or drop."
+                    )
+                declared[name] = kind
+        return TableProfile(declared, self.max_categories)
+
+    def _conclude(self, profile: TableProfile) -> Self:
+        """Set the fitted attributes."""
+        kinds = profile.kinds()
+        self._profile = profile
+        self._unchecked = True
+        self.feature_names_in_ = np.array(profile.names, dtype=object)
+        self.n_features_in_ = len(profile.names)
+        self.kinds_ = kinds
+        moments = profile.moments(kinds)
+        self.mean_ = np.array([moment.mean for moment in moments])
+        self.scale_ = np.array([moment.scale for moment in moments])
+        if not self.scale:
+            self.mean_, self.scale_ = np.zeros_like(self.mean_), np.ones_like(self.scale_)
+        self.fill_ = np.array([moment.mean for moment in moments])
+        self.categories_, self.missing_ = profile.categories(kinds)
+        self.vectorizers_ = profile.vectorizers(kinds)
+        self.sizes_ = profile.sizes(kinds)
+        self.sparse_ = profile.nonzeros(kinds) < DENSE * len(self.get_feature_names_out())
+        return self
+
+    def _check_features(self) -> None:
+        """Raise if there are no features, and warn of columns that are dropped.
+
+        More rows may change what columns are, so this waits until the encoder is used.
+        """
+        kinds = zip(self.feature_names_in_.tolist(), self.kinds_, strict=True)
+        if all(kind in UNUSED for kind in self.kinds_):
+            listed = ", ".join(f"{name!r} is {kind}" for name, kind in kinds)
+            raise ValueError(
+                f"the table has no column with features: {listed}. Declare one in numeric, "
+                "categorical or text."
+            )
+        if self._unchecked:
+            self._unchecked = False
+            self._profile.warn(self.kinds_)
+
+    # -- encoding ------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Encode a table.
+
+        Parameters
+        ----------
+        X : pyarrow Table or RecordBatch, data frame or dict of columns
+            The table. Columns are found by name; other columns are ignored.
+
+        Returns
+        -------
+        X : ndarray or CSR array of shape (n_samples, n_features)
+            Features, in single precision.
+        """
+        check_is_fitted(self, "kinds_")
+        self._check_features()
+        table = as_table(X)
+        parts = self._parts(table)
+        if self.sparse_:
+            stacked = sp.hstack(parts, format="csr", dtype=np.float32)
+            return sp.csr_array(stacked)
+        made = [part.toarray() if sp.issparse(part) else part for part in parts]
+        return np.ascontiguousarray(np.hstack(made), dtype=np.float32)
+
+    def _parts(self, table: Any) -> list[Any]:
+        """Return the features of each column."""
+        parts: list[Any] = []
+        places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
+        for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
+            if kind in UNUSED:
+                continue
+            group = "numeric" if kind in MEASURED else kind
+            column = self._column(table, name, kind)
+            parts.append(self._encode(column, name, kind, places[group]))
+            places[group] += 1
+        return parts
+
+    def _column(self, table: Any, name: str, kind: str) -> Column:
+        if name not in table.column_names:
+            raise ValueError(missing_column(name, table.column_names))
+        return conform(read_column(table[name], name), name, kind, table.num_rows)
+
+    def _encode(self, column: Column, name: str, kind: str, place: int) -> Any:
+        """Return the features of the column that has this place among those of its kind."""
+        if isinstance(column, Numbers):
+            return self._standardised(column.values, name, place)
+        if isinstance(column, Vectors):
+            if column.values.shape[1] != self.sizes_[place]:
+                size = column.values.shape[1]
+                raise CellError(
+                    0, name, f"the vector has {size} values; expected {self.sizes_[place]}."
+                )
+            return column.values.astype(np.float32, copy=False)
+        if kind == "text":
+            return self.vectorizers_[place].transform(column.values.fill_null("").to_pylist())
+        return self._one_hot(column, name, place)
+
+    def _standardised(self, values: Float, name: str, place: int) -> NDArray[np.float32]:
+        filled = np.where(np.isnan(values), self.fill_[place], values)
+        made = (filled - self.mean_[place]) / self.scale_[place]
+        wrong = np.flatnonzero(np.abs(made) > LARGEST)
+        if wrong.size:
+            raise CellError(
+                int(wrong[0]),
+                name,
+                f"{values[wrong[0]]:g} is outside the range of float32 after standardising; "
+                f"expected a number near {self.mean_[place]:g}.",
+            )
+        features: NDArray[np.float32] = made.astype(np.float32)[:, None]
+        return features
+
+    def _one_hot(self, column: Strings, name: str, place: int) -> Any:
+        pa = need_arrow()
+        categories, missing = self.categories_[place], self.missing_[place]
+        found = pa.compute.index_in(column.values, value_set=pa.array(categories, pa.string()))
+        places = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        absent = column.values.is_null().to_numpy(zero_copy_only=False)
+        if missing:
+            places[absent] = len(categories)
+        rows = np.flatnonzero(places >= 0)
+        if self.unseen == "error" and len(rows) < len(places):
+            row = int(np.flatnonzero(places < 0)[0])
+            raise CellError(
+                row,
+                name,
+                f"the category {column.values[row].as_py()!r:.60} did not occur in fit. Pass "
+                "unseen='ignore' to encode it as zeros.",
+            )
+        shape = (len(places), len(categories) + missing)
+        ones = np.ones(len(rows), dtype=np.float32)
+        return sp.csr_array((ones, (rows, places[rows])), shape=shape)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : None, default=None
+            Ignored; accepted for scikit-learn's conventions.
+
+        Returns
+        -------
+        names : ndarray of shape (n_features,)
+            Such as "age" for a number, "job=cook" for a category, "job is missing", "note: word"
+            for a term of a text, and "embedding[0]" for a value of a vector.
+        """
+        check_is_fitted(self, "kinds_")
+        names: list[str] = []
+        categories = zip(self.categories_, self.missing_, strict=True)
+        vectorizers, sizes = iter(self.vectorizers_), iter(self.sizes_)
+        for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
+            if kind in MEASURED:
+                names.append(name)
+            elif kind == "categorical":
+                known, missing = next(categories)
+                names += [f"{name}={category}" for category in known]
+                names += [f"{name} is missing"] * missing
+            elif kind == "text":
+                names += [f"{name}: {term}" for term in next(vectorizers).get_feature_names_out()]
+            elif kind == "vector":
+                names += [f"{name}[{k}]" for k in range(next(sizes))]
+        return np.array(names, dtype=object)

@@ -1,0 +1,147 @@
+"""Labels in a column of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginwise.data.columns import CellError, need_arrow
+from marginwise.data.errors import DataError
+from marginwise.data.parsing import parse_numbers
+
+MOST_CLASSES = 10_000
+EXPECTED = "expected a class: a string or an integer"
+
+
+class LabelColumn:
+    """The labels of a table: which there are, and how they are read.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    parse : bool
+        Whether strings that all spell integers are integers.
+    classes : ndarray or None, default=None
+        All labels, if they are known before the rows are read.
+    """
+
+    def __init__(self, name: str, parse: bool, classes: NDArray[Any] | None = None) -> None:
+        self.name, self._parse = name, parse
+        self._classes, self._declared = classes, classes is not None
+        self._found: set[Any] = set()
+        self._places: dict[Any, str] = {}
+
+    def observe(self, table: Any, place: Callable[[int], str]) -> None:
+        """Note the labels of some rows; `place` returns where a row is."""
+        values = self._values(table)
+        for value in set(values.tolist()) - self._found:
+            self._found.add(value)
+            row = int(np.flatnonzero(values == value)[0])
+            if len(self._found) > MOST_CLASSES:
+                raise CellError(
+                    row,
+                    self.name,
+                    f"this is the label number {MOST_CLASSES + 1} that is different; {EXPECTED}. "
+                    "Name the column of the label.",
+                )
+            if self._parse:
+                self._places[value] = place(row)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels, sorted."""
+        if self._classes is None:
+            self._classes = np.unique(self._as_numbers(np.array(sorted(self._found))))
+        return self._classes
+
+    def read(self, table: Any) -> NDArray[Any]:
+        """Return the labels of some rows."""
+        values = self._values(table)
+        if self._classes is None and not self._found:
+            return values
+        if self._declared:
+            self._check(values)
+        if self._parse and self.classes.dtype.kind in "iufb":
+            return self._numbers(values)
+        return values
+
+    def _check(self, values: NDArray[Any]) -> None:
+        """Raise unless all labels are among the classes that were declared."""
+        known: set[Any] = set(self.classes.tolist())
+        found, first = np.unique(values, return_index=True)
+        for label, row in sorted(zip(found.tolist(), first.tolist(), strict=True), key=_second):
+            spelled = isinstance(label, str) and self.classes.dtype.kind in "iufb"
+            value = float(label) if self._parse and spelled and _is_number(label) else label
+            if value not in known:
+                shown = int(value) if isinstance(value, float) and value.is_integer() else value
+                raise CellError(
+                    row,
+                    self.name,
+                    f"the label {shown!r:.60} is not one of the classes "
+                    f"{self.classes.tolist()[:20]}.",
+                )
+
+    def _values(self, table: Any) -> NDArray[Any]:
+        """Return the labels as they are stored: strings, integers or truth values."""
+        pa = need_arrow()
+        column = table[self.name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+            raise CellError(row, self.name, f"the label is missing; {EXPECTED}.")
+        types, kind = pa.types, column.type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+            return np.array(column.to_pylist(), dtype=str)
+        if types.is_boolean(kind) or types.is_integer(kind):
+            return np.asarray(column.to_numpy())
+        if types.is_floating(kind) or types.is_decimal(kind):
+            return self._integers(np.asarray(column.cast(pa.float64()).to_numpy()))
+        raise CellError(0, self.name, f"the label has the type {kind}; {EXPECTED}.")
+
+    def _integers(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers as integers; raise if one of them is not."""
+        wrong = np.flatnonzero(~(np.abs(values) < 2**53) | (values != np.floor(values)))
+        if wrong.size:
+            row = int(wrong[0])
+            fault = "is missing" if np.isnan(values[row]) else f"is the number {values[row]:g}"
+            raise CellError(
+                row, self.name, f"the label {fault}; {EXPECTED}. Name the column of the label."
+            )
+        return values.astype(np.int64)
+
+    def _numbers(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return strings that spell integers as integers."""
+        pa = need_arrow()
+        numbers = parse_numbers(pa.array(values.tolist(), pa.string()))
+        if numbers is None:
+            texts = values.tolist()
+            row = next(k for k, text in enumerate(texts) if not _is_number(text))
+            raise CellError(row, self.name, f"the label {texts[row]!r:.60} is not an integer.")
+        return self._integers(numbers)
+
+    def _as_numbers(self, found: NDArray[Any]) -> NDArray[Any]:
+        """Return all labels as integers, if they are strings that all spell one."""
+        if not self._parse or not all(_is_number(text) for text in found.tolist()):
+            return found
+        try:
+            return self._numbers(found)
+        except CellError as error:
+            place = self._places[found[error.row]]
+            raise DataError(f"{place}column {self.name!r}: {error.fault}") from error
+
+
+def _second(pair: tuple[Any, int]) -> int:
+    return pair[1]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

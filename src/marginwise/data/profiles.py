@@ -1,0 +1,280 @@
+"""What is known of a column after some of its rows: its kind, moments, categories or terms.
+
+Profiles see a column chunk by chunk. Except for rounding, they do not depend on how it is cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from marginwise._arrays import Float
+from marginwise.data.columns import (
+    CellError,
+    Column,
+    Numbers,
+    Strings,
+    Vectors,
+    check_finite,
+    need_arrow,
+)
+from marginwise.data.parsing import PARSERS, first_unparsed, parse_numbers
+
+FEW_ROWS = 20  # in which a column of row numbers or of names cannot be told from others
+WORDS = 1.5  # per string, on average, from which strings are text
+MOST_TERMS = 100_000  # of a text column, the most frequent ones
+CLEAN = 10  # numbers before the first value that is none, from which a warning is due
+
+
+class NumberProfile:
+    """Moments of numbers.
+
+    Parameters
+    ----------
+    family : {"numeric", "boolean", "date"}
+        What the numbers stand for.
+    """
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+        self.rows = self.count = 0
+        self.mean = self._squares = 0.0
+        self._low, self._high = math.inf, -math.inf
+        self._first, self._counts_rows = math.nan, True
+
+    def update(self, column: Column, name: str) -> None:
+        """Take more rows into account."""
+        assert isinstance(column, Numbers)
+        self.add(column.values)
+
+    def add(self, values: Float) -> None:
+        """Take more numbers into account; NaN is missing."""
+        if self.rows == 0 and len(values):
+            self._first = float(values[0])
+        if self._counts_rows:
+            expected = self._first + np.arange(self.rows, self.rows + len(values))
+            self._counts_rows = bool(np.array_equal(values, expected))
+        self.rows += len(values)
+        values = values[~np.isnan(values)]
+        if len(values) == 0:
+            return
+        self._low = min(self._low, float(values.min()))
+        self._high = max(self._high, float(values.max()))
+        n, count, mean = len(values), self.count, float(values.mean())
+        shift = mean - self.mean
+        self.count = count + n
+        self.mean += shift * n / self.count
+        squares = float(np.square(values - mean).sum())
+        self._squares += squares + shift * shift * count * n / self.count
+
+    def skip(self, rows: int) -> None:
+        """Take rows without values into account."""
+        self.add(np.full(rows, np.nan))
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the values, with mean values in place of missing ones."""
+        return math.sqrt(self._squares / max(self.rows, 1)) or 1.0
+
+    def kind(self) -> str:
+        """Return the kind of the column."""
+        if not self._low < self._high:
+            return "constant"
+        numbers_rows = self._counts_rows and self._first in (0.0, 1.0)
+        if self.family == "numeric" and numbers_rows and self.rows >= FEW_ROWS:
+            return "row number"
+        return self.family
+
+
+class TermCounts:
+    """In how many documents terms occur; rare terms are forgotten if there are too many."""
+
+    def __init__(self) -> None:
+        self._analyze = TfidfVectorizer().build_analyzer()
+        self._counts: Counter[str] = Counter()
+        self.documents = self.occurrences = 0
+
+    def add(self, documents: Iterable[tuple[str, int]]) -> None:
+        """Count the terms of documents, each of which occurs so many times."""
+        for document, times in documents:
+            terms = set(self._analyze(document))
+            self.documents += times
+            self.occurrences += times * len(terms)
+            if times == 1:
+                self._counts.update(terms)
+            else:
+                self._counts.update(dict.fromkeys(terms, times))
+        if len(self._counts) > 8 * MOST_TERMS:
+            self._counts = Counter(dict(self._most_frequent(4 * MOST_TERMS)))
+
+    def _most_frequent(self, n: int) -> list[tuple[str, int]]:
+        """Return terms and their counts; of equally frequent ones, the first by the alphabet."""
+        return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+    def vectorizer(self) -> TfidfVectorizer | None:
+        """Return the vectorizer that was fitted to the documents; None if they have no terms."""
+        kept = dict(sorted(self._most_frequent(MOST_TERMS)))
+        if not kept:
+            return None
+        made = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+        made.fit([next(iter(kept))])  # sets what depends on the version of scikit-learn
+        made.vocabulary_ = {term: place for place, term in enumerate(kept)}
+        made._tfidf.fit(sp.csr_array((1, len(kept)), dtype=np.float32))
+        counts = np.array(list(kept.values()), dtype=np.float64)
+        made._tfidf.idf_ = np.log((1 + self.documents) / (1 + counts)) + 1
+        return made
+
+
+class StringProfile:
+    """Categories or terms of strings, and what else the strings may spell.
+
+    Parameters
+    ----------
+    most : int or None
+        How many categories there may be; None for any number.
+    parse : bool, default=False
+        Whether strings that all spell numbers, truth values or dates are read as such.
+    as_text : bool, default=False
+        Whether they are declared as text.
+    """
+
+    family = "string"
+
+    def __init__(self, most: int | None, parse: bool = False, as_text: bool = False) -> None:
+        self._most, self._as_text = most, as_text
+        self.rows = self.missing = 0
+        self.counts: dict[str, int] | None = {}
+        self.terms: TermCounts | None = None
+        self.readings = {name: NumberProfile(name) for name in PARSERS} if parse else {}
+        self.spoiled: tuple[int, str] | None = None  # row and value that ended a run of numbers
+
+    def update(self, column: Column, name: str) -> None:
+        """Take more rows into account."""
+        assert isinstance(column, Strings)
+        strings = column.values
+        for family in list(self.readings):
+            self._parse(family, strings, name)
+        self._count(strings)
+        self.rows += len(strings)
+        self.missing += strings.null_count
+
+    def skip(self, rows: int) -> None:
+        """Take rows without values into account."""
+        self.rows += rows
+        self.missing += rows
+        for reading in self.readings.values():
+            reading.skip(rows)
+
+    def _parse(self, family: str, strings: Any, name: str) -> None:
+        """Read strings as numbers, or note that they cannot be."""
+        values = PARSERS[family](strings)
+        if values is not None:
+            check_finite(values, name)
+            self.readings[family].add(values)
+            return
+        reading = self.readings.pop(family)
+        if family == "numeric":
+            row = first_unparsed(strings, parse_numbers)
+            clean = reading.count + row - strings[:row].null_count
+            if clean >= CLEAN:
+                self.spoiled = self.rows + row, strings[row].as_py()
+
+    def _count(self, strings: Any) -> None:
+        """Count categories, until there are too many of them, and terms from then on."""
+        pc = need_arrow().compute
+        if self.counts is None and self.terms is None:
+            return
+        counted = pc.value_counts(strings.drop_null())
+        pairs = zip(
+            counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
+        )
+        if self.counts is None:
+            assert self.terms is not None
+            self.terms.add(pairs)
+            return
+        for value, times in pairs:
+            self.counts[value] = self.counts.get(value, 0) + times
+        if self._most is not None and len(self.counts) > self._most:
+            if self._as_text or self._has_words(list(self.counts)[: self._most + 1]):
+                self.terms = self._count_terms()
+            self.counts = None
+
+    def _count_terms(self) -> TermCounts:
+        assert self.counts is not None
+        terms = TermCounts()
+        terms.add(self.counts.items())
+        return terms
+
+    @staticmethod
+    def _has_words(values: Iterable[str]) -> bool:
+        lengths = [len(value.split()) for value in values]
+        return sum(lengths) > WORDS * len(lengths)
+
+    def kind(self) -> str:
+        """Return the kind of the column."""
+        for reading in self.readings.values():
+            if reading.count:
+                return reading.kind()
+        if self._as_text:
+            return "text"
+        if self.counts is None:
+            return "identifier" if self.terms is None else "text"
+        present = self.rows - self.missing
+        if len(self.counts) + (self.missing > 0) < 2:
+            return "constant"
+        if self._most is None or len(self.counts) <= present / 2:
+            return "categorical"
+        if self._has_words(self.counts):
+            return "text"
+        distinct = len(self.counts) == present >= FEW_ROWS
+        return "identifier" if distinct else "categorical"
+
+    def numbers(self) -> NumberProfile:
+        """Return the moments, where strings spell numbers."""
+        return next(reading for reading in self.readings.values() if reading.count)
+
+    def categories(self) -> list[str]:
+        """Return the categories, sorted."""
+        assert self.counts is not None
+        return sorted(self.counts)
+
+    def counted_terms(self) -> TermCounts:
+        """Return the counts of terms."""
+        return self._count_terms() if self.terms is None else self.terms
+
+
+class VectorProfile:
+    """The size of vectors, which is the same in all rows."""
+
+    family = "vector"
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.size = 0
+
+    def update(self, column: Column, name: str) -> None:
+        """Take more rows into account."""
+        assert isinstance(column, Vectors)
+        size = column.values.shape[1]
+        if self.rows and len(column.values) and size != self.size:
+            raise CellError(0, name, f"the vector has {size} values; expected {self.size}.")
+        if len(column.values):
+            self.size = size
+        self.rows += len(column.values)
+
+    def skip(self, rows: int) -> None:
+        """Take rows without values into account."""
+        raise ValueError("vectors are missing; expected one in every row.")
+
+    def kind(self) -> str:
+        """Return the kind of the column."""
+        return "vector" if self.size else "constant"
+
+
+Profile = NumberProfile | StringProfile | VectorProfile

@@ -1,0 +1,198 @@
+"""open_source: any kind of data as a source."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from marginwise.data.arrays import ArraySource
+from marginwise.data.declared import DeclaredSource
+from marginwise.data.errors import DataError
+from marginwise.data.joined import JoinedSource
+from marginwise.data.sniff import kind_of
+from marginwise.data.streams import IteratorStream
+from marginwise.data.svmlight import SvmlightSource
+from marginwise.data.tables import TableSource
+
+FAMILIES = {
+    "csv": "table",
+    "json": "table",
+    "parquet": "table",
+    "arrow": "table",
+    "arrow stream": "table",
+    "svmlight": "svmlight",
+    "npy": "array",
+    "npz": "array",
+}
+
+
+def open_source(
+    data: Any,
+    *,
+    label: Any = None,
+    labelled: bool = True,
+    classes: ArrayLike | None = None,
+    encoder: Any = "auto",
+    zero_based: bool | str | None = None,
+    n_features: int | None = None,
+    missing: Collection[str] = (),
+    header: bool = True,
+) -> Any:
+    r"""Open data as a source, from which any classifier can learn.
+
+    The kind of a file is recognised by its content, not by its name. Text may be compressed by
+    gzip or Zstandard.
+
+    Parameters
+    ----------
+    data : path, glob, list of paths, array, tuple (X, y), table, iterator or source
+        One of the following:
+
+        - Path of a file of svmlight text, CSV, JSON lines, Parquet, Arrow, .npy or .npz. Several
+          files of one kind, as a list, as a glob or as a folder, are one source.
+        - Array or sparse matrix of features, or a tuple (X, y) of features and labels.
+        - Pyarrow table, data frame or dict of columns.
+        - Record-batch reader, or iterator of batches (X, y): a stream, which is read once.
+        - Source, which is returned as it is.
+    label : str, int or path, default=None
+        Where the labels are: a column of a table (by default the last one), a column of a .npy
+        array (by default the last one) or a .npy file with the labels of one. Svmlight text and
+        .npz files have their own.
+    labelled : bool, default=True
+        Whether there are labels. If False, y is None, and nothing is read as a label; `label` then
+        names a column of a table that is ignored.
+    classes : array-like, default=None
+        All labels, if they are known. By default, those that occur.
+    encoder : TableEncoder, "auto" or None, default="auto"
+        Encodes the rows of tables; see `TableSource`.
+    zero_based : bool or "auto", default=None
+        Whether indices of svmlight text begin with 0; None is the default of `SvmlightSource`.
+    n_features : int, default=None
+        Number of features of svmlight text, where it is known.
+    missing : collection of str, default=()
+        Values of CSV files that are missing, besides empty ones.
+    header : bool, default=True
+        Whether the first line of CSV files has the names of the columns.
+
+    Returns
+    -------
+    source : ArraySource, SvmlightSource, TableSource or IteratorStream
+        The source.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginwise.data import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pets.csv"
+    ...     _ = path.write_text("size,color,pet\n1,red,cat\n9,blue,dog\n2,red,cat\n")
+    ...     source = open_source(path)
+    ...     X, y = source.load()
+    >>> X.shape, y.tolist()
+    ((3, 3), ['cat', 'dog', 'cat'])
+    """
+    options = {"label": label, "labelled": labelled, "classes": classes}
+    if _is_path(data) or (isinstance(data, list) and data and all(map(_is_path, data))):
+        paths = _expand(data)
+        family = _family(paths)
+        if family == "table":
+            return TableSource(paths, **options, encoder=encoder, missing=missing, header=header)
+        if family == "array":
+            return _open_arrays(paths, **options)
+        source = _open_svmlight(paths, zero_based, n_features)
+        return source if labelled and classes is None else DeclaredSource(source, classes, labelled)
+    return _open_object(data, encoder, **options)
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, str | os.PathLike)
+
+
+def _open_object(
+    data: Any, encoder: Any, label: Any, labelled: bool, classes: ArrayLike | None
+) -> Any:
+    """Open what is in memory."""
+    if callable(getattr(data, "read", None)) and callable(getattr(data, "chunks", None)):
+        return data
+    if hasattr(data, "read_next_batch") or isinstance(data, Iterator):
+        return IteratorStream(
+            data, label=label, labelled=labelled, classes=classes, encoder=encoder
+        )
+    if isinstance(data, tuple) and len(data) == 2:
+        return ArraySource(*data, labelled=labelled, classes=classes)
+    if isinstance(data, np.ndarray) or sp.issparse(data):
+        return ArraySource(data, label, labelled=labelled, classes=classes)
+    if hasattr(data, "__len__") and callable(getattr(data, "read", None)):
+        return data  # a source of the user, such as a VirtualSet
+    try:
+        return TableSource(data, label=label, labelled=labelled, classes=classes, encoder=encoder)
+    except TypeError as error:
+        raise TypeError(
+            f"open_source cannot read {type(data).__name__}; expected a path, a list of paths, an "
+            "array, a tuple (X, y), a table, a data frame, an iterator of (X, y), or a source."
+        ) from error
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def _expand(data: Any) -> list[Path]:
+    """Return the files that paths, globs and folders stand for."""
+    given = [data] if _is_path(data) else data
+    found: list[Path] = []
+    for one in given:
+        path = Path(one)
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+            if not inside:
+                raise DataError(f"{path}: the folder is empty; expected files.")
+            found += inside
+        elif path.exists() or not glob.has_magic(str(path)):
+            found.append(path)
+        else:
+            matching = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+            if not matching:
+                raise FileNotFoundError(f"{path}: no file matches; expected at least one.")
+            found += [name for name in matching if name.is_file()]
+    return found
+
+
+def _family(paths: list[Path]) -> str:
+    """Return which family of kinds the files are of; raise if of several."""
+    kinds = [kind_of(path) for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
+            raise DataError(
+                f"{path}: the file is {kind}, but {paths[0]} is {kinds[0]}; expected files of one "
+                "kind. Open them one by one."
+            )
+    return FAMILIES[kinds[0]]
+
+
+def _open_arrays(
+    paths: list[Path], label: Any, labelled: bool, classes: ArrayLike | None
+) -> ArraySource | JoinedSource:
+    if label is None and labelled and kind_of(paths[0]) == "npy":
+        label = -1
+    if _is_path(label) and len(paths) > 1:
+        raise ValueError(
+            f"label={label!r} is a file, but there are {len(paths)} files of features; expected a "
+            "column number."
+        )
+    made = [ArraySource(path, label, labelled=labelled, classes=classes) for path in paths]
+    return made[0] if len(made) == 1 else JoinedSource(made, classes)
+
+
+def _open_svmlight(paths: list[Path], zero_based: Any, n_features: int | None) -> SvmlightSource:
+    based: Any = "auto" if zero_based is None else zero_based
+    return SvmlightSource(
+        paths if len(paths) > 1 else paths[0], zero_based=based, n_features=n_features
+    )

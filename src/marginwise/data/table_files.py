@@ -1,0 +1,155 @@
+"""Several files of one kind as one table in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginwise._arrays import Ints
+from marginwise.data.arrow_file import ArrowFile, MemoryTable, ParquetFile
+from marginwise.data.columns import as_table
+from marginwise.data.csv_file import CsvFile
+from marginwise.data.errors import DataError
+from marginwise.data.json_lines import JsonLinesFile
+from marginwise.data.sniff import kind_of
+from marginwise.data.table_file import Block, TableFile
+
+HELD_BYTES = 1 << 27  # of the blocks that were read last
+HELD_BLOCKS = 8
+
+
+class TableFiles:
+    """Tables of one kind with the same columns, whose rows follow each other.
+
+    Parameters
+    ----------
+    files : list of TableFile
+        The tables.
+    """
+
+    def __init__(self, files: list[TableFile]) -> None:
+        self.files, self.first = files, files[0]
+        self.random_access = all(file.random_access for file in files)
+        self._check_columns()
+        self._starts: Ints | None = None
+        self._held: OrderedDict[int, Block] = OrderedDict()
+        self._reading: tuple[int, Iterator[Block]] | None = None  # if it is read forwards
+        self._columns: list[str] | None = None  # of the blocks that are held
+
+    def _check_columns(self) -> None:
+        """Raise unless all tables are of one kind and have the same columns."""
+        first = self.first
+        for other in self.files[1:]:
+            if type(other) is not type(first):
+                raise DataError(
+                    f"{other.head}: expected a file of the same kind as {first.name}. Open files "
+                    "of different kinds one by one."
+                )
+            different = sorted(set(other.columns) ^ set(first.columns))
+            if different:
+                name = different[0]
+                has, lacks = (other, first) if name in other.columns else (first, other)
+                raise DataError(
+                    f"{other.head}: expected the columns of {first.name}; {has.name} has the "
+                    f"column {name!r}, and {lacks.name} does not."
+                )
+
+    @property
+    def starts(self) -> Ints | None:
+        """First rows of all blocks, and the number of rows; None if they are not known yet."""
+        if self._starts is None:
+            found = [file.starts for file in self.files]
+            known = [starts for starts in found if starts is not None]
+            if len(known) == len(found):
+                sizes = np.concatenate([np.diff(starts) for starts in known])
+                self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return self._starts
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[Block]:
+        """Give all blocks in order, with some of the columns."""
+        for file in self.files:
+            yield from file.blocks(columns=columns)
+
+    def fetch(self, k: int, columns: list[str]) -> Block:
+        """Return one block, with some of the columns."""
+        if columns != self._columns:
+            self._columns, self._reading = columns, None
+            self._held.clear()
+        if k in self._held:
+            self._held.move_to_end(k)
+            return self._held[k]
+        block = self._read_anywhere(k) if self.random_access else self._read_forwards(k)
+        self._hold(k, block)
+        return block
+
+    def _hold(self, k: int, block: Block) -> None:
+        """Keep a block, and drop those that were not used for the longest time."""
+        self._held[k] = block
+        while len(self._held) > 1 and (
+            len(self._held) > HELD_BLOCKS
+            or sum(held.table.nbytes for held in self._held.values()) > HELD_BYTES
+        ):
+            self._held.popitem(last=False)
+
+    def _read_anywhere(self, k: int) -> Block:
+        for file in self.files:
+            assert file.starts is not None
+            if k < len(file.starts) - 1:
+                return file.block(k, self._columns)
+            k -= len(file.starts) - 1
+        raise IndexError(k)
+
+    def _read_forwards(self, k: int) -> Block:
+        """Read up to a block, from the beginning if it was passed."""
+        if self._reading is None or self._reading[0] > k:
+            assert self._columns is not None
+            self._reading = 0, self.blocks(self._columns)
+        at, blocks = self._reading
+        for block in blocks:
+            at += 1
+            self._reading = at, blocks
+            if at > k:
+                return block
+        raise DataError(f"{self.files[-1].head}: the file became shorter while it was read.")
+
+
+def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True) -> TableFiles:
+    """Return what reads one or several tables.
+
+    Parameters
+    ----------
+    tables : path, list of paths or table
+        Files, or one table in memory.
+    missing : collection of str, default=()
+        Values of a CSV file that are missing, besides empty ones.
+    header : bool, default=True
+        Whether the first line of a CSV file has the names of the columns.
+    """
+    if isinstance(tables, str | os.PathLike):
+        tables = [tables]
+    if not isinstance(tables, list | tuple):
+        return TableFiles([MemoryTable(as_table(tables))])
+    if not tables:
+        raise ValueError("there are no files to read; expected at least one.")
+    return TableFiles([_open_table(Path(path), missing, header) for path in tables])
+
+
+def _open_table(path: Path, missing: Collection[str], header: bool) -> TableFile:
+    kind = kind_of(path)
+    if kind == "csv":
+        return CsvFile(path, missing, header)
+    if kind == "json":
+        return JsonLinesFile(path)
+    if kind == "parquet":
+        return ParquetFile(path)
+    if kind in ("arrow", "arrow stream"):
+        return ArrowFile(path, streamed=kind == "arrow stream")
+    raise DataError(
+        f"{path}: the file is {kind}; expected a table: CSV, JSON lines, Parquet or Arrow. Open it "
+        "with open_source."
+    )

@@ -1,0 +1,271 @@
+"""LIBSVM model files, written for other programs and read from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._checks import (
+    MOST_FEATURES,
+    Rule,
+    check_arguments,
+    either,
+    integer,
+    none,
+    positive,
+    weights,
+)
+from marginwise._estimator.base import KernelModel
+from marginwise._files.disk import StrPath, read_file, replace_file
+from marginwise._warn import warn
+from marginwise.exchange.libsvm_manifest import Manifest, Part, check_names, describe
+from marginwise.exchange.libsvm_reading import Imported, solution_in
+from marginwise.exchange.libsvm_text import ModelText, parse
+from marginwise.exchange.libsvm_writing import (
+    against_rest,
+    binary,
+    check_writable,
+    in_pairs,
+    integer_labels,
+    kernel_of,
+    one_class,
+    solution_of,
+)
+from marginwise.one_class import ExactOneClassSVM
+
+
+def _is_weights(value: Any) -> bool:
+    return isinstance(value, Mapping) and weights()[0](value)
+
+
+_RULES: dict[str, Rule] = {
+    "C": either(none(), positive()),
+    "class_weight": either(none(), (_is_weights, "a dict of class weights above 0")),
+    "n_features": either(none(), integer(1, MOST_FEATURES)),
+}
+
+
+def to_libsvm(model: Any, path: StrPath) -> list[Path]:
+    """Write a model in the format of LIBSVM.
+
+    Programs that read LIBSVM model files, such as ``svm-predict``, then compute the same decision
+    values. Support vectors are written in the coordinates of the training rows, with indices from
+    1 and 17 significant digits.
+
+    A classifier of two classes, one that separates classes in pairs (``multiclass="ovo"``) and an
+    `ExactOneClassSVM` are written to one file. One-vs-rest is written to one file per class, with
+    the labels 1 and -1, named `path` with the suffixes ``.0``, ``.1`` and so on, and a manifest
+    `path` with the suffix ``.json``.
+
+    LIBSVM's labels are integers of 32 bits. If those of the model are not, classes are numbered
+    from 0 in the file, and the labels are in a manifest, too.
+
+    Each file is replaced atomically, the manifest last. It has checksums of the other files.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted classifier or `ExactOneClassSVM` of this package. Its kernel must be "linear",
+        "rbf", "poly" or "sigmoid", and "rbf" for an `ExactOneClassSVM`.
+    path : str or path-like
+        Destination, or what the names of several files begin with.
+
+    Returns
+    -------
+    paths : list of Path
+        Files that were written. The last one is what `from_libsvm` reads the model from: the
+        manifest, if there is one.
+
+    Raises
+    ------
+    ValueError
+        If the format cannot express the model.
+    OSError
+        If a file cannot be written.
+
+    See Also
+    --------
+    from_libsvm : Read a model of LIBSVM.
+    marginwise.save : Write all of a model, including what it needs to continue to learn.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.exchange import to_libsvm
+    >>> model = OnlineSVC(gamma=1.0).fit([[0.0], [1.0]], [-1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (path,) = to_libsvm(model, Path(folder, "model.txt"))
+    ...     print(path.read_text().split("rho")[0])
+    svm_type c_svc
+    kernel_type rbf
+    gamma 1
+    nr_class 2
+    total_sv 2
+    <BLANKLINE>
+    """
+    if not isinstance(model, KernelModel):
+        raise ValueError(
+            f"to_libsvm writes estimators of this package, got {type(model).__name__}."
+        )
+    target = Path(os.fspath(path))
+    parts, manifest = _described(model._now(), target.name)
+    written = []
+    for name, content, _ in parts:
+        written.append(_write(target.with_name(name), content))
+    if manifest is not None:
+        written.append(_write(target.with_name(f"{target.name}.json"), manifest))
+    return written
+
+
+def from_libsvm(
+    path: StrPath,
+    *,
+    C: float | None = None,
+    class_weight: Mapping[Any, float] | None = None,
+    n_features: int | None = None,
+) -> Any:
+    """Read a model that LIBSVM, or `to_libsvm`, wrote.
+
+    A classifier becomes an `OnlineSVC` with the decision function of the file in every binary
+    problem, which learns further rows with `partial_fit`. Its members are the support vectors,
+    with ids in the order of the file. Any other expansion becomes a `CompressedSVC`, which
+    predicts and does not learn: a one-class model, with the classes -1 and 1, and coefficients
+    that do not solve the problem of a support vector classifier with a bias, as `to_libsvm` writes
+    them of `GapSVC`, for instance.
+
+    Decision values differ from those of LIBSVM by about 1e-7 times the sum of ``|alpha K|``,
+    because kernel values are rounded to single precision.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Model file of LIBSVM 2 or 3 (``c_svc``, ``nu_svc`` or ``one_class``), or manifest of
+        `to_libsvm`. It may come from an untrusted source.
+    C : float, default=None
+        C that the model was trained with, and continues with. Files do not contain it; by default,
+        it is the largest coefficient, which is C if any support vector is at its bound.
+    class_weight : dict, default=None
+        Factors of C for each class that the model was trained with.
+    n_features : int, default=None
+        Number of features. By default, it is the largest index in the file.
+
+    Returns
+    -------
+    model : OnlineSVC or CompressedSVC
+        The model. Classes are separated in pairs (``multiclass="ovo"``), as in LIBSVM, unless a
+        manifest describes one-vs-rest.
+
+    Raises
+    ------
+    DataError
+        If the content is not a valid model. The message begins with the file and the line.
+    OSError
+        If a file does not exist, cannot be read or is not a regular file.
+
+    Warns
+    -----
+    UserWarning
+        If the file has probabilities, which are not read.
+
+    See Also
+    --------
+    to_libsvm : Write a model in the format of LIBSVM.
+    marginwise.OnlineSVC.from_svc : Continue from a fitted ``sklearn.svm.SVC``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import OnlineSVC
+    >>> from marginwise.exchange import from_libsvm, to_libsvm
+    >>> X, y = make_moons(500, noise=0.2, random_state=0)
+    >>> model = OnlineSVC(C=10, gamma=1.0).fit(X[:300], y[:300])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     *_, path = to_libsvm(model, Path(folder, "model.txt"))
+    ...     read = from_libsvm(path)
+    >>> bool((abs(read.decision_function(X) - model.decision_function(X)) < 1e-4).all())
+    True
+    >>> read.partial_fit(X[300:400], y[300:400]).finish().score(X[400:], y[400:])
+    0.99
+    """
+    check_arguments(_RULES, C=C, class_weight=class_weight, n_features=n_features)
+    source = Path(os.fspath(path))
+    found = _found(source, n_features)
+    if found.text.ignored:
+        warn(
+            f"{os.fspath(path)} has {' and '.join(found.text.ignored)}, from which probabilities "
+            "are computed; they are not read. Calibrate the model on rows that it has not seen."
+        )
+    return found.model(C, class_weight)
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def _described(model: Any, name: str) -> tuple[list[Part], bytes | None]:
+    """Return the files of a model, the first of which has a name, and the manifest, if any."""
+    check_is_fitted(model)
+    engine = model._fitted()
+    check_writable(model, engine)
+    if isinstance(model, ExactOneClassSVM):
+        return [(name, engine.at_once(one_class), {})], None
+    found = engine.at_once(lambda engine: solution_of(model, engine))
+    if len(found) == 0 or len(model.classes_) < 2:
+        raise ValueError(
+            f"this {type(model).__name__} has no support vectors of two classes yet, and LIBSVM "
+            "has no models without. Fit it to more rows."
+        )
+    kernel, classes = kernel_of(engine), model.classes_
+    numbers = integer_labels(classes)
+    ovr = len(classes) > 2 and not engine.plan.pairs
+    if numbers is None or ovr:
+        check_names(classes)
+    labels = list(range(len(classes))) if numbers is None else numbers
+    if ovr:
+        parts = [against_rest(kernel, found, k, f"{name}.{k}") for k in range(len(classes))]
+    else:
+        write = in_pairs if len(classes) > 2 else binary
+        parts = [(name, write(kernel, found, labels), {})]
+    needed = ovr or numbers is None
+    return parts, describe(model, engine.plan.features, parts, ovr) if needed else None
+
+
+def _write(path: Path, content: bytes) -> Path:
+    replace_file(path, lambda file: file.write(content))
+    return path
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> bytes:
+    return read_file(path, lambda _: None, 0)
+
+
+def _found(path: Path, n_features: int | None) -> Imported:
+    """Return what a file has, or those of a manifest."""
+    data = _read(path)
+    name = os.fspath(path)
+    if data.lstrip()[:1] != b"{":
+        return _single(parse(data, name, n_features), name)
+    manifest = Manifest(data, path)
+    if n_features not in (None, manifest.features):
+        raise ValueError(f"n_features={n_features}, but {name} has {manifest.features} features.")
+    if manifest.ovr:
+        text, solution = manifest.one_vs_rest(_read)
+        return Imported(text, name, manifest.classes, solution, ovr=True)
+    found = _single(manifest.single(_read), name)
+    found.classes = manifest.classes
+    return found
+
+
+def _single(text: ModelText, name: str) -> Imported:
+    classes, solution = solution_in(text)
+    return Imported(text, name, classes, solution)

@@ -1,0 +1,184 @@
+"""Lines of a removal log, and the chain of hashes that they form.
+
+Each line is a JSON object that ends in a newline. ``previous`` is the SHA-256 of the line before,
+and ``sha256`` that of the line itself without this field, so that any altered line is found, also
+the last one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from marginwise.removal.receipt import Receipt
+
+FIRST = "0" * 64  # what stands for the hash of the line before the first
+EVENTS = ("removed", "begun", "done", "abandoned")
+KEYS = {"line", "previous", "time", "event", "closes", "model", "receipt", "sha256"}
+
+
+class RemovalLogError(ValueError):
+    """A removal log is damaged or was altered; the message names the line."""
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One line of a removal log.
+
+    Parameters
+    ----------
+    line : int
+        Number of the line, from 1.
+    time : str
+        Time at which the line was written, in UTC (ISO 8601).
+    event : str
+        "removed" for a removal that was logged afterwards; "begun" for a removal from a file that
+        is about to replace it; "done" or "abandoned" for what became of it.
+    closes : int or None
+        Number of the line whose removal is done or was abandoned.
+    model : str or None
+        Name of the model file, without folders.
+    receipt : Receipt or None
+        Receipt of the removal.
+    digest : str
+        SHA-256 of the line, which the next line repeats.
+
+    See Also
+    --------
+    RemovalLog.entries : Reads the lines.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from marginwise import ExactSVC
+    >>> from marginwise.removal import RemovalLog, remove
+    >>> model = ExactSVC(gamma=1.0).fit([[-1.0], [1.0], [2.0]], [0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     entry = RemovalLog(os.path.join(folder, "log.jsonl")).append(remove(model, ids=[2]))
+    >>> entry.line, entry.event, entry.receipt.rows_removed
+    (1, 'removed', 1)
+    """
+
+    line: int
+    time: str
+    event: str
+    closes: int | None
+    model: str | None
+    receipt: Receipt | None
+    digest: str
+
+
+def new_line(
+    entries: list[LogEntry],
+    event: str,
+    receipt: Receipt | None,
+    model: str | None,
+    closes: int | None,
+) -> tuple[LogEntry, bytes]:
+    """Return the line that follows others, without its newline."""
+    content: dict[str, Any] = {
+        "line": len(entries) + 1,
+        "previous": entries[-1].digest if entries else FIRST,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "event": event,
+        "closes": closes,
+        "model": model,
+        "receipt": None if receipt is None else json.loads(receipt.to_json()),
+    }
+    content["sha256"] = _own_hash(content)
+    line = json.dumps(content, allow_nan=False).encode()
+    return _entry(content, line), line
+
+
+def split(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return the complete lines of a log, and what follows the last of them."""
+    *whole, torn = content.split(b"\n")
+    return whole, torn
+
+
+def chained(path: str, lines: list[bytes]) -> list[LogEntry]:
+    """Return the entries of complete lines; raise and name the first that was altered."""
+    entries: list[LogEntry] = []
+    broken: list[int] = []  # lines that do not follow the one before
+    fault = None
+    for number, line in enumerate(lines, start=1):
+        content = _read(line)
+        fault = _fault(content, number)
+        if content is None or fault:
+            break
+        if content["previous"] != (entries[-1].digest if entries else FIRST):
+            broken.append(number)
+        entries.append(_entry(content, line))
+    if broken:
+        # If the next line does not follow either, or there is none before, this one was altered.
+        first = broken[0]
+        altered = first if first == 1 or first + 1 in broken else first - 1
+        raise _altered(path, altered, f"line {first} does not carry the hash of the line before")
+    if fault:
+        raise _altered(path, len(entries) + 1, fault)
+    return entries
+
+
+def unfinished(entries: list[LogEntry]) -> list[LogEntry]:
+    """Return the removals that were begun and neither done nor abandoned."""
+    closed = {entry.closes for entry in entries}
+    return [entry for entry in entries if entry.event == "begun" and entry.line not in closed]
+
+
+def torn_line(path: str, lines: int, torn: bytes) -> RemovalLogError:
+    """Return the error for a log whose last line is not complete."""
+    return RemovalLogError(
+        f"{path}: line {lines + 1} is torn: {len(torn)} bytes follow the last complete line, "
+        "because a write was interrupted. Call repair to remove them."
+    )
+
+
+def _altered(path: str, line: int, why: str) -> RemovalLogError:
+    return RemovalLogError(
+        f"{path}: line {line} was altered: {why}. Compare the log with a backup; do not append to "
+        "it."
+    )
+
+
+def _fault(content: dict[str, Any] | None, number: int) -> str | None:
+    if content is None:
+        return "its content does not have the hash that it carries"
+    if content["line"] != number:
+        return f"it is numbered {content['line']!r:.20}, so lines were inserted or removed"
+    return None
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    """Return the content of a line; None if it is not what was written."""
+    try:
+        content = json.loads(line)
+        if not isinstance(content, dict) or content.keys() != KEYS:
+            return None
+        if content["sha256"] != _own_hash(content) or content["event"] not in EVENTS:
+            return None
+        if content["receipt"] is not None:
+            Receipt.from_dict(content["receipt"])
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return content
+
+
+def _own_hash(content: dict[str, Any]) -> str:
+    said = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _entry(content: dict[str, Any], line: bytes) -> LogEntry:
+    receipt = content["receipt"]
+    return LogEntry(
+        line=content["line"],
+        time=content["time"],
+        event=content["event"],
+        closes=content["closes"],
+        model=content["model"],
+        receipt=None if receipt is None else Receipt.from_dict(receipt),
+        digest=hashlib.sha256(line).hexdigest(),
+    )

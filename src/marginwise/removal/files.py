@@ -1,0 +1,203 @@
+"""Removing rows from a model file, so that a crash leaves no doubt about what was removed.
+
+The order of the steps is what makes this safe:
+
+1. lock the log, load the model, remove the rows in memory and make the receipt;
+2. write the line "begun" with the receipt to the log, and wait until it is on the disk;
+3. replace the model file, which happens completely or not at all, and wait for the disk;
+4. write the line "done".
+
+A crash before 2 leaves the old model and an old log. A crash after 2 leaves the old model and a
+line "begun", whose `digest_before` is that of the file: the removal did not take place, and has to
+be repeated. A crash after 3 leaves the new model and a line "begun" that carries its receipt, whose
+`digest_after` is that of the file: the removal took place. So there is never a new model without a
+receipt, and never a line "done" with the old model. The next removal from the same file compares
+the digests, writes the missing line and warns.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from marginwise._warn import warn
+from marginwise.model_io import load, save
+from marginwise.removal.chain import LogEntry, unfinished
+from marginwise.removal.digest import model_digest
+from marginwise.removal.log import LogWriter, RemovalLog, sync_folder
+from marginwise.removal.receipt import Receipt
+from marginwise.removal.remove import final_step, remove
+
+StrPath = str | os.PathLike[str]
+
+
+class RemovalWarning(UserWarning):
+    """An earlier removal from a file was interrupted; the message states what became of it."""
+
+
+def _reached(step: str) -> None:
+    """Mark a moment between two steps, at which tests end the process."""
+
+
+def remove_from_file(
+    path: StrPath,
+    *,
+    ids: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    log: StrPath | RemovalLog | None = None,
+    salt: str | None = None,
+    compare: bool = False,
+    gamma: Literal["recompute", "keep"] = "recompute",
+    as_text: bool = False,
+) -> Receipt:
+    """Remove rows from the model in a file, replace the file, and log the removal.
+
+    The file is replaced atomically between two lines of the log, so that a crash at any moment
+    leaves either the old model, or the new model and its receipt in the log. If an earlier removal
+    from this file was interrupted, the log is completed first, and a warning reports whether that
+    removal took place.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File of an exact model, or of a pipeline that ends in one.
+    ids : array-like of int, default=None
+        Ids of the rows to remove. Pass either `ids` or `groups`.
+    groups : array-like of str or int, default=None
+        Groups whose rows are removed.
+    log : str, path-like or RemovalLog, default=None
+        Log of removals. None means the file beside the model whose name has
+        ``.removals.jsonl`` appended.
+    salt : str, default=None
+        Text that is hashed before each id and group; see `remove`.
+    compare : bool, default=False
+        Whether to fit the remaining rows from scratch, and state the differences in the receipt.
+    gamma : {"recompute", "keep"}, default="recompute"
+        Whether gamma, centre and class weights are computed again; see `remove`.
+    as_text : bool, default=False
+        Whether `ids` or `groups` are strings, for instance lines of a text file, that are converted
+        to integers if the model has integers.
+
+    Returns
+    -------
+    receipt : Receipt
+        What was done. It is in the log, too.
+
+    Raises
+    ------
+    KeyError
+        If an id or a group is not stored; neither the file nor the log changes.
+    ModelFileError
+        If the file is not a model file.
+    RemovalLogError
+        If the log was altered or ends in a torn line.
+
+    See Also
+    --------
+    remove : Remove rows from a model in memory.
+    RemovalLog : Read and check the log.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from marginwise import ExactSVC, save
+    >>> from marginwise.removal import RemovalLog, remove_from_file, verify_receipt
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = ExactSVC(gamma=1.0).fit(X, y, groups=["ann", "bob", "cem", "ann"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.mwz")
+    ...     save(model, path)
+    ...     receipt = remove_from_file(path, groups=["ann"])
+    ...     verify_receipt(receipt, path), list(RemovalLog(path + ".removals.jsonl")) == [receipt]
+    (True, True)
+    """
+    journal = log if isinstance(log, RemovalLog) else RemovalLog(log or default_log(path))
+    os.stat(path)  # no log is created for a file that does not exist
+    with journal.writing() as writer:
+        _complete(writer, path)
+        seen = _identity(path)
+        model = load(path)
+        if as_text:
+            ids, groups = _converted(model, ids, groups)
+        receipt = remove(model, ids=ids, groups=groups, salt=salt, compare=compare, gamma=gamma)
+        _reached("removed")
+        if _identity(path) != seen:
+            raise OSError(
+                f"{os.fspath(path)} was replaced by another process while rows were removed from "
+                "it; the file was not changed. Repeat the removal."
+            )
+        begun = writer.write("begun", receipt=receipt, model=Path(path).name)
+        _reached("begun")
+        try:
+            save(model, path)
+            sync_folder(path)
+            _reached("replaced")
+        except BaseException:  # such as a full disk, or Ctrl-C
+            _close(writer, begun, path)
+            raise
+        writer.write("done", closes=begun.line, model=begun.model)
+        _reached("done")
+    return receipt
+
+
+def default_log(path: StrPath) -> str:
+    """Return the log beside a model file."""
+    return f"{os.fspath(path)}.removals.jsonl"
+
+
+def _identity(path: StrPath) -> tuple[int, int, int]:
+    """Return what changes if a file is replaced or written to."""
+    status = os.stat(path)
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _complete(writer: LogWriter, path: StrPath) -> None:
+    """Write what became of interrupted removals from this file, and warn."""
+    for entry in unfinished(list(writer.entries)):
+        if entry.model != Path(path).name:
+            continue
+        what = _close(writer, entry, path)
+        warn(
+            f"the removal that line {entry.line} of the log began at {entry.time} was interrupted: "
+            f"{what}",
+            RemovalWarning,
+        )
+
+
+def _close(writer: LogWriter, begun: LogEntry, path: StrPath) -> str:
+    """Write whether a removal that was begun took place; return that in words."""
+    receipt = begun.receipt
+    digests = {model_digest(path), model_digest(load(path))}  # of an earlier format, these differ
+    took_place = receipt is not None and receipt.digest_after in digests
+    writer.write("done" if took_place else "abandoned", closes=begun.line, model=begun.model)
+    if took_place:
+        return "it took place, and the log now states so."
+    if receipt is not None and receipt.digest_before in digests:
+        return "it did not take place, and the rows are still stored. Repeat it."
+    return "the file has since been replaced by another model, which may store the rows. Repeat it."
+
+
+def _converted(model: Any, ids: Any, groups: Any) -> tuple[Any, Any]:
+    """Return ids and groups that are text as what the model stores."""
+    if ids is not None:
+        return _integers("ids", ids), groups
+    table = final_step(model).__dict__.get("_groups")
+    if groups is None or table is None or table["names"].dtype.kind == "O":
+        return ids, groups
+    return ids, _integers("groups", groups)
+
+
+def _integers(what: str, words: Any) -> list[int]:
+    numbers = []
+    for k, word in enumerate(words):
+        try:
+            numbers.append(int(word))
+        except ValueError:
+            raise ValueError(
+                f"{what}[{k}] is {word!r:.40}, but the {what} of this model are integers. Pass "
+                "integers."
+            ) from None
+    return numbers

@@ -1,0 +1,217 @@
+"""`remove`: forget rows of a model, and write down what was done."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from marginwise._arrays import Float, Ints
+from marginwise._checks import plain
+from marginwise._engine.plan import WITH_GAMMA
+from marginwise._estimator.exact import ExactModel
+from marginwise._estimator.grouped import check_groups
+from marginwise.removal.digest import model_digest
+from marginwise.removal.receipt import FORMAT, Receipt, salted_hashes
+from marginwise.removal.solution import compare_with_refit, largest_violation
+
+SALT_BYTES = 16
+
+
+def remove(
+    model: Any,
+    *,
+    ids: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    salt: str | None = None,
+    compare: bool = False,
+    gamma: Literal["recompute", "keep"] = "recompute",
+) -> Receipt:
+    """Remove rows from an exact model, and return a receipt.
+
+    The model forgets the rows (see `ExactSVC.forget`), and the receipt states what was removed,
+    what had been computed from the removed rows, and how well the remaining model satisfies the
+    conditions of its solution. If ``record=True``, the moves of removed rows are also dropped from
+    `path_`. No other thread may train the model meanwhile.
+
+    Parameters
+    ----------
+    model : ExactSVC, ExactOneClassSVM or Pipeline that ends in one
+        Fitted model, which changes. The kernel must not be a Python function. The other steps of a
+        pipeline do not change; the receipt names them.
+    ids : array-like of int, default=None
+        Ids of the rows to remove. Pass either `ids` or `groups`.
+    groups : array-like of str or int, default=None
+        Groups whose rows are removed.
+    salt : str, default=None
+        Text that is hashed before each id and group. It is not stored in the receipt and should
+        be secret. None draws 128 random bits, which are stored in the receipt.
+    compare : bool, default=False
+        Whether to fit the remaining rows from scratch, and state the differences in the receipt.
+    gamma : {"recompute", "keep"}, default="recompute"
+        "keep" leaves everything that was computed from the rows unchanged, with a warning. The
+        model is then not the one that was never trained on the rows, and the receipt states this.
+
+    Returns
+    -------
+    receipt : Receipt
+        What was done.
+
+    Raises
+    ------
+    KeyError
+        If an id or a group is not stored; nothing is removed.
+    ValueError
+        If there is nothing to remove, or the model cannot be saved, so that it has no digest.
+
+    See Also
+    --------
+    remove_from_file : Remove rows from a model file, with a log.
+    ExactSVC.forget : Forget rows without a receipt.
+
+    Examples
+    --------
+    >>> from marginwise import ExactSVC
+    >>> from marginwise.removal import remove, verify_receipt
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = ExactSVC(gamma=1.0).fit(X, y, groups=["ann", "bob", "cem", "ann"])
+    >>> receipt = remove(model, groups=["ann"], compare=True)
+    >>> receipt.rows_removed, receipt.violation < 1e-9
+    (2, True)
+    >>> receipt.comparison["decision_difference"] < 1e-9
+    True
+    >>> verify_receipt(receipt, model)
+    True
+    """
+    if salt is not None and not isinstance(salt, str):
+        raise TypeError(f"salt is a {type(salt).__name__}; expected a string. Pass None or text.")
+    estimator = final_step(model)
+    names = _rows_to_remove(estimator, ids, groups)
+    before, digest_before = Sketch.of(estimator), model_digest(model)
+    start = time.perf_counter()
+    estimator.forget(names, gamma=gamma)
+    moves = _drop_moves(estimator, names)
+    seconds = time.perf_counter() - start
+    after = Sketch.of(estimator)
+    used = secrets.token_hex(SALT_BYTES) if salt is None else salt
+    by_group = [] if groups is None else check_groups(groups).tolist()
+    return Receipt(
+        format=FORMAT,
+        marginwise=version("marginwise"),
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        estimator=type(estimator).__name__,
+        by="ids" if groups is None else "groups",
+        salt=used if salt is None else None,
+        row_hashes=salted_hashes(used, names.tolist()),
+        group_hashes=salted_hashes(used, by_group),
+        rows_removed=len(names),
+        rows_left=after.rows,
+        support_vectors_before=before.support_vectors,
+        support_vectors_after=after.support_vectors,
+        digest_before=digest_before,
+        digest_after=model_digest(model),
+        violation=largest_violation(estimator),
+        gamma=gamma,
+        dependents=_dependents(model, estimator, before, after, moves),
+        comparison=(
+            {**compare_with_refit(estimator), "seconds_removal": seconds} if compare else None
+        ),
+    )
+
+
+def final_step(model: Any) -> ExactModel:
+    """Return the exact estimator that a model is, or that a pipeline ends in."""
+    steps = getattr(model, "steps", None)
+    estimator = steps[-1][1] if isinstance(steps, list) and steps else model
+    if not isinstance(estimator, ExactModel):
+        raise TypeError(
+            f"rows cannot be removed from a {type(estimator).__name__}; expected an ExactSVC, an "
+            "ExactOneClassSVM or a pipeline that ends in one, because only these forget rows "
+            "exactly. Fit such a model, or fit this one again without the rows."
+        )
+    check_is_fitted(estimator)
+    return estimator
+
+
+def _rows_to_remove(estimator: ExactModel, ids: Any, groups: Any) -> Ints:
+    names = estimator._chosen(ids, groups)
+    if len(names) == 0:
+        given = "ids" if groups is None else "groups"
+        raise ValueError(f"{given} is empty: there is nothing to remove. Name one or more.")
+    return names
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What a receipt compares before and after."""
+
+    rows: int
+    support_vectors: int
+    gamma: float
+    centre: list[float]
+    class_weights: Float | None
+
+    @classmethod
+    def of(cls, estimator: Any) -> Sketch:
+        """Return that of an estimator."""
+        engine = estimator._engine
+        return cls(
+            rows=len(estimator.ids_),
+            support_vectors=len(estimator.support_),
+            gamma=float(engine.plan.gamma),
+            centre=list(engine.plan.center),
+            class_weights=estimator.__dict__.get("_balance"),
+        )
+
+
+def _drop_moves(estimator: ExactModel, names: Ints) -> int:
+    """Drop what the recorded path has on removed rows; return how many moves that is."""
+    native = estimator._engine.native
+    if not estimator._engine.plan.record:
+        return 0
+    path = native.path()
+    gone = np.isin(path[:, :2], names).any(axis=1)  # the row that moved, or the one that caused it
+    native.set_path(np.ascontiguousarray(path[~gone]))
+    return int(gone.sum())
+
+
+def _dependents(
+    model: Any, estimator: Any, before: Sketch, after: Sketch, moves: int
+) -> dict[str, Any]:
+    """Return what else was computed from rows, by name.
+
+    The centre is made of features of rows, so only whether it changed is stated.
+    """
+    adapts = estimator.__dict__.get("_adapts", "")
+    found: dict[str, Any] = {}
+    if "gamma" in adapts and estimator._engine.plan.kernel in WITH_GAMMA:
+        found["gamma"] = {"before": before.gamma, "after": after.gamma}
+    if before.centre:
+        found["centre"] = {"changed": before.centre != after.centre}
+    if "balance" in adapts and before.class_weights is not None:
+        found["class_weights"] = {
+            "classes": [str(label) for label in plain(estimator.classes_)],
+            "before": before.class_weights.tolist(),
+            "after": estimator._balance.tolist(),
+        }
+    if estimator.__dict__.get("calibration") is not None:
+        found["calibration"] = {"computed": "from the stored rows, whenever it is needed"}
+    if estimator._engine.plan.settings["window"]:
+        found["window"] = {
+            "rows": int(estimator._engine.plan.settings["window"]),
+            "evicted_earlier": "not restored",
+        }
+    if estimator.kernel == "precomputed":
+        found["kernel_values"] = {"of_stored_with_removed_rows": "kept in the stored rows"}
+    if estimator._engine.plan.record:
+        found["path"] = {"moves_dropped": moves}
+    if model is not estimator:
+        found["steps"] = {"names": [name for name, _ in model.steps[:-1]], "changed": False}
+    return found

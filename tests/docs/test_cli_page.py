@@ -1,0 +1,105 @@
+"""The page of the command is made from the code, and its examples run."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from marginwise.cli import main
+from marginwise.cli.commands import Command
+from marginwise.data import write_svmlight
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "cli.md"
+# What examples need besides the files that they write; some are not for a test.
+NOT_RUN = re.compile(r"completion\.sh|^marginwise reproduce \w|'part-\*")
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_cli", ROOT / "docs" / "make_cli.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_that_of_the_code() -> None:
+    assert script().page() == PAGE.read_text(encoding="utf-8"), "run python docs/make_cli.py"
+
+
+def test_every_command_is_described_with_an_example() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name, command in main.commands.items():
+        assert isinstance(command, Command)
+        assert any(line.startswith(f"marginwise {name}") for line in command.example), name
+        assert f"### marginwise {name}\n" in text
+        for line in command.example:
+            assert f"\n{line}\n" in text
+
+
+def test_every_option_is_described() -> None:
+    for name, command in main.commands.items():
+        for param in command.params:
+            if isinstance(param, click.Option):
+                assert len((param.help or "").split()) >= 1, f"{name} {param.opts}"
+
+
+def test_help_texts_show_the_example() -> None:
+    for name, command in main.commands.items():
+        assert isinstance(command, Command)
+        shown = CliRunner().invoke(main, [name, "--help"])
+        assert shown.exit_code == 0
+        assert "\n  ".join(["Example:", *command.example]) in shown.output
+
+
+def write_files(folder: Path) -> None:
+    """Write the files that examples read."""
+    rng = np.random.default_rng(0)
+    for name, columns in {
+        "train": ["width", "colour", "label"],
+        "test": ["width", "colour", "label"],
+        "more": ["width", "colour", "label"],
+        "new": ["width", "colour"],
+        "customers": ["width", "colour", "customer", "label"],
+    }.items():
+        rows = []
+        for k in range(120):
+            up = k % 2
+            values = {"width": f"{rng.normal() + 2 * up:.4f}", "colour": ["red", "blue"][k % 3 > 1]}
+            values |= {"customer": f"c{k % 10}", "label": ["no", "yes"][up]}
+            rows.append(",".join(values[column] for column in columns))
+        (folder / f"{name}.csv").write_text("\n".join([",".join(columns), *rows]) + "\n")
+    X = rng.random((80, 16))
+    y = (X[:, 0] > 0.5).astype(int)
+    np.savez(folder / "digits.npz", X=X, y=y)
+    for name in ("train", "digits"):
+        write_svmlight(X, y, folder / f"{name}.svm")
+    (folder / "gone.txt").write_text("c3\n")
+
+
+def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("matplotlib", "pyarrow"):
+        pytest.importorskip(library)
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = ["train", "test", "predict", "continue"]
+    for name in [*first, *sorted(main.commands.keys() - {*first, "import"}), "import"]:
+        command = main.commands[name]
+        assert isinstance(command, Command)
+        for line in command.example:
+            if NOT_RUN.search(line):
+                continue
+            words = shlex.split(line.partition(" > ")[0])[1:]
+            if words[0] == "train" and Path(words[2]).exists():
+                words.append("--force")
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == 0, f"{line}: {done.output}"
