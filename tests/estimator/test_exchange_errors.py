@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 import marginwise.exchange.c_source as c_source
 import marginwise.exchange.onnx_model as onnx_model
 from marginwise import CompressedSVC, ExactOneClassSVM, ExactSVC, OnlineSVC
+from marginwise.data import TableEncoder
 from marginwise.exchange import register_converters, to_c, to_json, to_onnx
 from marginwise.exchange import snapshot as taken
 from tests.support import assert_untouched, rings
@@ -168,6 +169,11 @@ def test_steps_that_are_not_scalers(name: str) -> None:
     other = make_pipeline(PolynomialFeatures(2), OnlineSVC(gamma=1.0)).fit(X, Y)
     with pytest.raises(ValueError, match="the step PolynomialFeatures, which cannot be folded"):
         EXPORTS[name](other)
+    pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
+    table = {"age": [20.0, 30.0, 40.0, 50.0], "job": ["a", "b", "a", "b"]}
+    jobs = make_pipeline(TableEncoder(), OnlineSVC(gamma=1.0)).fit(table, [0, 1, 1, 0])
+    with pytest.raises(ValueError, match=r"the column 'job' of the TableEncoder is categorical"):
+        EXPORTS[name](jobs)
     clipped = make_pipeline(MinMaxScaler(clip=True), OnlineSVC(gamma=1.0)).fit(X, Y)
     with pytest.raises(ValueError, match=r"MinMaxScaler\(clip=True\) cannot be folded"):
         EXPORTS[name](clipped)

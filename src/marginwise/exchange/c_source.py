@@ -54,8 +54,8 @@ def to_c(
     ----------
     model : estimator or Pipeline
         Fitted estimator of this package, or a pipeline of scalers (`StandardScaler`,
-        `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`) that ends in one. Its kernel must not be a
-        function or precomputed.
+        `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `TableEncoder` of numbers) that ends in
+        one. Its kernel must not be a function or precomputed.
     path : str or path-like, default=None
         File to write, usually with the suffix ``.h``. It is replaced atomically. If None, nothing
         is written.
@@ -98,7 +98,7 @@ def to_c(
         force=force,
         name=name,
     )
-    last, scaling = split(model)
+    last, scaling, names = split(model)
     taken = _folded(_without_probabilities(snapshot(last)))
     size = (taken.vectors.size + taken.weights.size) * WIDTH[dtype]
     if size > MOST_BYTES and not force:
@@ -107,7 +107,7 @@ def to_c(
             f"than {MOST_BYTES >> 20} MB. Make the model smaller with compress, use to_onnx, or "
             "pass force=True."
         )
-    source = _Writer(taken, scaling, name, dtype).source()
+    source = _Writer(taken, scaling, name, dtype).source(names)
     if path is not None:
         replace_file(path, lambda file: file.write(source.encode("ascii")))
     return source
@@ -159,8 +159,8 @@ class _Writer:
         self.model, self.name, self.dtype = model, name, dtype
         self.scaling = _with_centre(scaling, model.center)
 
-    def source(self) -> str:
-        """Return the whole source."""
+    def source(self, names: list[str] | None) -> str:
+        """Return the whole source; names of features are listed in a comment."""
         model = self.model
         classes = 0 if model.classes is None else len(model.classes)
         sphere = "1 inside the sphere, -1 outside"
@@ -172,6 +172,7 @@ class _Writer:
             "estimator": model.estimator,
             "kernel": model.kernel,
             "returned": "the index of a class in @name@_classes" if classes else sphere,
+            "order": "" if names is None else _comment(names),
             "features": str(model.features),
             "problems": str(model.problems),
             "decisions": str(classes if classes > 2 else 1),
@@ -301,6 +302,13 @@ def _wrapped(words: list[str]) -> list[str]:
             line = ""
         line += f" {piece}" if line else piece
     return [*lines, line]
+
+
+def _comment(names: list[str]) -> str:
+    """Return lines of a comment that list the features; nothing in them can end the comment."""
+    plain = [re.sub(r"[^A-Za-z0-9_ .-]", "?", name) for name in names]
+    lines = _wrapped(plain)
+    return "".join(f" * {line}\n" for line in ["", "The features, in this order:", *lines])
 
 
 def _quoted(label: str) -> str:
