@@ -117,11 +117,10 @@ def test_compressed_and_centred_models(seed: int, tmp_path: Path) -> None:
     ],
     ids=["standard", "two", "robust", "mean"],
 )
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_scalers_are_folded_in(scalers: list[Any], kernel: str, seed: int, tmp_path: Path) -> None:
+def test_scalers_are_folded_in(scalers: list[Any], seed: int, tmp_path: Path) -> None:
     X, y = positive_blobs(300, seed, 3)
     X = X * np.array([1, 10, 100, 0.1], dtype=np.float32) + np.float32(2)
-    model = make_pipeline(*scalers, OnlineSVC(kernel=kernel, gamma=0.2, random_state=0))
+    model = make_pipeline(*scalers, OnlineSVC(gamma=0.2, random_state=0))
     assert_same(model.fit(X[:200], y[:200]), X, tmp_path)
 
 

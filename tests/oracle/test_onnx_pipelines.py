@@ -165,10 +165,21 @@ def test_text(sublinear: bool, norm: Any, seed: int) -> None:
     terms = TfidfVectorizer(sublinear_tf=sublinear, norm=norm)
     model = make_pipeline(terms, OnlineSVC(kernel="linear", random_state=0))
     model.fit(texts[:150], spam[:150])
-    options = {TfidfVectorizer: {"locale": "C"}}  # en_US need not be installed
-    converted = to_onnx(model, sample=texts[:2], options=options)
+    converted = to_onnx(model, sample=texts[:2])
+    texts[161] = texts[161].upper()
     rows = np.array(texts[150:], dtype=object)
     assert_same(model, texts[150:], run_proto(converted, rows), tolerance=1e-3)
+
+
+@pytest.mark.parametrize("options", [None, {TfidfVectorizer: {"locale": "C"}}])
+def test_the_locale_follows_the_terms(options: Any) -> None:
+    """ASCII needs no locale; other letters do, unless the options say otherwise."""
+    texts, y = ["schön gut", "gar nicht", "gut schön", "nicht gar"], [1, 0, 1, 0]
+    model = make_pipeline(TfidfVectorizer(), OnlineSVC(gamma=1.0, random_state=0)).fit(texts, y)
+    converted = to_onnx(model, sample=texts, options=options)
+    (normalizer,) = [n for n in converted.graph.node if n.op_type == "StringNormalizer"]
+    found = [a.s.decode() for a in normalizer.attribute if a.name == "locale"]
+    assert (found == ["C"]) == (options is not None)
 
 
 def test_counts_and_their_logarithms(seed: int) -> None:
@@ -226,8 +237,7 @@ def test_tables(dtype: str, seed: int) -> None:
     model = StreamPipeline([("encode", encoder), ("svc", OnlineSVC(C=2.0, random_state=0))])
     model.fit(fitted, y[:200])
     assert set(model[0].kinds_) >= {"numeric", "boolean", "date", "categorical", "text", "vector"}
-    options = {TfidfVectorizer: {"locale": "C"}}
-    converted = to_onnx(model, dtype=dtype, options=options)
+    converted = to_onnx(model, dtype=dtype)
     names = [entry.name for entry in converted.graph.input]
     assert names == ["plan", "age", "note", "day", "vector", "paid", "size"]
     test = {name: column[200:] for name, column in table.items()}

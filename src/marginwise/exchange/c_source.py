@@ -307,8 +307,7 @@ def _wrapped(words: list[str]) -> list[str]:
 def _comment(names: list[str]) -> str:
     """Return lines of a comment that list the features; nothing in them can end the comment."""
     plain = [re.sub(r"[^A-Za-z0-9_ .-]", "?", name) for name in names]
-    lines = _wrapped(plain)
-    return "".join(f" * {line}\n" for line in ["", "The features, in this order:", *lines])
+    return "".join(f" * {line}\n" for line in ["The features, in this order:", *_wrapped(plain)])
 
 
 def _quoted(label: str) -> str:

@@ -16,7 +16,7 @@ from marginwise.exact_ramp import ExactRampSVC
 from marginwise.exchange.graph import Graph, add_to, missing
 from marginwise.exchange.onnx_model import OPSET, check_size, output_types, outputs_of
 from marginwise.exchange.onnx_tables import column_types, register_encoder
-from marginwise.exchange.onnx_terms import register_terms, with_terms
+from marginwise.exchange.onnx_terms import register_terms, text_options, with_terms
 from marginwise.exchange.snapshot import Snapshot, snapshot
 from marginwise.gap import GapSVC
 from marginwise.one_class import ExactOneClassSVM
@@ -189,7 +189,11 @@ def convert_pipeline(
             name="marginwise",
             initial_types=_input_types(pipeline, real, sample),
             target_opset={"": OPSET, "ai.onnx.ml": ML_OPSET},
-            options={**options, id(last): {"integers": integers}},
+            options={
+                **text_options(pipeline, options),
+                **options,
+                id(last): {"integers": integers},
+            },
         )
     except (RuntimeError, NotImplementedError) as error:  # MissingShapeCalculator, among others
         raise ValueError(

@@ -6,6 +6,7 @@ kind are converted here; skl2onnx only counts the terms.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,22 @@ def with_terms(pipeline: Pipeline) -> Pipeline:
 
 def _is_sublinear(step: Any) -> bool:
     return isinstance(step, TfidfVectorizer | TfidfTransformer) and bool(step.sublinear_tf)
+
+
+def text_options(pipeline: Pipeline, given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return options for the vectorizers of a pipeline that none are given for.
+
+    Strings are put into lower case by the rules of a locale, and a graph whose locale is not
+    installed cannot be run. The locale "C", which is always there, changes ASCII letters only. That
+    is enough if all terms are ASCII.
+    """
+    options = {}
+    for _, step in pipeline.steps:
+        for each in [step, *getattr(step, "vectorizers_", ())]:
+            plain = isinstance(each, CountVectorizer) and all(map(str.isascii, each.vocabulary_))
+            if plain and type(each) not in given:
+                options[id(each)] = {"locale": "C"}
+    return options
 
 
 def register_terms(skl2onnx: Any) -> None:
