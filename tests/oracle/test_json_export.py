@@ -192,5 +192,6 @@ def test_the_file_has_the_text(tmp_path: Path) -> None:
     read = json.loads(text)
     assert read["format"] == "marginwise-model"
     assert read["version"] == 1
+    assert read["feature_names"] is None
     assert np.allclose(read["support_vectors"], model.support_vectors_)
     assert read["dual_coef"] == model.dual_coef_.tolist()
