@@ -16,6 +16,12 @@ from marginwise.cli.commands import Command, write_example
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SPELLINGS = {  # in the messages of the library
+    "zero_based=True": "--zero-based",
+    "zero_based=False": "--one-based",
+    "unseen='ignore'": "--unseen ignore to train",
+    "Name the column of the label": "Name the column of the label with --label",
+}
 REFUSALS = (ValueError, KeyError, OSError, ImportError, MemoryError)  # raised for what users gave
 
 
@@ -95,7 +101,14 @@ def usage() -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an error, for users."""
+    """Return the message of an error, with options as they are written in commands."""
+    message = _message(error)
+    for argument, option in SPELLINGS.items():
+        message = message.replace(argument, option)
+    return message
+
+
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):
