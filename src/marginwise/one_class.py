@@ -27,6 +27,7 @@ from marginwise._engine.engine import HARD_COST
 from marginwise._engine.exact import ExactEngine
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.exact import ExactModel
+from marginwise._estimator.unchecked import rows_to_predict
 from marginwise._files.state import check_one_class
 
 ON_SPHERE = 1e-12  # relative to the terms that add up: up to which values are rounding
@@ -343,18 +344,22 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         check_is_fitted(model)
         model._require_rows()
         X, _ = check_features(model, X, reset=False)
-        rows = model._augmented(X, None)
+        return model._values_of(X, value)
+
+    def _values_of(self, X: Any, value: Callable[[Float, float], Float]) -> Float:
+        """Return the same of rows that were checked before."""
+        rows = self._augmented(X, None)
 
         def read(engine: ExactEngine) -> Float:
             batch = engine.batch(rows)
-            squares = model._square if model.kernel == "precomputed" else engine.diagonal(batch)
+            squares = self._square if self.kernel == "precomputed" else engine.diagonal(batch)
             total = engine.total
             inside: Float = engine.native.decision(batch)[:, 0] - total / 2 * squares
             rounding = ON_SPHERE * (total * squares + abs(engine.native.bias()[0]))
             inside = np.where(np.abs(inside) <= rounding, 0.0, inside)
             return value(inside, float(total / 2 - engine.native.bias()[0]))
 
-        values: Float = model._engine.at_once(read)
+        values: Float = self._engine.at_once(read)
         return values
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -371,6 +376,51 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             1 for rows inside or on the sphere, -1 for rows outside.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def predict_one(self, x: ArrayLike) -> int:
+        """Predict whether a single dense row is an inlier, with few checks.
+
+        It returns what `predict` returns for the row, in a fraction of the time. Checked are the
+        number of features and that they are finite numbers, but not their names.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            Row to classify.
+
+        Returns
+        -------
+        label : int
+            1 if the row is inside or on the sphere, -1 otherwise.
+        """
+        if "_objects" in self.__dict__:
+            return int(self.predict([x])[0])
+        return int(self.predict_many(np.asarray(x)[np.newaxis])[0])
+
+    def predict_many(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Predict whether dense rows are inliers, with few checks.
+
+        Use it instead of `predict` for small batches, where input validation would dominate the
+        cost. Checked are the number of features and that they are finite numbers, but not their
+        names.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            1 for rows inside or on the sphere, -1 for rows outside.
+        """
+        model = self._now()
+        if "_engine" not in model.__dict__:
+            model._fitted()  # which raises
+        if "_objects" in model.__dict__:
+            return model.predict(X)
+        rows = rows_to_predict(X, model.n_features_in_)
+        return np.where(model._values_of(rows, lambda inside, _: inside) >= 0, 1, -1)
 
     # -- looking inside ------------------------------------------------------------------------
 

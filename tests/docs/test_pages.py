@@ -65,6 +65,10 @@ LIBRARIES = {
     "imblearn": "imblearn",
     "marginwise.active.plot": "matplotlib",
     "skactiveml": "skactiveml",
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime",
+    "pandas": "pandas",
+    "skl2onnx": "skl2onnx",
     "skops": "skops",
 }
 

@@ -14,6 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from marginwise import ExactOneClassSVM, ExactSVC, KernelPerceptron, OnlineSVC
 from marginwise.exchange import to_json
@@ -184,6 +185,11 @@ def test_probabilities(calibration: str, classes: int, multiclass: str, seed: in
     assert [label(read, x) for x in X[300:].tolist()] == model.predict(X[300:]).tolist()
 
 
+def test_the_intercept_of_an_imported_model_is_the_one_that_it_was_given() -> None:
+    X, y = blobs(120, 0, 2, 3)
+    assert_same(OnlineSVC.from_svc(SVC(C=5, gamma=0.3).fit(X, y), X, y), X)
+
+
 def test_the_file_has_the_text(tmp_path: Path) -> None:
     X, y = positive_blobs(50, 0, 2)
     model = OnlineSVC(gamma=1.0, random_state=0).fit(X, y)
@@ -192,5 +198,6 @@ def test_the_file_has_the_text(tmp_path: Path) -> None:
     read = json.loads(text)
     assert read["format"] == "marginwise-model"
     assert read["version"] == 1
+    assert read["feature_names"] is None
     assert np.allclose(read["support_vectors"], model.support_vectors_)
     assert read["dual_coef"] == model.dual_coef_.tolist()

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from marginwise import ExactOneClassSVM, ExactSVC, GapSVC, OnlineSVC
+from marginwise.data import StreamPipeline, TableEncoder
 from marginwise.exchange import register_converters, to_onnx
 from tests.oracle.test_onnx import pictures, run_proto
 from tests.support import blobs
@@ -138,7 +139,9 @@ def test_data_frames(seed: int) -> None:
     assert_same(model, test, run_proto(converted, fed(test)), tolerance=1e-3)
 
 
-def test_text(seed: int) -> None:
+@pytest.mark.parametrize("norm", ["l1", "l2", None])
+@pytest.mark.parametrize("sublinear", [False, True])
+def test_text(sublinear: bool, norm: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     words = np.array(
         [
@@ -158,12 +161,98 @@ def test_text(seed: int) -> None:
     )
     spam = rng.integers(2, size=200)
     texts = [" ".join(rng.choice(words[:7] if s else words[5:], size=6)) for s in spam]
-    model = make_pipeline(TfidfVectorizer(), OnlineSVC(kernel="linear", random_state=0))
+    texts[160] = "nothing that occurred before"
+    terms = TfidfVectorizer(sublinear_tf=sublinear, norm=norm)
+    model = make_pipeline(terms, OnlineSVC(kernel="linear", random_state=0))
     model.fit(texts[:150], spam[:150])
-    options = {TfidfVectorizer: {"locale": "C"}}  # en_US need not be installed
-    converted = to_onnx(model, sample=texts[:2], options=options)
+    converted = to_onnx(model, sample=texts[:2])
+    texts[161] = texts[161].upper()
     rows = np.array(texts[150:], dtype=object)
     assert_same(model, texts[150:], run_proto(converted, rows), tolerance=1e-3)
+
+
+@pytest.mark.parametrize("options", [None, {TfidfVectorizer: {"locale": "C"}}])
+def test_the_locale_follows_the_terms(options: Any) -> None:
+    """ASCII needs no locale; other letters do, unless the options say otherwise."""
+    texts, y = ["schön gut", "gar nicht", "gut schön", "nicht gar"], [1, 0, 1, 0]
+    model = make_pipeline(TfidfVectorizer(), OnlineSVC(gamma=1.0, random_state=0)).fit(texts, y)
+    converted = to_onnx(model, sample=texts, options=options)
+    (normalizer,) = [n for n in converted.graph.node if n.op_type == "StringNormalizer"]
+    found = [a.s.decode() for a in normalizer.attribute if a.name == "locale"]
+    assert (found == ["C"]) == (options is not None)
+
+
+def test_counts_and_their_logarithms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.7, size=(200, 12)).astype(np.float32)
+    y = counts[:, :6].sum(axis=1) > counts[:, 6:].sum(axis=1)
+    model = make_pipeline(TfidfTransformer(sublinear_tf=True), OnlineSVC(gamma=1.0)).fit(counts, y)
+    assert_same(model, counts, run_proto(to_onnx(model), counts))
+    hidden = make_pipeline(make_pipeline(TfidfTransformer(sublinear_tf=True)), OnlineSVC(gamma=1.0))
+    with pytest.raises(ValueError, match=r"the step 'pipeline' contains .* sublinear_tf=True"):
+        to_onnx(hidden.fit(counts, y))
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def visits(n: int, seed: int) -> tuple[dict[str, Any], np.ndarray]:
+    """A table with columns of every kind, some values of which are missing."""
+    rng = np.random.default_rng(seed)
+    days = rng.uniform(18_000, 20_000, n)
+    table = {
+        "plan": rng.choice(["a", "b", "c", None], n).tolist(),
+        "age": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(18, 80, n)),
+        "note": [" ".join(rng.choice(WORDS, size=5)) for _ in range(n)],
+        "day": np.array(days * 86_400, dtype="datetime64[s]"),
+        "vector": rng.normal(size=(n, 3)).astype(np.float32),
+        "site": ["x"] * n,  # constant, and so not an input
+        "paid": rng.random(n) < 0.5,
+        "size": rng.integers(0, 9, n),
+    }
+    return table, (np.nan_to_num(table["age"], nan=50) + 5 * table["size"] > 60).astype(int)
+
+
+def columns_of(table: dict[str, Any], dtype: str) -> dict[str, np.ndarray]:
+    """The columns as the inputs of a graph: missing strings are empty, dates are days."""
+    found = {}
+    for name in ("plan", "note"):
+        found[name] = np.array([text or "" for text in table[name]], dtype=object)[:, None]
+    for name in ("age", "paid", "size"):
+        found[name] = np.asarray(table[name], dtype=dtype)[:, None]
+    found["day"] = (table["day"].astype(np.float64) / 86_400).astype(dtype)[:, None]
+    found["vector"] = table["vector"].astype(dtype)
+    return found
+
+
+WORDS = np.array(["late", "order", "paid", "refund", "never", "again", "thanks", "good"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tables(dtype: str, seed: int) -> None:
+    pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
+    table, y = visits(300, seed)
+    fitted = {name: column[:200] for name, column in table.items()}
+    encoder = TableEncoder(text=["note"], categorical=["plan"])
+    model = StreamPipeline([("encode", encoder), ("svc", OnlineSVC(C=2.0, random_state=0))])
+    model.fit(fitted, y[:200])
+    assert set(model[0].kinds_) >= {"numeric", "boolean", "date", "categorical", "text", "vector"}
+    converted = to_onnx(model, dtype=dtype)
+    names = [entry.name for entry in converted.graph.input]
+    assert names == ["plan", "age", "note", "day", "vector", "paid", "size"]
+    test = {name: column[200:] for name, column in table.items()}
+    test["plan"][0] = "unseen"
+    found = run_proto(converted, columns_of(test, dtype))
+    assert found["decision"].dtype == dtype
+    assert_same(model, test, found, tolerance=1e-3)
+
+
+def test_tables_that_cannot_be_converted() -> None:
+    pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
+    table = {"age": [20.0, 30.0, 40.0, 50.0], "job": ["a", "b", "a", "b"]}
+    strict = make_pipeline(TableEncoder(unseen="error"), OnlineSVC(gamma=1.0))
+    with pytest.raises(ValueError, match=r"unseen='error' cannot be converted.*unseen='ignore'"):
+        to_onnx(strict.fit(table, [0, 1, 1, 0]))
 
 
 # -- what cannot be converted --------------------------------------------------------------------

@@ -46,6 +46,7 @@ from marginwise._estimator.compression import Compressible
 from marginwise._estimator.foreseeing import Foreseeing
 from marginwise._estimator.prediction import CALIBRATION_RULE, Predictor
 from marginwise._estimator.streams import StreamLearner
+from marginwise._estimator.unchecked import plain_rows
 from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
 from marginwise._training.converge import learn_until_converged
@@ -404,12 +405,7 @@ class KernelClassifier(
             handles: NDArray[Any] = check_features(self, X, reset=False)[0]
             self._objects.keep(handles, lambda: self._engine.state()["X"])
             return handles
-        rows = np.asarray(X, order="C")
-        if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
-            return rows
-        if rows.dtype.kind not in "biufO":
-            raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
-        return rows.astype(np.float64)
+        return plain_rows(X)
 
     # -- replay --------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from marginwise._arrays import Float
@@ -25,6 +27,8 @@ def votes(f: Float) -> Float:
     scores : ndarray of shape (n, n_classes)
         Scores of the classes.
     """
+    if len(f) == 1:
+        return _votes_of_one(f)
     first, second = paired(f.shape[1])
     won, sums = np.zeros((2, int(second.max()) + 1, len(f)))
     for a, b, values in zip(first, second, np.ascontiguousarray(f.T), strict=True):
@@ -36,6 +40,25 @@ def votes(f: Float) -> Float:
         sums[b] += clipped
     scores: Float = np.ascontiguousarray((won + sums / (3 * (np.abs(sums) + 1))).T)
     return scores
+
+
+def _votes_of_one(f: Float) -> Float:
+    """Return the same of one row, to the bit: for one row, calls of NumPy would take the time."""
+    pairs, classes = _pairs(f.shape[1])
+    won, sums = [0] * classes, [0.0] * classes
+    for (a, b), value in zip(pairs, f[0].tolist(), strict=True):
+        won[b if value > 0 else a] += 1
+        clipped = -1.0 if value < -1.0 else 1.0 if value > 1.0 else value
+        sums[a] -= clipped
+        sums[b] += clipped
+    return np.array([[w + s / (3 * (abs(s) + 1)) for w, s in zip(won, sums, strict=True)]])
+
+
+@lru_cache(maxsize=32)
+def _pairs(problems: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Return the classes of each pair, and the number of classes."""
+    first, second = paired(problems)
+    return tuple(zip(first.tolist(), second.tolist(), strict=True)), int(second.max()) + 1
 
 
 def leads(f: Float) -> Float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from marginwise._checks import check_features, either, none, one_of
 from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.pairs import leads, votes
+from marginwise._estimator.unchecked import rows_to_predict
 from marginwise.calibration import Calibrator
 
 CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
@@ -100,13 +101,69 @@ class Predictor(KernelModel):
             Predicted class labels.
         """
         model = self._now()
-        calibrated = model.calibration is not None and model._is_calibrated()
-        if calibrated and not model._is_weighted:
-            scores = model._probabilities(X)
+        return model._labels(model._binary_values(X))
+
+    def predict_one(self, x: ArrayLike) -> Any:
+        """Predict the class of a single dense row, with few checks.
+
+        It returns what `predict` returns for the row, in a fraction of the time. Checked are the
+        number of features and that they are finite numbers, but not their names.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            Row to classify.
+
+        Returns
+        -------
+        label : label
+            Predicted class label, one of `classes_`.
+        """
+        if "_objects" in self.__dict__:
+            return self.predict([x])[0]
+        model = self._now()
+        f = model._unchecked_values(np.asarray(x)[np.newaxis])
+        if f.shape[1] == 1 and not model._decides_by_probability:
+            return model.classes_[int(f[0, 0] > 0)]
+        return model._labels(f)[0]
+
+    def predict_many(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of dense rows, with few checks.
+
+        Use it instead of `predict` for small batches, where input validation would dominate the
+        cost. Checked are the number of features and that they are finite numbers, but not their
+        names.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        model = self._now()
+        if "_objects" in model.__dict__:
+            return model.predict(X)
+        return model._labels(model._unchecked_values(X))
+
+    def _unchecked_values(self, X: Any) -> Float:
+        """Return f(x) of dense rows, with few checks."""
+        if "_engine" not in self.__dict__:
+            self._fitted()  # which raises
+        return self._score(rows_to_predict(X, self.n_features_in_))
+
+    def _labels(self, f: Float) -> NDArray[Any]:
+        """Return the classes of rows from their f(x) in each binary problem."""
+        if f.shape[1] == 1 and not self._decides_by_probability:
+            return self.classes_[(f[:, 0] > 0).view(np.int8)]
+        if self._decides_by_probability:
+            scores = self._probabilities_at(f)
         else:
-            scores = model.decision_function(X)
-        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = model.classes_[best.astype(np.intp)]
+            scores = votes(f) if self._engine.plan.pairs else f
+        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return labels
 
     # -- probabilities -------------------------------------------------------------------------
@@ -132,7 +189,7 @@ class Predictor(KernelModel):
                 f"this {type(self).__name__} was fitted without calibration, and has no "
                 "probabilities. Fit it again, now that calibration is set."
             )
-        return model._probabilities(X)
+        return model._probabilities_at(model._binary_values(X))
 
     @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Float:
@@ -165,8 +222,14 @@ class Predictor(KernelModel):
         """Return decision values of rows that the model had not learned."""
         return Foresight.of(self._engine.native)
 
-    def _probabilities(self, X: Any) -> Float:
-        f = self._binary_values(X)
+    @property
+    def _decides_by_probability(self) -> bool:
+        """Whether `predict` returns the most probable class."""
+        calibrated = self.calibration is not None and self._is_calibrated()
+        return calibrated and not self._is_weighted
+
+    def _probabilities_at(self, f: Float) -> Float:
+        """Return probabilities of rows from their f(x) in each binary problem."""
         if len(self.classes_) == 1:  # so far, of a stream
             return np.ones_like(f)
         return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)

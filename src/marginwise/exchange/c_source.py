@@ -54,8 +54,8 @@ def to_c(
     ----------
     model : estimator or Pipeline
         Fitted estimator of this package, or a pipeline of scalers (`StandardScaler`,
-        `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`) that ends in one. Its kernel must not be a
-        function or precomputed.
+        `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `TableEncoder` of numbers) that ends in
+        one. Its kernel must not be a function or precomputed.
     path : str or path-like, default=None
         File to write, usually with the suffix ``.h``. It is replaced atomically. If None, nothing
         is written.
@@ -98,7 +98,7 @@ def to_c(
         force=force,
         name=name,
     )
-    last, scaling = split(model)
+    last, scaling, names = split(model)
     taken = _folded(_without_probabilities(snapshot(last)))
     size = (taken.vectors.size + taken.weights.size) * WIDTH[dtype]
     if size > MOST_BYTES and not force:
@@ -107,7 +107,7 @@ def to_c(
             f"than {MOST_BYTES >> 20} MB. Make the model smaller with compress, use to_onnx, or "
             "pass force=True."
         )
-    source = _Writer(taken, scaling, name, dtype).source()
+    source = _Writer(taken, scaling, name, dtype).source(names)
     if path is not None:
         replace_file(path, lambda file: file.write(source.encode("ascii")))
     return source
@@ -159,8 +159,8 @@ class _Writer:
         self.model, self.name, self.dtype = model, name, dtype
         self.scaling = _with_centre(scaling, model.center)
 
-    def source(self) -> str:
-        """Return the whole source."""
+    def source(self, names: list[str] | None) -> str:
+        """Return the whole source; names of features are listed in a comment."""
         model = self.model
         classes = 0 if model.classes is None else len(model.classes)
         sphere = "1 inside the sphere, -1 outside"
@@ -172,6 +172,7 @@ class _Writer:
             "estimator": model.estimator,
             "kernel": model.kernel,
             "returned": "the index of a class in @name@_classes" if classes else sphere,
+            "order": "" if names is None else _comment(names),
             "features": str(model.features),
             "problems": str(model.problems),
             "decisions": str(classes if classes > 2 else 1),
@@ -219,6 +220,9 @@ class _Writer:
         arrays = {}
         if self.scaling is not None:
             arrays["shift"], arrays["factor"] = self.scaling
+            least = float(np.abs(self.scaling[1]).min())
+            if self.dtype == "float" and least < float(np.finfo(np.float32).tiny):
+                raise self._misfit(least)
         if model.coef is not None:
             arrays["coef"] = model.coef
         else:
@@ -232,27 +236,33 @@ class _Writer:
         sides = "".join(f"[{n}]" for n in values.shape)
         lines: list[str] = []
         if values.ndim == 1:
-            lines = _wrapped([self._number(v) for v in values.tolist()])
+            lines = _wrapped(self._numbers(values))
         else:
-            for row in values.tolist():
-                inner = _wrapped([self._number(v) for v in row])
-                lines += ["{" + inner[0].lstrip(), *inner[1:]]
+            for row in values:
+                inner = _wrapped(self._numbers(row))
+                lines += ["{" + inner[0], *inner[1:]]
                 lines[-1] += "},"
-        body = "\n".join(f"    {line.strip()}" for line in lines)
+        body = "\n".join(f"    {line}" for line in lines)
         return f"static const {self.dtype} {self.name}_{what}{sides} = {{\n{body}\n}};\n\n"
 
     def _number(self, value: float) -> str:
-        """Return a constant that C reads as the same number."""
-        rounded = float(np.float32(value)) if self.dtype == "float" else float(value)
-        if not np.isfinite(rounded):
-            raise ValueError(
-                f"the number {value!r} of the model does not fit into a float of C. Use "
-                "dtype='double', or scale the features."
-            )
-        text = f"{rounded:.{DIGITS[self.dtype]}g}"
-        if not re.search(r"[.e]", text):
-            text += ".0"
-        return text + SUFFIX[self.dtype]
+        return self._numbers(np.array([value]))[0]
+
+    def _numbers(self, values: Float) -> list[str]:
+        """Return constants that C reads as the same numbers."""
+        with np.errstate(over="ignore"):
+            rounded = values.astype(np.float32) if self.dtype == "float" else values
+        if not np.isfinite(rounded).all():
+            raise self._misfit(float(values[np.argmin(np.isfinite(rounded))]))
+        form, suffix = f".{DIGITS[self.dtype]}g", SUFFIX[self.dtype]
+        texts = [format(value, form) for value in rounded.tolist()]
+        return [(t if "." in t or "e" in t else f"{t}.0") + suffix for t in texts]
+
+    def _misfit(self, value: float) -> ValueError:
+        return ValueError(
+            f"the number {value!r} of the model does not fit into a {self.dtype} of C. Use "
+            "dtype='double', or scale the features."
+        )
 
     def _classes(self) -> str:
         classes = self.model.classes
@@ -292,6 +302,12 @@ def _wrapped(words: list[str]) -> list[str]:
             line = ""
         line += f" {piece}" if line else piece
     return [*lines, line]
+
+
+def _comment(names: list[str]) -> str:
+    """Return lines of a comment that list the features; nothing in them can end the comment."""
+    plain = [re.sub(r"[^A-Za-z0-9_ .-]", "?", name) for name in names]
+    return "".join(f" * {line}\n" for line in ["The features, in this order:", *_wrapped(plain)])
 
 
 def _quoted(label: str) -> str:

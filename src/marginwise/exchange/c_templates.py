@@ -9,7 +9,7 @@ HEADER = """\
  * @name@_decision(x, out)  writes @NAME@_DECISIONS decision values
  *
  * x has @NAME@_FEATURES features. Nothing is allocated, and nothing but `out` is changed.
- */
+@order@ */
 #ifndef @NAME@_H
 #define @NAME@_H
 

@@ -10,10 +10,13 @@ from sklearn.pipeline import Pipeline
 
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.compressed import CompressedSVC
+from marginwise.data import TableEncoder
 from marginwise.exact import ExactSVC
 from marginwise.exact_ramp import ExactRampSVC
-from marginwise.exchange.graph import Graph, missing
+from marginwise.exchange.graph import Graph, add_to, missing
 from marginwise.exchange.onnx_model import OPSET, check_size, output_types, outputs_of
+from marginwise.exchange.onnx_tables import column_types, register_encoder
+from marginwise.exchange.onnx_terms import register_terms, text_options, with_terms
 from marginwise.exchange.snapshot import Snapshot, snapshot
 from marginwise.gap import GapSVC
 from marginwise.one_class import ExactOneClassSVM
@@ -43,6 +46,7 @@ def register_converters() -> None:
 
     After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` accept them, alone, as
     the last step of a pipeline and as parts of other estimators. Outputs are those of `to_onnx`.
+    `TableEncoder` is accepted as a first step.
     The option ``{"integers": False}`` corresponds to its parameter of that name. Calling it again
     has no effect.
 
@@ -81,6 +85,8 @@ def register_converters() -> None:
             parser=_parse,
             options=OPTIONS,
         )
+    register_encoder(skl2onnx)
+    register_terms(skl2onnx)
 
 
 def _skl2onnx() -> Any:
@@ -135,8 +141,6 @@ def _set_types(operator: Any) -> None:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of an estimator to the graph of a pipeline."""
-    from onnx.helper import get_attribute_value
-
     model: Snapshot = operator.snapshot
     options = container.get_options(operator.raw_operator, {"integers": True}, fail=False)
     graph = Graph(_real_of(operator), scope.get_unique_variable_name)
@@ -146,13 +150,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     for output in operator.outputs:
         graph.op("Identity", found[output.raw_name], output=output.full_name)
     check_size(graph, model.estimator)
-    container.initializers.extend(graph.constants)
-    for node in graph.nodes:
-        attributes = {each.name: get_attribute_value(each) for each in node.attribute}
-        name = scope.get_unique_operator_name(node.op_type)
-        container.add_node(
-            node.op_type, list(node.input), list(node.output), name=name, **attributes
-        )
+    add_to(container, graph, scope)
 
 
 # -- pipelines ---------------------------------------------------------------------------------
@@ -187,11 +185,15 @@ def convert_pipeline(
     skl2onnx = _skl2onnx()
     try:
         converted = skl2onnx.convert_sklearn(
-            pipeline,
+            with_terms(pipeline),
             name="marginwise",
             initial_types=_input_types(pipeline, real, sample),
             target_opset={"": OPSET, "ai.onnx.ml": ML_OPSET},
-            options={**options, id(last): {"integers": integers}},
+            options={
+                **text_options(pipeline, options),
+                **options,
+                id(last): {"integers": integers},
+            },
         )
     except (RuntimeError, NotImplementedError) as error:  # MissingShapeCalculator, among others
         raise ValueError(
@@ -207,6 +209,8 @@ def _input_types(pipeline: Pipeline, real: Any, sample: Any) -> list[tuple[str, 
     from skl2onnx.common import data_types
 
     number = data_types.DoubleTensorType if real == np.float64 else data_types.FloatTensorType
+    if isinstance(pipeline.steps[0][1], TableEncoder):  # which knows its columns
+        return column_types(pipeline.steps[0][1], number)
     if sample is None:
         features = getattr(pipeline, "n_features_in_", None)
         if features is None:

@@ -133,3 +133,20 @@ class Graph:
         )
         self._onnx.checker.check_model(made)
         return made
+
+
+def add_to(container: Any, graph: Graph, scope: Any) -> None:
+    """Add the constants and nodes of a graph to a container of skl2onnx."""
+    from onnx.helper import get_attribute_value
+
+    container.initializers.extend(graph.constants)
+    for node in graph.nodes:
+        attributes = {each.name: get_attribute_value(each) for each in node.attribute}
+        container.add_node(
+            node.op_type,
+            list(node.input),
+            list(node.output),
+            op_domain=node.domain,
+            name=scope.get_unique_operator_name(node.op_type),
+            **attributes,
+        )

@@ -21,7 +21,8 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
 
     The object has these members:
 
-    - ``format`` ("marginwise-model"), ``version`` (1), ``estimator``, ``n_features``;
+    - ``format`` ("marginwise-model"), ``version`` (1), ``estimator``, ``n_features``, and
+      ``feature_names``, a list of strings or null;
     - ``scaling``: null, or an object of two lists; features are first replaced by
       ``(x - shift) * factor``;
     - ``center``: null, or a list that is then subtracted from the features;
@@ -66,13 +67,13 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> import json
     >>> from marginwise import OnlineSVC
     >>> from marginwise.exchange import to_json
-    >>> model = OnlineSVC(gamma=0.5, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> model = OnlineSVC(gamma=1.0, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
     >>> read = json.loads(to_json(model))
     >>> read["kernel"], read["support_vectors"]
-    ({'name': 'rbf', 'gamma': 0.5}, [[0.0], [1.0]])
+    ({'name': 'rbf', 'gamma': 1.0}, [[0.0], [1.0]])
     """
-    last, scaling = split(model)
-    described = _described(snapshot(last))
+    last, scaling, names = split(model)
+    described = {**_described(snapshot(last)), "feature_names": names}
     if scaling is not None:
         shift, factor = scaling
         described["scaling"] = {"shift": shift.tolist(), "factor": factor.tolist()}
@@ -98,6 +99,7 @@ def _described(model: Snapshot) -> dict[str, Any]:
         "version": VERSION,
         "estimator": model.estimator,
         "n_features": model.features,
+        "feature_names": None,
         "scaling": None,
         "center": None if center is None else center.tolist(),
         "kernel": {"name": model.kernel, **{name: getattr(model, name) for name in names}},

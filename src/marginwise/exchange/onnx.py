@@ -56,8 +56,8 @@ def to_onnx(
         are computed in floating point. None means True for ``dtype="float32"``.
     options : mapping, default=None
         Options of skl2onnx for the other steps of a pipeline, by class or id. For instance,
-        ``{TfidfVectorizer: {"locale": "C"}}`` lets text be split where the locale en_US is not
-        installed.
+        ``{TfidfVectorizer: {"locale": "C"}}`` is for runtimes that lack the locale en_US, by which
+        text with terms beyond ASCII is put into lower case.
 
     Returns
     -------

@@ -10,17 +10,22 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
+from marginwise.data import TableEncoder
+from marginwise.data.table_profile import MEASURED
+from marginwise.exchange.onnx_tables import used_columns
 
 Scaling = tuple[Float, Float]  # features become (x - shift) * factor
+Names = list[str] | None
 
 
-def split(model: Any) -> tuple[Any, Scaling | None]:
-    """Return the last step of a pipeline of scalers, and what the scalers do together.
+def split(model: Any) -> tuple[Any, Scaling | None, Names]:
+    """Return the last step of a pipeline of scalers, what the scalers do, and the feature names.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        A model, or a pipeline of scalers that ends in one.
+        A model, or a pipeline of scalers that ends in one. A `TableEncoder` of columns that are
+        all measured is a scaler.
 
     Returns
     -------
@@ -28,9 +33,11 @@ def split(model: Any) -> tuple[Any, Scaling | None]:
         The model itself.
     scaling : tuple of ndarray or None
         Shift and factor of each feature; None if there is no scaler.
+    names : list of str or None
+        Names of the features, if they are known.
     """
     if not isinstance(model, Pipeline):
-        return model, None
+        return model, None, _names_of(model)
     scaling: Scaling | None = None
     for _, step in model.steps[:-1]:
         if step is None or step == "passthrough":
@@ -39,16 +46,25 @@ def split(model: Any) -> tuple[Any, Scaling | None]:
         if scaling is not None:  # ((x - a) f - b) g = (x - (a + b / f)) f g
             shift, factor = scaling[0] + shift / scaling[1], scaling[1] * factor
         scaling = shift, factor
-    return model.steps[-1][1], scaling
+    return model.steps[-1][1], scaling, _names_of(model.steps[0][1])
+
+
+def _names_of(step: Any) -> Names:
+    if isinstance(step, TableEncoder):
+        return [name for name, _ in used_columns(step)]
+    names = getattr(step, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def _scaling_of(step: Any) -> Scaling:
     name = type(step).__name__
+    if isinstance(step, TableEncoder):
+        return _measured(step)
     if not isinstance(step, StandardScaler | MinMaxScaler | MaxAbsScaler | RobustScaler):
         raise ValueError(
             f"the pipeline has the step {name}, which cannot be folded into the model; expected "
-            "scalers only (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler). Export the "
-            "last step alone, or use to_onnx."
+            "scalers only (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, or a "
+            "TableEncoder of numbers). Export the last step alone, or use to_onnx."
         )
     check_is_fitted(step)
     ones, zeros = np.ones(step.n_features_in_), np.zeros(step.n_features_in_)
@@ -66,3 +82,15 @@ def _scaling_of(step: Any) -> Scaling:
     if isinstance(step, RobustScaler):
         shift = step.center_
     return zeros if shift is None else zeros + shift, ones / scale
+
+
+def _measured(encoder: TableEncoder) -> Scaling:
+    """Return what an encoder does with columns of numbers; missing values are not known here."""
+    check_is_fitted(encoder, "kinds_")
+    for name, kind in used_columns(encoder):
+        if kind not in MEASURED:
+            raise ValueError(
+                f"the column {name!r} of the TableEncoder is {kind}, which cannot be folded into "
+                "the model; expected numbers, booleans and dates only. Use to_onnx."
+            )
+    return encoder.mean_, 1 / encoder.scale_

@@ -1,0 +1,48 @@
+"""The quick door: dense rows whose shape, type and values are checked, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marginwise._checks import check_finite
+
+
+def plain_rows(X: Any) -> NDArray[Any]:
+    """Return rows of numbers without further checks.
+
+    Parameters
+    ----------
+    X : array-like
+        The rows; an array of floats is not copied.
+    """
+    rows = np.asarray(X, order="C")
+    if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
+        return rows
+    if rows.dtype.kind not in "biufO":
+        raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
+    return rows.astype(np.float64)
+
+
+def rows_to_predict(X: Any, features: int) -> NDArray[Any]:
+    """Return finite rows of numbers that have so many features.
+
+    Parameters
+    ----------
+    X : array-like
+        The rows.
+    features : int
+        The number of features that the model has.
+    """
+    rows = X if type(X) is np.ndarray else np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != features:
+        raise ValueError(
+            f"expected dense rows of {features} features, got an array of shape {rows.shape}. Use "
+            "predict for sparse rows and data frames."
+        )
+    rows = plain_rows(rows)
+    if not np.isfinite(rows).all():
+        check_finite(rows)  # which names the place
+    return rows
