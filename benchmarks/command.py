@@ -5,15 +5,17 @@
     python benchmarks/command.py --rows 5000 --part 1    fewer training rows, all fits of the peer
 
 (a) MNIST, 8 against the rest, C=1000 and gamma=0.005: `marginwise train` from svmlight text beside
-`OnlineSVC.fit` of the same rows in memory, one thread. Both run in processes of their own and take
-turns; the medians count. The time of the command is stated twice: of the whole process, and without
-starting Python and importing libraries.
+`OnlineSVC.fit` of the same rows in memory. They take turns, and the medians count. The time of the
+command is stated twice: of the whole process, and without the time that it takes to start Python
+and to import the command.
 
 (b) `marginwise train` without any parameter on a raw file, beside a pipeline of scikit-learn's
 preprocessing and GridSearchCV(SVC) over the same values of C and gamma, with 5 folds. The time of
 the peer is that of a random part of its fits and scores, times the number of parts, plus the last
 fit. With --part 1, all fits are made, and the peer chooses its own pair; otherwise it has the pair
-that OnlineSVCCV chooses with all rows. Errors are of test rows. Wall-clock seconds of one thread.
+that OnlineSVCCV chooses with all rows. Errors are of test rows.
+
+All have one thread. Times are CPU seconds, which other processes on the machine hardly change.
 """
 
 from __future__ import annotations
@@ -61,7 +63,6 @@ class Case:
     test: Rows
     names: list[str]
     prepare: Any
-    file: str
 
 
 # -- raw data --------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ def adult(folder: Path) -> Case:
         (OneHotEncoder(handle_unknown="ignore"), list(range(n, n + len(levels)))),
     )
     names = [*numbers, *(text[0] for text in levels)]
-    return Case(part("train"), part("test"), names, prepare, "adult_raw.npz")
+    return Case(part("train"), part("test"), names, prepare)
 
 
 def numeric(name: str) -> Callable[[Path], Case]:
@@ -92,7 +93,7 @@ def numeric(name: str) -> Callable[[Path], Case]:
         archive = np.load(folder / f"{name}.npz")
         parts = [(archive[f"X_{part}"], archive[f"y_{part}"]) for part in ("train", "test")]
         names = [f"feature{k}" for k in range(parts[0][0].shape[1])]
-        return Case(*parts, names, StandardScaler(), f"{name}.npz")
+        return Case(*parts, names, StandardScaler())
 
     return read
 
@@ -106,9 +107,11 @@ def sms(folder: Path) -> Case:
         texts, labels, test_size=0.25, random_state=0, stratify=labels
     )
     prepare = make_column_transformer((TfidfVectorizer(sublinear_tf=True), 0))
-    return Case((X, y), (X_test, y_test), ["text"], prepare, "sms_spam.jsonl.gz")
+    return Case((X, y), (X_test, y_test), ["text"], prepare)
 
 
+FILES = {"adult": "adult_raw.npz", "letter": "letter.npz", "satimage": "satimage.npz"}
+FILES["sms"] = "sms_spam.jsonl.gz"
 CASES = {"adult": adult, "letter": numeric("letter"), "satimage": numeric("satimage"), "sms": sms}
 PARTS = {"adult": 35, "letter": 35, "satimage": 1, "sms": 5}
 
@@ -126,22 +129,30 @@ def write_csv(path: Path, names: list[str], X: Any, y: Any) -> Path:
 
 def command(*arguments: object) -> tuple[float, dict[str, Any]]:
     """Run the command with one thread; return the seconds of the process and its report."""
-    call = [sys.executable, "-m", "marginwise", *map(str, arguments), "--json", "--quiet"]
-    began = time.perf_counter()
-    done = subprocess.run(call, check=True, capture_output=True, text=True, env=_environment())
-    return time.perf_counter() - began, json.loads(done.stdout)
+    call = ["-m", "marginwise", *map(str, arguments), "--threads", "1", "--json", "--quiet"]
+    seconds, printed = python(*call)
+    return seconds, json.loads(printed)
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def python(code: str) -> tuple[float, str]:
-    began = time.perf_counter()
+def python(*arguments: str) -> tuple[float, str]:
+    """Run Python in a process of its own; return its seconds and what it printed."""
+    before = os.times()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=_environment()
+        [sys.executable, *arguments], check=True, capture_output=True, text=True, env=environment
     )
-    return time.perf_counter() - began, done.stdout
+    after = os.times()
+    user, system = (
+        after.children_user - before.children_user,
+        after.children_system - before.children_system,
+    )
+    return user + system, done.stdout
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    began = time.process_time()
+    result = call(*arguments)
+    return time.process_time() - began, result
 
 
 def error_of(model: Any, rows: Rows) -> float:
@@ -158,28 +169,24 @@ def from_text(folder: Path, rows: int | None) -> dict[str, Any]:
         text, test, model = (Path(name) / file for file in ("train.svm", "test.svm", "model.mwz"))
         dump_svmlight_file(X, y, str(text), zero_based=False)
         dump_svmlight_file(split.X_test, split.y_test, str(test), zero_based=False)
-        given = ["-c", GIVEN["C"], "-g", GIVEN["gamma"], "--threads", 1, "--force"]
-        whole, training, fits = [], [], []
+        given = ["-c", GIVEN["C"], "-g", GIVEN["gamma"], "--force"]
+        times: list[tuple[float, float, float]] = []
         for _ in range(REPEATS):
-            seconds, report = command("train", text, model, *given)
-            whole.append(seconds)
-            training.append(sum(report["seconds"].values()))
-            began = time.perf_counter()
-            ours = OnlineSVC(**GIVEN, random_state=0, n_jobs=1).fit(X, y)
-            fits.append(time.perf_counter() - began)
+            whole, _ = command("train", text, model, *given)
+            start, _ = python("-c", "import marginwise.cli")
+            fit, ours = timed(OnlineSVC(**GIVEN, random_state=0, n_jobs=1).fit, X, y)
+            times.append((whole, start, fit))
         _, tested = command("test", model, test)
         size = text.stat().st_size / 1e6
-    start = statistics.median(python("import marginwise.cli")[0] for _ in range(REPEATS))
-    process, call, fit = (statistics.median(times) for times in (whole, training, fits))
+    whole, start, fit = (statistics.median(column) for column in zip(*times, strict=True))
     return {
         "megabytes": size,
-        "process": process,
-        "command": call,
+        "process": whole,
         "start": start,
+        "command": whole - start,
         "fit": fit,
-        "ratio": call / fit,
-        "process_ratio": process / fit,
-        "parts": report["seconds"],
+        "ratio": (whole - start) / fit,
+        "process_ratio": whole / fit,
         "error": 100 * tested["error"],
         "fit_error": error_of(ours, (split.X_test, split.y_test)),
     }
@@ -197,9 +204,9 @@ def without_parameters(name: str, folder: Path, rows: int | None, part: int) -> 
         for path, (X, y) in zip(paths, (case.train, case.test), strict=True):
             write_csv(path, case.names, X, y)
         model = Path(place) / "model.mwz"
-        seconds, report = command("train", paths[0], model, "--threads", 1)
+        seconds, report = command("train", paths[0], model)
         _, tested = command("test", model, paths[1])
-    row = {"rows": len(case.train[1]), "seconds": seconds, "parts": report["seconds"]}
+    row = {"rows": len(case.train[1]), "seconds": seconds}
     row |= {"C": report["C"], "gamma": report["gamma"], "error": 100 * tested["error"]}
     with threadpool_limits(1):
         peer = searched(case, part)
@@ -209,35 +216,26 @@ def without_parameters(name: str, folder: Path, rows: int | None, part: int) -> 
 def searched(case: Case, part: int) -> dict[str, Any]:
     """Time GridSearchCV(SVC) by a part of its fits, and measure the error of what it chooses."""
     X, y = case.train
-    began = time.perf_counter()
-    features = case.prepare.fit_transform(X)
-    prepared = time.perf_counter() - began
-    ours = OnlineSVCCV(random_state=0, n_jobs=-1)
-    ours.fit(features, y)
-    found = ours.cv_results_
-    fits = [
-        (k, pair, fold)
-        for k, pair in enumerate(found["params"])
-        for fold in StratifiedKFold(5).split(features, y)
-    ]
+    prepared, features = timed(case.prepare.fit_transform, X)
+    ours = OnlineSVCCV(random_state=0, n_jobs=-1).fit(features, y)
+    pairs = ours.cv_results_["params"]
+    folds = list(StratifiedKFold(5).split(features, y))
+    fits = [(k, fold) for k in range(len(pairs)) for fold in folds]
     order = np.random.default_rng(0).permutation(len(fits))[: max(1, round(len(fits) / part))]
-    seconds, scores = 0.0, np.zeros(len(found["params"]))
+    seconds, scores = 0.0, np.zeros(len(pairs))
     for number in order:
-        k, pair, (train, test) = fits[number]
-        began = time.perf_counter()
-        model = SVC(**pair, cache_size=2000).fit(features[train], y[train])
-        scores[k] += model.score(features[test], y[test])
-        seconds += time.perf_counter() - began
-    pair = found["params"][int(np.argmax(scores))] if part == 1 else ours_pair(ours)
-    began = time.perf_counter()
-    last = SVC(**pair, cache_size=2000).fit(features, y)
-    total = prepared + seconds * len(fits) / len(order) + time.perf_counter() - began
-    error = error_of(last, (case.prepare.transform(case.test[0]), case.test[1]))
-    return {"peer_seconds": total, "peer_error": error, "peer_pair": pair, "peer_fits": len(order)}
-
-
-def ours_pair(search: OnlineSVCCV) -> dict[str, float]:
-    return {"C": search.C_, "gamma": search.gamma_}
+        k, (train, test) = fits[number]
+        model = SVC(**pairs[k], cache_size=2000)
+        fitting, _ = timed(model.fit, features[train], y[train])
+        scoring, score = timed(model.score, features[test], y[test])
+        seconds += fitting + scoring
+        scores[k] += score
+    best = int(np.argmax(scores)) if part == 1 else ours.best_index_
+    last, chosen = timed(SVC(**pairs[best], cache_size=2000).fit, features, y)
+    total = prepared + seconds * len(fits) / len(order) + last
+    error = error_of(chosen, (case.prepare.transform(case.test[0]), case.test[1]))
+    facts = {"peer_C": pairs[best]["C"], "peer_gamma": pairs[best]["gamma"]}
+    return {"peer_seconds": total, "peer_error": error, **facts, "peer_fits": len(order)}
 
 
 # -- reports ---------------------------------------------------------------------------------------
@@ -274,7 +272,8 @@ def main() -> None:
     add("--out", type=Path, help="where JSON goes")
     options = parser.parse_args()
     rows: dict[str, Any] = {}
-    report = {**heading(HERE.parent, []), "sets": rows}
+    files = ["mnist.npz" if name == "mnist8" else FILES[name] for name in options.sets]
+    report = {**heading(HERE.parent, [options.data / file for file in files]), "sets": rows}
     for name in options.sets:
         if name == "mnist8":
             rows[name] = from_text(options.data, options.rows)

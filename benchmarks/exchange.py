@@ -17,7 +17,6 @@ import argparse
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,13 +27,12 @@ from typing import Any
 import numpy as np
 from cache import data_folder
 from datasets import files_of, load
-from report import heading, write
+from report import filled, heading, write
 
 from marginwise import OnlineSVC
 from marginwise.exchange import to_c, to_onnx
 
 RESULT = Path(__file__).parent / "results" / "exchange.json"
-START, END = "<!-- figures: exchange -->", "<!-- end -->"
 BATCH = 256  # rows that the runtime is given at a time
 ROUNDS, CALLS = 7, 2000
 VECTORS, FEATURES = 1000, 100
@@ -236,15 +234,6 @@ def tables(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def replaced(page: str, text: str) -> str:
-    """Put a text between the markers of a page."""
-    head, start, rest = page.partition(START)
-    _, end, tail = rest.partition(END)
-    if not start or not end:
-        sys.exit(f"The page lacks the markers {START} and {END}.")
-    return f"{head}{START}\n\n{text}\n\n{END}{tail}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -258,7 +247,7 @@ def main() -> None:
     if options.page:
         report = json.loads(RESULT.read_text(encoding="utf-8"))
         page = options.page.read_text(encoding="utf-8")
-        options.page.write_text(replaced(page, tables(report)), encoding="utf-8")
+        options.page.write_text(filled(page, "exchange", tables(report)), encoding="utf-8")
         return
     files = [options.data / file for file in files_of(["mnist10"])]
     report = {**heading(Path(__file__).parent.parent, files), "batch_rows": BATCH}

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from report import filled
 from works import INTELEX, OURS, SVC, WORKS, Results, call_time, times_intelex, times_svc
 
 HERE = Path(__file__).resolve().parent
-START, END = "<!-- figures: speed -->", "<!-- end -->"
 HEADER = (
     "",
     "OnlineSVC, s",
@@ -37,7 +37,7 @@ def main() -> None:
     if report["quick"]:
         sys.exit(f"{options.results.name} is of a smoke test: its figures say nothing.")
     before = options.page.read_text(encoding="utf-8")
-    after = replaced(before, figures(report))
+    after = filled(before, "speed", figures(report))
     if options.check:
         if before != after:
             sys.exit(
@@ -59,15 +59,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def replaced(page: str, text: str) -> str:
-    """Put a text between the markers of a page."""
-    head, start, rest = page.partition(START)
-    _, end, tail = rest.partition(END)
-    if not start or not end:
-        sys.exit(f"The page lacks the markers {START} and {END}.")
-    return f"{head}{START}\n{text}\n{END}{tail}"
-
-
 def figures(report: dict[str, Any]) -> str:
     """Return what the page shows: a table of the races, a few more figures, how it was measured."""
     results = {
@@ -80,7 +71,7 @@ def figures(report: dict[str, Any]) -> str:
     rows = [race(report["works"][name]["title"], results[name]) for name in races]
     lines = [row(HEADER), row(["---", *["---:"] * (len(HEADER) - 1)]), *map(row, rows), ""]
     more = [f"- {line}" for line in notes(report, results)]
-    return "\n".join(["", *lines, *more, *([""] if more else []), source(report), ""])
+    return "\n".join([*lines, *more, *([""] if more else []), source(report)])
 
 
 def row(cells: Any) -> str:

@@ -10,7 +10,7 @@ files   Generated rows of 100 features are written to a temporary folder (`--fol
 growth  `OnlineSVC.fit` on generated arrays, each in a process of its own: CPU seconds on one
         thread, stored examples, and memory beyond the arrays.
 
-Tables are printed, and stored in `results/large.json`.
+Tables are printed, and stored in `results/large.json`; `page` writes them into `docs/large.md`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import commit, machine, table, versions, write
+from report import commit, filled, machine, versions, write
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "large.json"
+PAGE = HERE.parent / "docs" / "large.md"
 FEATURES = 100
 LEVELS = 1000  # different values of a feature
 PIECE = 20_000  # rows generated at a time
@@ -110,6 +111,8 @@ def write_parquet(path: Path, total: int) -> None:
 
 
 FORMATS = {"svmlight": write_svmlight, "csv": write_csv, "parquet": write_parquet}
+# The columns of tables are standardised, which makes most distances a hundred times as large.
+GAMMAS = {"svmlight": "0.1", "csv": "0.001", "parquet": "0.001"}
 
 
 # -- files ---------------------------------------------------------------------------------------
@@ -143,8 +146,9 @@ def learn_file(name: str, folder: Path, gigabytes: float) -> dict[str, Any]:
     size = data.stat().st_size
     try:
         command = [sys.executable, "-m", "marginwise", "train", str(data), str(model)]
-        options = ["--stream", "--force", "--quiet", "--json", "-c", "10", "-g", "0.1"]
-        seconds, peak, text = peak_of([*command, *options, "--seed", "0"])
+        options = ["--stream", "--force", "--quiet", "--json", "--seed", "0"]
+        chosen = ["-c", "10", "-g", GAMMAS[name]]
+        seconds, peak, text = peak_of([*command, *options, *chosen])
     finally:
         data.unlink()
     said = json.loads(text)
@@ -158,19 +162,19 @@ def learn_file(name: str, folder: Path, gigabytes: float) -> dict[str, Any]:
     }
 
 
-def show_files(found: list[dict[str, Any]]) -> str:
+def show_files(report: dict[str, Any]) -> str:
     rows = [
         [
             one["format"],
             f"{one['gigabytes']:.1f}",
             f"{one['rows']:,}",
+            f"{one['support_vectors']:,}",
             f"{one['seconds']:.0f}",
-            f"{1000 * one['gigabytes'] / one['seconds']:.0f}",
             f"{one['peak_mb']:.0f}",
         ]
-        for one in found
+        for one in report["rows"]
     ]
-    return table(("format", "GB", "rows", "seconds", "MB/s", "peak MB"), rows)
+    return markdown(["format", "GB", "rows", "support vectors", "seconds", "peak MB"], rows)
 
 
 # -- growth --------------------------------------------------------------------------------------
@@ -209,11 +213,11 @@ def grow() -> list[dict[str, Any]]:
         command = [sys.executable, str(Path(__file__).resolve()), "fit", json.dumps(job)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append(json.loads(done.stdout))
-        print(show_growth(found[-1:]).splitlines()[-1], flush=True)
+        print(found[-1], flush=True)
     return found
 
 
-def show_growth(found: list[dict[str, Any]]) -> str:
+def show_growth(report: dict[str, Any]) -> str:
     rows = [
         [
             f"{one['rows']:,}",
@@ -223,44 +227,61 @@ def show_growth(found: list[dict[str, Any]]) -> str:
             f"{one['seconds']:.2f}",
             f"{one['growth_mb']:.0f}",
         ]
-        for one in found
+        for one in report["rows"]
     ]
-    return table(("rows", "features", "flipped", "stored", "seconds", "MB"), rows)
+    return markdown(["rows", "features", "flipped labels", "stored", "seconds", "MB"], rows)
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---:"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write_page(page: Path) -> None:
+    """Write the stored figures into a page."""
+    report, text = json.loads(RESULTS.read_text()), page.read_text(encoding="utf-8")
+    text = filled(text, "growth", show_growth(report["growth"]))
+    page.write_text(filled(text, "files", show_files(report["files"])), encoding="utf-8")
 
 
 # -- the command ---------------------------------------------------------------------------------
 
 
-def keep(part: str, found: list[dict[str, Any]]) -> None:
-    """Store a part beside the others."""
+def keep(part: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Store a part beside the others, and return it."""
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     report[part] = {"machine": machine(), "versions": versions(), **commit(HERE), "rows": found}
     write(RESULTS, report)
+    part_of_it: dict[str, Any] = report[part]
+    return part_of_it
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["files", "growth", "fit"])
+    parser.add_argument("part", choices=["files", "growth", "fit", "page"])
     parser.add_argument("job", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("--gigabytes", type=float, default=10.0)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
     parser.add_argument("--folder", type=Path, default=None, help="where files are written")
+    parser.add_argument("--page", type=Path, default=PAGE, help="page that figures go into")
     arguments = parser.parse_args()
     if arguments.part == "fit":
         print(json.dumps(fit_once(json.loads(arguments.job))))
-        return
-    if arguments.part == "growth":
-        found = grow()
-        print(show_growth(found))
-    else:
+    elif arguments.part == "growth":
+        print(show_growth(keep("growth", grow())))
+    elif arguments.part == "files":
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             found = [
                 learn_file(name, Path(folder), arguments.gigabytes) for name in arguments.formats
             ]
-        print(show_files(found))
-    keep(arguments.part, found)
+        print(show_files(keep("files", found)))
+    else:
+        write_page(arguments.page)
 
 
 if __name__ == "__main__":

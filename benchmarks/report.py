@@ -7,6 +7,7 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -85,6 +86,16 @@ def write(path: Path, report: dict[str, Any]) -> None:
     unfinished = path.with_name(path.name + ".tmp")
     unfinished.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     unfinished.replace(path)
+
+
+def filled(page: str, name: str, text: str) -> str:
+    """Return a page with a text between the markers of these figures."""
+    start, end = f"<!-- figures: {name} -->", "<!-- end -->"
+    head, begins, rest = page.partition(start)
+    _, ends, tail = rest.partition(end)
+    if not begins or not ends:
+        sys.exit(f"The page lacks the markers {start} and {end}.")
+    return f"{head}{start}\n\n{text}\n\n{end}{tail}"
 
 
 # -- tables --------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def test_a_checkpoint_without_a_note_has_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_a_note_that_files_cannot_hold_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="note.f is a function"):
+    with pytest.raises(ValueError, match=r"note\.f is a function"):
         learner().learn_from(InBlocks(), checkpoint=tmp_path / "run.mwz", note={"f": blobs})
 
 

@@ -352,6 +352,15 @@ def test_forget_removes_the_rows_of_a_group(files: Path, tmp_path: Path) -> None
     assert call("forget", model).exit_code == 2
 
 
+def test_continue_learns_groups(files: Path, tmp_path: Path) -> None:
+    given = ["--estimator", "ExactSVC", "--groups", "customer", "-c", 10]
+    done("train", files / "train.csv", tmp_path / "a.mwz", *given, "-q")
+    more = [files / "test.csv", tmp_path / "b.mwz", "--groups", "customer"]
+    assert report("continue", tmp_path / "a.mwz", *more)["rows"] == 200
+    groups = load(tmp_path / "b.mwz")[-1].groups_
+    assert groups.tolist() == [f"c{k % 20}" for k in [*range(300), *range(200)]]
+
+
 def test_forget_reads_ids_from_standard_input(files: Path, tmp_path: Path) -> None:
     done("train", files / "moons.npz", tmp_path / "m.mwz", "--estimator", "ExactSVC", "-c", 1)
     done("forget", tmp_path / "m.mwz", "--ids", "-", text="0\n5\n")

@@ -213,6 +213,7 @@ def test_nothing_is_overwritten_without_force(model: Path, tmp_path: Path) -> No
         (["--Cs", "a,b"], "0.1,1,10"),
         (["--colour", "red"], "No such option"),
         (["--threads", "0"], "n_jobs must be"),
+        (["--checkpoint", "-"], "not standard output"),
     ],
 )
 def test_wrong_options_end_with_code_2(options: list[str], said: str, tmp_path: Path) -> None:
@@ -222,10 +223,13 @@ def test_wrong_options_end_with_code_2(options: list[str], said: str, tmp_path: 
 
 
 def test_estimators_without_groups_refuse_them(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a,who,label\n" + "1,x,u\n2,y,v\n3,x,u\n4,z,v\n" * 5)
-    given = ["--groups", "who", "-c", "1"]
-    said = refused("train", tmp_path / "a.csv", tmp_path / "m", *given, folder=tmp_path)
+    """Options are checked before data are read, and before anything is replaced."""
+    (tmp_path / "mine").write_text("mine")
+    given = ["train", tmp_path / "none.csv", tmp_path / "m", "--groups", "who"]
+    said = refused(*given, "--checkpoint", tmp_path / "mine", "--force", code=2, folder=tmp_path)
     assert "OnlineSVC stores no groups" in said
+    said = refused(*given, "--estimator", "ExactSVC", "--stream", code=2, folder=tmp_path)
+    assert "--groups is not available with --stream" in said
 
 
 # -- reports ---------------------------------------------------------------------------------------

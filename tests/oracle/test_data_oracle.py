@@ -25,6 +25,7 @@ from marginwise.data import (
     TableEncoder,
     TableSource,
     TransformedSource,
+    load_dataset,
     open_source,
 )
 from tests.support import Rows, assert_same_model, blobs
@@ -240,6 +241,23 @@ def test_values_of_a_csv_file_are_those_of_pandas(tmp_path: Path) -> None:
     assert theirs["a"].tolist()[::2] == [1.5, -2000]
 
 
+def test_types_of_a_csv_file_are_those_of_pandas(tmp_path: Path) -> None:
+    data = frame(300).assign(code=np.arange(300) % 5 + 0.5)
+    path = written(data, "csv", tmp_path)
+    source = open_source(path, label="label", encoder="types")
+    ours, y = source.load()
+    theirs = pd.read_csv(path, parse_dates=["joined"])
+    assert source.encoder is None
+    assert source.feature_names == [name for name in data if name != "label"]
+    for name in source.feature_names:
+        expected = theirs[name]
+        found = ours[name].to_pandas()
+        assert found.dtype.kind == expected.dtype.kind, name
+        assert found[found.notna()].tolist() == expected[expected.notna()].tolist(), name
+        assert (found.isna() == expected.isna()).all(), name
+    assert y.tolist() == theirs["label"].tolist()
+
+
 def test_kinds_are_decided_by_all_rows_of_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     numbers = [str(k % 7) for k in range(9000)]
@@ -312,6 +330,20 @@ def test_labels_of_arrays_are_columns_or_files(tmp_path: Path) -> None:
 # -- learning ------------------------------------------------------------------------------------
 
 
+def test_pipelines_of_frames_learn_from_csv_files(tmp_path: Path) -> None:
+    data = frame(200)
+    path = written(data, "csv", tmp_path)
+    encode = ColumnTransformer(
+        [("n", StandardScaler(), ["count"]), ("c", OneHotEncoder(), ["job"])]
+    ).fit(pd.read_csv(path))
+    one = StreamPipeline([("encode", encode), ("svc", OnlineSVC(gamma=0.1, random_state=0))])
+    one.learn_from(open_source(path, encoder="types"))
+    rows = Rows(encode.transform(pd.read_csv(path)), data["label"].to_numpy())
+    rows.block = 4096
+    other = OnlineSVC(gamma=0.1, random_state=0).learn_from(rows)
+    assert_same_model(one[-1], other, "a pipeline of frames")
+
+
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
 def test_a_file_that_is_learned_from_gives_the_model_of_its_arrays(
     kind: str, tmp_path: Path
@@ -376,8 +408,14 @@ def test_transformers_of_frames_get_their_columns_by_name(tmp_path: Path) -> Non
     np.testing.assert_allclose(made.load()[0], numeric.transform(data[["count", "age"]]))
     assert made.feature_names == ["n__count", "n__age"]
     assert made.n_features == 2
+    scaler = StandardScaler().fit(data[["count", "age"]])
+    made = TransformedSource(source, scaler)
+    np.testing.assert_allclose(made.load()[0], scaler.transform(data[["count", "age"]]))
+    lacking = open_source(data[["age", "label"]], encoder=None)
     with pytest.raises(ValueError, match="column 'count' is missing; the data has 'age'"):
-        TransformedSource(open_source(data[["age", "label"]], encoder=None), numeric).load()
+        TransformedSource(lacking, scaler).load()
+    with pytest.raises(ValueError, match=r"columns are missing: \{'count'\}"):
+        TransformedSource(lacking, numeric).load()
 
 
 def test_an_encoder_of_another_file_reads_its_columns_by_name(tmp_path: Path) -> None:
@@ -391,3 +429,54 @@ def test_an_encoder_of_another_file_reads_its_columns_by_name(tmp_path: Path) ->
     np.testing.assert_allclose(dense(X), by_hand(data), atol=2e-6)
     with pytest.raises(DataError, match=r"turned\.csv:1: label column 'label' is missing"):
         open_source(path, encoder=encoder, label="label")
+
+
+# -- data sets -----------------------------------------------------------------------------------
+
+
+def test_data_sets_of_all_forms(tmp_path: Path) -> None:
+    X, y = blobs(20, 0)
+    csr = sp.csr_array(X)
+    parts = {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr, "shape": csr.shape}
+    sparse = {f"X_{part}_{name}": v for part in ("train", "test") for name, v in parts.items()}
+    np.savez(tmp_path / "sparse.npz", **sparse, y_train=y, y_test=y)
+    np.savez(
+        tmp_path / "mixed.npz",
+        X_num_train=[[1, 2], [3, 4]],
+        X_num_test=[[5, 6]],
+        X_cat_train=[[0], [1]],
+        X_cat_test=[[1]],
+        num_names=["age", "size"],
+        cat_names_and_levels=["color|blue|red"],
+        y_train=[1, 0],
+        y_test=[1],
+        classes=["no", "yes"],
+    )
+    lines = [{"topics": ["a"], "text": "one", "split": "train"}]
+    lines += [{"topics": [], "text": "two", "split": "test"}]
+    (tmp_path / "text.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = load_dataset("sparse", data=tmp_path)
+    np.testing.assert_array_equal(found.X_test.toarray(), X)
+    mixed = load_dataset("mixed", data=str(tmp_path))
+    assert mixed.X_train.to_pydict() == {"age": [1, 3], "size": [2, 4], "color": ["blue", "red"]}
+    assert mixed.y_train.tolist() == ["yes", "no"]
+    assert mixed.X_test.to_pydict() == {"age": [5], "size": [6], "color": ["red"]}
+    text = load_dataset("text", data=tmp_path)
+    assert text.X_train.to_pydict() == {"text": ["one"]}
+    assert text.y_test.tolist() == [[]]
+
+
+def test_data_sets_are_downloaded_if_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fetch(name: str, **options: Any) -> Any:
+        asked.append((name, options))
+        return np.eye(2), np.array(["a", "b"])
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    found = load_dataset("iris", data=tmp_path, openml=True)
+    assert asked == [("iris", {"return_X_y": True, "as_frame": "auto"})]
+    assert found.y_train.tolist() == ["a", "b"]
+    assert found.X_test is None

@@ -14,6 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from marginwise import ExactOneClassSVM, ExactSVC, KernelPerceptron, OnlineSVC
 from marginwise.exchange import to_json
@@ -181,6 +182,11 @@ def test_probabilities(calibration: str, classes: int, multiclass: str, seed: in
     found = np.array([probabilities(read, x) for x in X[300:].tolist()])
     assert np.abs(found - model.predict_proba(X[300:])).max() < 1e-3
     assert [label(read, x) for x in X[300:].tolist()] == model.predict(X[300:]).tolist()
+
+
+def test_the_intercept_of_an_imported_model_is_the_one_that_it_was_given() -> None:
+    X, y = blobs(120, 0, 2, 3)
+    assert_same(OnlineSVC.from_svc(SVC(C=5, gamma=0.3).fit(X, y), X, y), X)
 
 
 def test_the_file_has_the_text(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,20 @@ def test_the_fingerprint_changes_with_the_content(kind: str, tmp_path: Path) -> 
     other = open_source(written(changed, kind, tmp_path / "3"))
     assert same.fingerprint() == again.fingerprint()
     assert same.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sources_are_pickled_and_read_by_several_threads(kind: str, tmp_path: Path) -> None:
+    source = open_source(written(frame(250), kind, tmp_path))
+    X, y = source.load()
+    source.read(np.array([200, 3]))
+    copy = pickle.loads(pickle.dumps(source))
+    rng = np.random.default_rng(0)
+    asked = [rng.permutation(250)[:60] for _ in range(16)]
+    with ThreadPoolExecutor(4) as pool:
+        for ids, (some, labels) in zip(asked, pool.map(copy.read, asked), strict=True):
+            np.testing.assert_array_equal(dense(some), dense(X)[ids])
+            assert labels.tolist() == y[ids].tolist()
 
 
 def test_encoders_are_cloned_without_what_they_learned() -> None:

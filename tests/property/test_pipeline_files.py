@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -65,7 +66,7 @@ from marginwise import (
     save,
 )
 from marginwise._files.format import estimators
-from marginwise._files.pipelines.codec import difference
+from marginwise._files.pipelines.codec import Codec, difference
 from marginwise._files.pipelines.table import TABLE
 
 N = 60
@@ -521,3 +522,43 @@ def test_only_pipelines_have_the_new_format(tmp_path: Path) -> None:
         save(saved, tmp_path / "m.mwz")
         with zipfile.ZipFile(tmp_path / "m.mwz") as archive:
             assert json.loads(archive.read("model.json"))["format"] == number
+
+
+# -- versions ----------------------------------------------------------------------------------
+
+
+def read_by(version: tuple[int, int], plain: Any, written: str) -> Any:
+    """Decode what was written with one version of scikit-learn as if another were installed."""
+    codec = Codec(written)
+    codec.here = version
+    return codec.decode(plain, "")
+
+
+@pytest.mark.skipif(not hasattr(MaxAbsScaler(), "clip"), reason="before scikit-learn 1.8")
+def test_parameters_that_a_version_does_not_have() -> None:
+    written = Codec("1.9.1")
+    written.here = (1, 9)
+    plain = written.encode(OneHotEncoder(), "")
+    assert difference(read_by((1, 6), plain, "1.9.1"), OneHotEncoder()) is None
+    scaler = {"class": "MaxAbsScaler", "attributes": {}, "output": None}
+    old, new = {"copy": True}, {"copy": True, "clip": False}
+    assert read_by((1, 9), scaler | {"parameters": old}, "1.7.0").clip is False
+    with pytest.raises(ValueError, match=r"lacks 'clip'"):
+        read_by((1, 9), scaler | {"parameters": old}, "1.8.0")
+    with pytest.raises(ValueError, match=r"does not know 'clip'"):
+        read_by((1, 9), scaler | {"parameters": new}, "1.7.0")
+    with pytest.raises(ValueError, match=r"clip of scikit-learn 1\.8\.0 is not in"):
+        read_by((1, 7), scaler | {"parameters": new | {"clip": True}}, "1.8.0")
+
+
+def test_versions_between_which_attributes_changed() -> None:
+    plain = Codec(sklearn.__version__).encode(KBinsDiscretizer(), "")
+    for written, here in (("1.6.1", (1, 7)), ("1.8.0", (1, 9)), ("1.9.0", (1, 8))):
+        with pytest.raises(ValueError, match=f"it was saved with scikit-learn {written}, whose"):
+            read_by(here, plain, written)
+    plain = Codec(sklearn.__version__).encode(StandardScaler(), "")
+    for written, here in (("1.6.1", (1, 9)), ("1.9.0rc1", (1, 6)), ("2.3.0", (2, 3))):
+        assert isinstance(read_by(here, plain, written), StandardScaler)
+    for written, here in (("1.5.2", (1, 6)), ("1.10.0", (1, 9)), ("2.0.0", (1, 9))):
+        with pytest.raises(ValueError, match="are not known to be those"):
+            read_by(here, plain, written)

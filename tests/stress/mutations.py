@@ -51,7 +51,7 @@ LETHAL = [float("nan"), float("inf"), -float("inf")]
 
 def run(case: int, rng: np.random.Generator, options: Options) -> Outcome:
     kind = KINDS[case % len(KINDS)]
-    variant = int(rng.integers(VARIANTS))
+    variant = int(rng.integers(pipelines.VARIANTS if kind == "Pipeline" else VARIANTS))
     content = mutated(original(kind, variant), rng)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

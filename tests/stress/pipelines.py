@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from functools import cache
 from typing import Any
@@ -40,7 +41,8 @@ from tests.stress.subjects import make
 
 N = 30
 LABELS = np.arange(N) % 2
-VARIANTS = 4
+TABLES = all(importlib.util.find_spec(name) for name in ("marginwise.data", "pyarrow"))
+VARIANTS = 4 + TABLES
 
 
 def _numbers() -> tuple[list[Any], Any]:
@@ -152,10 +154,25 @@ def _sparse() -> tuple[list[Any], Any]:
     return [union, columns], X
 
 
+def _table() -> tuple[list[Any], Any]:
+    from marginwise.data import TableEncoder
+
+    random = np.random.default_rng(5)
+    words = np.array(["ant", "bee", "cow", "dog", "eel", "fox", "gnu", "hen"])
+    table = {
+        "age": [None if k % 7 == 0 else float(x) for k, x in enumerate(random.normal(size=N))],
+        "job": [None if k % 5 == 0 else f"größe {k % 3}" for k in range(N)],
+        "flag": (LABELS > 0).tolist(),
+        "note": [" ".join(random.choice(words, 4)) for _ in range(N)],
+        "site": ["x"] * N,
+    }
+    return [TableEncoder(text=["note"], drop=["site"])], table
+
+
 @cache
 def pipeline(variant: int) -> tuple[Pipeline, Any]:
     """A fitted pipeline and the rows it was fitted to."""
-    steps, X = (_numbers, _columns, _texts, _sparse)[variant]()
+    steps, X = (_numbers, _columns, _texts, _sparse, _table)[variant]()
     named = [(f"step{k}", step) for k, step in enumerate(steps)]
     made = Pipeline([*named, ("svm", make("OnlineSVC", C=2.0))])
     with warnings.catch_warnings():

@@ -326,7 +326,10 @@ def check_range(plan: Plan, X: Any) -> None:
 
 
 def _squares(X: Any) -> Float:
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    if sp.issparse(X):  # several times as fast as X.multiply(X)
+        squares = sp.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape).sum(axis=1)
+    else:
+        squares = np.einsum("ij,ij->i", X, X)
     return np.asarray(squares, dtype=np.float64).ravel()
 
 

@@ -177,6 +177,6 @@ def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
     classes = sorted({*known, *(label for label, _ in counts)})
     place = {label: k for k, label in enumerate(classes)}
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    for (label, said), count in counts.items():
-        confusion[place[label], place[said]] = count
+    for (label, predicted), count in counts.items():
+        confusion[place[label], place[predicted]] = count
     return classes, confusion

@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import click
+
 from marginwise import load
+from marginwise.cli.contents import is_checkpoint
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import job_of
-from marginwise.cli.output import Console, check_free
-from marginwise.cli.reading import Layout, open_for, split_model
+from marginwise.cli.output import Console
+from marginwise.cli.reading import Layout, groups_of, open_for, placed, split_model
 from marginwise.cli.recipes import shown
 from marginwise.cli.training import assembled, described, learn_with_checkpoint, prepare
 from marginwise.progress import Progress
 
-Result = tuple[Any, dict[str, Any], str]  # a model, a report, and where the model is to be written
+Result = tuple[Any, dict[str, Any]]  # a model and a report
 
 
-def resumed(checkpoint: str, model: str | None, force: bool, console: Console) -> Result:
+def targets(start: str, paths: tuple[str, ...]) -> tuple[str, str | None]:
+    """Return where the model is to be written, and the data to learn; None for a checkpoint."""
+    if is_checkpoint(start):
+        if len(paths) > 1:
+            raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
+        return paths[0] if paths else job_of(start)[0].model, None
+    if not 1 <= len(paths) <= 2:
+        raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
+    return paths[1] if len(paths) == 2 else start, paths[0]
+
+
+def resumed(checkpoint: str, threads: int, console: Console) -> Result:
     """Continue a run of `train` from its checkpoint."""
     job, steps = job_of(checkpoint)
-    out = model or job.model
-    check_free(out, force)
     prepared = prepare(job, steps)
-    estimator = job.recipe.make(console)
+    estimator = replace(job.recipe, threads=threads).make(console)
     console.say(shown(estimator))
     learn_with_checkpoint(estimator, prepared, job, console)
-    return assembled(steps, estimator), described(estimator), out
+    return assembled(steps, estimator), {"rows": len(prepared), **described(estimator)}
 
 
 def updated(
-    path: str, data: str, out: str, force: bool, layout: Layout, console: Console
+    path: str, data: str, layout: Layout, groups: str | None, threads: int, console: Console
 ) -> Result:
     """Learn the rows of a file with a model that exists."""
-    check_free(out, force)
     model = load(path)
-    _, estimator = split_model(model)
+    steps, estimator = split_model(model)
     if not hasattr(estimator, "partial_fit"):
         raise Refused(f"{path} holds a {type(estimator).__name__}, which cannot learn more rows.")
+    estimator.set_params(n_jobs=threads)
+    data = placed(data)
     source = open_for(model, data, layout, labelled=hasattr(estimator, "classes_"))
+    names = None if groups is None else groups_of(data, layout, groups)
     rows = 0
     with Progress(len(source), console.verbose) as progress:
         for X, y in source.chunks():
-            estimator.partial_fit(X) if y is None else estimator.partial_fit(X, y)
+            given = {} if names is None else {"groups": names[rows : rows + X.shape[0]]}
+            given |= {} if y is None else {"y": y}
+            estimator.partial_fit(X, **given)
             progress.learned(X.shape[0], len(estimator.ids_), 0.0)
             rows += X.shape[0]
     if getattr(estimator, "finish_at_end", False):
         estimator.finish()
-    return model, {**described(estimator), "rows": rows}, out
+    return assembled(steps, estimator), {"rows": rows, **described(estimator)}

@@ -95,7 +95,7 @@ def usage() -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """Return what an error says to users."""
+    """Return the message of an error, for users."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):

@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from marginwise import save
-from marginwise.cli.contents import is_checkpoint
-from marginwise.cli.continuing import resumed, updated
+from marginwise.cli.continuing import resumed, targets, updated
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.options import Duration, force_option
+from marginwise.cli.options import Duration, force_option, threads_option
 from marginwise.cli.output import (
     STANDARD,
     Console,
@@ -23,9 +22,9 @@ from marginwise.cli.output import (
     with_console,
     write_blocks,
 )
-from marginwise.cli.reading import Layout, column_options, layout_options
+from marginwise.cli.reading import Layout, column_options, layout_options, placed
 from marginwise.cli.recipes import CLASSIFIERS, recipe_options
-from marginwise.cli.training import prepare, trained, tuned
+from marginwise.cli.training import check_job, prepare, trained, tuned
 from marginwise.cli.tuning import report_of, table_of, tuning_options
 
 
@@ -54,7 +53,7 @@ from marginwise.cli.tuning import report_of, table_of, tuning_options
 @force_option
 @recipe_options()
 @with_console
-def train(model: str, force: bool, console: Console, **given: Any) -> None:
+def train(data: str, model: str, force: bool, console: Console, **given: Any) -> None:
     """Learn a model from DATA and write it to the file MODEL.
 
     DATA is a file, a pattern such as 'part-*.csv', a folder of Parquet files, or - for standard
@@ -65,17 +64,26 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
     becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
     contains the preprocessing, too.
     """
-    job = Job(model=model, **given)
-    if job.checkpoint is not None and job.data == STANDARD:
-        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
-    for path in (model, job.checkpoint):
-        check_free(path, force)
+    checkpoint = given["checkpoint"]
+    check_paths(data, model, checkpoint)
+    check_free(model, force)
+    check_free(checkpoint, force)
+    job = Job(placed(data), model, **given)
+    check_job(job)
     console.head()
-    if job.checkpoint is not None:
-        Path(job.checkpoint).unlink(missing_ok=True)  # of another run
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)  # of another run
     fitted, report = trained(job, console)
     save(fitted, model)
     finish(console, model, report)
+
+
+def check_paths(data: str, model: str, checkpoint: str | None) -> None:
+    """Raise UsageError for standard input or output where only files will do."""
+    if STANDARD in (model, checkpoint):
+        raise click.UsageError("models and checkpoints are files, not standard output.")
+    if checkpoint is not None and data == STANDARD:
+        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
 
 
 @main.command(example=["marginwise tune train.csv --Cs 1,10,100 --gammas 3"])
@@ -117,10 +125,18 @@ def tune(data: str, out: str | None, force: bool, console: Console, **given: Any
 @click.argument("start")
 @click.argument("paths", nargs=-1)
 @layout_options
+@click.option("--groups", metavar="COLUMN", help="Column with the group of each row of DATA.")
+@threads_option
 @force_option
 @with_console
 def resume(
-    start: str, paths: tuple[str, ...], force: bool, console: Console, layout: Layout
+    start: str,
+    paths: tuple[str, ...],
+    groups: str | None,
+    threads: int,
+    force: bool,
+    console: Console,
+    layout: Layout,
 ) -> None:
     """Continue an interrupted run, or teach a model more rows.
 
@@ -131,16 +147,13 @@ def resume(
     `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit, and writes the model to
     OUT, or back to MODEL with --force.
     """
+    out, data = targets(start, paths)
+    check_free(out, force)
     console.head()
-    if is_checkpoint(start):
-        if len(paths) > 1:
-            raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
-        fitted, report, out = resumed(start, paths[0] if paths else None, force, console)
+    if data is None:
+        fitted, report = resumed(start, threads, console)
     else:
-        if not 1 <= len(paths) <= 2:
-            raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
-        target = paths[1] if len(paths) > 1 else start
-        fitted, report, out = updated(start, paths[0], target, force, layout, console)
+        fitted, report = updated(start, data, layout, groups, threads, console)
     save(fitted, out)
     finish(console, out, report)
 

@@ -77,7 +77,7 @@ class Values(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 def parsed(text: str) -> Any:
-    """Return the value that a text stands for; a text that is no other value is a string."""
+    """Return the value that a text stands for; any other text is a string."""
     word = text.strip()
     named = {"none": None, "true": True, "false": False}
     if word.lower() in named:

@@ -18,7 +18,13 @@ from marginwise._engine.memory import available
 from marginwise.cli.group import Refused
 from marginwise.cli.options import packed
 from marginwise.cli.output import STANDARD
-from marginwise.data import TableEncoder, TableSource, TransformedSource, open_source
+from marginwise.data import (
+    SvmlightSource,
+    TableEncoder,
+    TableSource,
+    TransformedSource,
+    open_source,
+)
 
 SHARE = 2  # data may take one part in so many of the memory that is available
 SAMPLE = 2000  # rows from which the memory that all rows take is estimated
@@ -164,16 +170,14 @@ def open_data(data: str, layout: Layout, **more: Any) -> Any:
     )
 
 
-def open_training(data: str, layout: Layout, *, encoder: Any, labelled: bool) -> Any:
-    """Return a source to learn from: its `encoder` is fitted, if it is a table."""
-    source = open_data(data, layout, encoder=encoder, labelled=labelled)
-    if labelled and source.classes is None:
+def check_classes(classes: Any, data: str) -> None:
+    """Raise unless there are labels of at least two classes."""
+    if classes is None:
         raise Refused(f"{data} has no labels; expected a label for each row.")
-    if labelled and len(source.classes) < 2:
+    if len(classes) < 2:
         raise Refused(
-            f"{data}: all rows have the label {source.classes[0]}; expected at least two classes."
+            f"{data}: all rows have the label {classes[0]}; expected at least two classes."
         )
-    return source
 
 
 def encoder_of(source: Any) -> Any:
@@ -204,10 +208,14 @@ def lines_of(path: str) -> list[str]:
 
 def fits_in_memory(source: Any) -> bool:
     """Return whether all rows of a source may be loaded."""
+    most = available() / SHARE
+    if isinstance(source, SvmlightSource) and source.random_access:
+        # Its rows take at most twice the size of the text, which need not be read to find out.
+        return sum(os.path.getsize(path) for path in source.paths) < most / 2
     rows = len(source)
     X, _ = source.read(np.arange(min(rows, SAMPLE)))
     size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
-    return bool(size / X.shape[0] * rows < available() / SHARE)
+    return bool(size / X.shape[0] * rows < most)
 
 
 def split_model(model: Any) -> tuple[Steps, Any]:

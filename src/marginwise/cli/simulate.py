@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import numpy as np
-from sklearn.datasets import make_classification
 
 from marginwise._core import cpu
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, SupportVectorPlateau
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.options import force_option
+from marginwise.cli.options import force_option, packed
 from marginwise.cli.output import (
     STANDARD,
     Console,
@@ -31,38 +31,63 @@ from marginwise.progress import Progress
 
 RULES: dict[str, Any] = {"margin": MarginExhausted, "plateau": SupportVectorPlateau}
 COUNT = click.IntRange(1)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 Curve = list[tuple[int, float, int]]  # labels, error, support vectors
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How labels are asked for.
+
+    Parameters
+    ----------
+    strategy, pool_size : str, int
+        The parameters of ActiveLearner.
+    max_labels, step : int
+        How many labels to ask for at most, and between two measurements of the error.
+    target_error : float or None
+        Error at which to stop.
+    rule : str or None
+        Stopping rule.
+    holdout : float
+        Share of the rows on which the error is measured.
+    """
+
+    strategy: str
+    pool_size: int
+    max_labels: int
+    step: int
+    target_error: float | None
+    rule: str | None
+    holdout: float
+
+
+def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Option:
+    return click.Option(
+        name.split(), type=kind, default=default, show_default=default is not None, help=text
+    )
+
+
+simulation_options = packed(
+    "simulation",
+    Simulation,
+    [
+        _option("--strategy", click.Choice(list(STRATEGIES)), "Which row to ask about.", "active"),
+        _option("--pool-size", COUNT, "Rows sampled per question.", 59),
+        _option("--max-labels", COUNT, "Labels to ask for at most.", 500),
+        _option("--step", COUNT, "Labels between two measurements.", 25),
+        _option("--target-error", click.FloatRange(0, 1), "Error at which to stop."),
+        _option("--stop rule", click.Choice(list(RULES)), "Rule that may stop earlier."),
+        _option("--holdout", SHARE, "Share of the rows on which the error is measured.", 0.25),
+    ],
+)
 
 
 @main.command(example=["marginwise active train.csv --max-labels 100 --target-error 0.05"])
 @click.argument("data")
 @layout_options
-@click.option(
-    "--strategy",
-    type=click.Choice(list(STRATEGIES)),
-    default="active",
-    show_default=True,
-    help="Which row to ask about.",
-)
-@click.option(
-    "--pool-size", type=COUNT, default=59, show_default=True, help="Rows sampled per question."
-)
-@click.option(
-    "--max-labels", type=COUNT, default=500, show_default=True, help="Labels to ask for at most."
-)
-@click.option(
-    "--step", type=COUNT, default=25, show_default=True, help="Labels between two measurements."
-)
-@click.option("--target-error", type=click.FloatRange(0, 1), help="Stop at this error.")
-@click.option("--stop", "rule", type=click.Choice(list(RULES)), help="Rule that may stop earlier.")
-@click.option(
-    "--holdout",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.25,
-    show_default=True,
-    help="Share of the rows on which the error is measured.",
-)
+@simulation_options
 @click.option("--out", metavar="FILE", help="CSV file for the curve; - for standard output.")
 @force_option
 @recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
@@ -70,11 +95,11 @@ Curve = list[tuple[int, float, int]]  # labels, error, support vectors
 def active(
     data: str,
     layout: Layout,
+    simulation: Simulation,
     recipe: Recipe,
     out: str | None,
     force: bool,
     console: Console,
-    **how: Any,
 ) -> None:
     """Simulate active learning on DATA, whose labels are known.
 
@@ -86,7 +111,7 @@ def active(
     prepared = prepare(Job(data, "", layout, recipe))
     if prepared.arrays is None:
         raise Refused(f"{data} does not fit in memory, which a pool must; take a part of it.")
-    curve, reason = simulated(*prepared.arrays, recipe, console, **how)
+    curve, reason = simulated(*prepared.arrays, recipe, simulation, console)
     if out is not None:
         points = (f"{labels},{error:.6g},{support}\n" for labels, error, support in curve)
         write_blocks(out, ["labels,error,support_vectors\n", *points])
@@ -97,45 +122,33 @@ def active(
 
 
 def simulated(
-    X: Any,
-    y: Any,
-    recipe: Recipe,
-    console: Console,
-    *,
-    strategy: str,
-    pool_size: int,
-    max_labels: int,
-    step: int,
-    target_error: float | None,
-    rule: str | None,
-    holdout: float,
+    X: Any, y: Any, recipe: Recipe, simulation: Simulation, console: Console
 ) -> tuple[Curve, str]:
     """Ask for labels; return the error after every few of them, and why it ended."""
     order = sampled(y, len(y), recipe.seed)
-    held, pool = np.split(order, [max(1, round(holdout * len(y)))])
+    held, pool = np.split(order, [max(1, round(simulation.holdout * len(y)))])
     learner = ActiveLearner(
         recipe.make(Console(quiet=True)),
         X[pool],
-        strategy=strategy,
-        pool_size=pool_size,
-        stop=None if rule is None else RULES[rule](),
+        strategy=simulation.strategy,
+        pool_size=simulation.pool_size,
+        stop=None if simulation.rule is None else RULES[simulation.rule](),
         classes=np.unique(y),
         random_state=recipe.seed,
     )
     curve: Curve = []
-    with Progress(min(max_labels, len(pool)), console.verbose, unit="label") as progress:
-        while (asked := learner.counts_["taught"]) < max_labels and not learner.should_stop():
-            learner.run(lambda row: y[pool[row]], max_labels=min(step, max_labels - asked))
+    most, target = simulation.max_labels, simulation.target_error
+    with Progress(min(most, len(pool)), console.verbose, unit="label") as progress:
+        while (asked := learner.counts_["taught"]) < most and not learner.should_stop():
+            learner.run(lambda row: y[pool[row]], max_labels=min(simulation.step, most - asked))
             progress.count(learner.counts_["taught"] - asked)
             error = 1 - learner.estimator_.score(X[held], y[held]) if learner.has_model_ else 1.0
             curve.append((learner.counts_["taught"], error, learner.support_counts_[-1] or 0))
-            if target_error is not None and error <= target_error:
+            if target is not None and error <= target:
                 return curve, f"{curve[-1][0]} labels reach an error of {error:.4f}."
     stop = learner.should_stop()
-    reason = stop.reason if stop else f"the limit of {max_labels} labels was reached."
-    if target_error is not None:
-        reason = f"an error of {target_error:g} was not reached: {reason}"
-    return curve, reason
+    reason = stop.reason if stop else f"the limit of {most} labels was reached."
+    return curve, reason if target is None else f"an error of {target:g} was not reached: {reason}"
 
 
 @main.command(example=["marginwise bench --rows 5000"])
@@ -169,6 +182,8 @@ def timed(
     recipe: Recipe, console: Console, *, rows: int, features: int, classes: int
 ) -> dict[str, Any]:
     """Return how long it takes to learn so many rows, and to predict as many others."""
+    from sklearn.datasets import make_classification  # which takes time to import
+
     X, y = make_classification(
         2 * rows,
         features,

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import click
 import numpy as np
 from sklearn.pipeline import Pipeline
 
@@ -15,10 +16,11 @@ from marginwise.cli.output import Console
 from marginwise.cli.reading import (
     Steps,
     after,
+    check_classes,
     encoder_of,
     fits_in_memory,
     groups_of,
-    open_training,
+    open_data,
 )
 from marginwise.cli.recipes import Recipe, shown
 from marginwise.cli.scaling import ranges_of
@@ -43,6 +45,9 @@ class Prepared:
     steps: Steps
     arrays: tuple[Any, Any] | None = None
 
+    def __len__(self) -> int:
+        return len(self.source) if self.arrays is None else self.arrays[0].shape[0]
+
     def sample(self, rows: int, seed: int) -> tuple[Any, Any]:
         """Return features and labels of some rows, in random order."""
         X, y = self.arrays or self._read_some(rows, seed)
@@ -53,6 +58,18 @@ class Prepared:
         order = np.random.RandomState(seed).permutation(len(self.source))
         X, y = self.source.read(np.sort(order[:rows]))
         return X, y
+
+
+def check_job(job: Job) -> None:
+    """Raise UsageError for options that do not go together, before any data are read."""
+    model = job.recipe.make(Console(quiet=True))
+    if job.columns.groups is None:
+        return
+    if not hasattr(model, "forget"):
+        name = job.recipe.estimator
+        raise click.UsageError(f"{name} stores no groups; use --estimator ExactSVC for --groups.")
+    if job.stream or job.checkpoint is not None:
+        raise click.UsageError("--groups is not available with --stream and --checkpoint.")
 
 
 def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
@@ -68,7 +85,7 @@ def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
     learn(model, prepared, replace(job, recipe=recipe), console)
     clock.note("fit")
     found = {} if search is None else report_of(search)
-    report = {"rows": len(prepared.source), **described(model), **found, "seconds": clock.seconds}
+    report = {"rows": len(prepared), **described(model), **found, "seconds": clock.seconds}
     return assembled(prepared.steps, model), report
 
 
@@ -93,9 +110,12 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
     fitted = dict(steps or []).get("encoder")
     encoder = fitted or job.columns.encoder(scale=job.recipe.scale != "none")
     labelled = job.recipe.classifies
-    source = open_training(job.data, job.layout, encoder=encoder, labelled=labelled)
+    source = open_data(job.data, job.layout, encoder=encoder, labelled=labelled)
     keeps = not job.stream and job.checkpoint is None and fits_in_memory(source)
     arrays = source.load() if keeps else None
+    if labelled:
+        y = None if arrays is None else arrays[1]
+        check_classes(source.classes if y is None else np.unique(y), job.data)
     if encoder_of(source) is not None:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
@@ -137,8 +157,8 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
     if not job.tuning.is_due(job.recipe):
         return None
     X, y = prepared.sample(job.tuning.rows, job.recipe.seed)
-    if len(y) < len(prepared.source):
-        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared.source):,} rows")
+    if len(y) < len(prepared):
+        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared):,} rows")
     return searched(X, y, job.recipe, job.tuning, console)
 
 
@@ -146,6 +166,10 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn all rows: at once, or chunk by chunk."""
     if prepared.arrays is not None:
         fit(model, *prepared.arrays, job)
+    elif job.columns.groups is not None:
+        raise Refused(
+            f"{job.data} does not fit in memory, which --groups needs; take a part of it."
+        )
     elif not job.recipe.classifies:
         for X, _ in prepared.source.chunks():
             model.partial_fit(X)
@@ -159,9 +183,6 @@ def fit(model: Any, X: Any, y: Any, job: Job) -> None:
     """Fit a model to rows in memory, with their groups if they have some."""
     more = {}
     if job.columns.groups is not None:
-        if not hasattr(model, "forget"):
-            name = type(model).__name__
-            raise Refused(f"{name} stores no groups; use --estimator ExactSVC, or no --groups.")
         more["groups"] = groups_of(job.data, job.layout, job.columns.groups)
     model.fit(X, y, **more) if job.recipe.classifies else model.fit(X, **more)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,8 @@ class ParquetFile(ArrowTable):
     """
 
     def __init__(self, path: Path) -> None:
-        from pyarrow import parquet
-
         self.path = path
         with guarded(path, "Parquet"):
-            self._file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER)
             meta = self._file.metadata
             groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
             rows = [group.num_rows for group in groups]
@@ -127,6 +125,15 @@ class ParquetFile(ArrowTable):
         if not self.random_access:
             each = max(1, BLOCK_BYTES * max(1, sum(rows)) // max(1, sum(sizes)))
             self.block_rows = min(BLOCK_ROWS, 1 << (each.bit_length() - 1))
+
+    @cached_property
+    def _file(self) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_file"}
 
     @property
     def starts(self) -> Ints:

@@ -47,6 +47,7 @@ class NumberProfile:
         self.mean = self._squares = 0.0
         self._low, self._high = math.inf, -math.inf
         self._first, self._counts_rows = math.nan, True
+        self.whole = True  # whether all numbers are integers that doubles can hold
 
     def update(self, column: Column, name: str) -> None:
         """Take more rows into account."""
@@ -64,6 +65,7 @@ class NumberProfile:
         values = values[~np.isnan(values)]
         if len(values) == 0:
             return
+        self.whole &= bool((values == np.floor(values)).all() and np.abs(values).max() < 2**53)
         self._low = min(self._low, float(values.min()))
         self._high = max(self._high, float(values.max()))
         n, count, mean = len(values), self.count, float(values.mean())
@@ -218,9 +220,9 @@ class StringProfile:
 
     def kind(self) -> str:
         """Return the kind of the column."""
-        for reading in self.readings.values():
-            if reading.count:
-                return reading.kind()
+        numbers = self.numbers()
+        if numbers is not None:
+            return numbers.kind()
         if self._as_text:
             return "text"
         if self.counts is None:
@@ -235,9 +237,9 @@ class StringProfile:
         distinct = len(self.counts) == present >= FEW_ROWS
         return "identifier" if distinct else "categorical"
 
-    def numbers(self) -> NumberProfile:
-        """Return the moments, where strings spell numbers."""
-        return next(reading for reading in self.readings.values() if reading.count)
+    def numbers(self) -> NumberProfile | None:
+        """Return the moments, if strings spell numbers."""
+        return next((reading for reading in self.readings.values() if reading.count), None)
 
     def categories(self) -> list[str]:
         """Return the categories, sorted."""

@@ -70,7 +70,7 @@ def open_source(
         names a column of a table that is ignored.
     classes : array-like, default=None
         All labels, if they are known. By default, those that occur.
-    encoder : TableEncoder, "auto" or None, default="auto"
+    encoder : TableEncoder, "auto", "types" or None, default="auto"
         Encodes the rows of tables; see `TableSource`.
     zero_based : bool or "auto", default=None
         Whether indices of svmlight text begin with 0; None is the default of `SvmlightSource`.

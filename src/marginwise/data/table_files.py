@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -37,9 +38,21 @@ class TableFiles:
         self.random_access = all(file.random_access for file in files)
         self._check_columns()
         self._starts: Ints | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         self._held: OrderedDict[int, Block] = OrderedDict()
         self._reading: tuple[int, Iterator[Block]] | None = None  # if it is read forwards
         self._columns: list[str] | None = None  # of the blocks that are held
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("files", "first", "random_access", "_starts")
+        return {name: value for name, value in vars(self).items() if name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     def _check_columns(self) -> None:
         """Raise unless all tables are of one kind and have the same columns."""
@@ -77,15 +90,16 @@ class TableFiles:
 
     def fetch(self, k: int, columns: list[str]) -> Block:
         """Return one block, with some of the columns."""
-        if columns != self._columns:
-            self._columns, self._reading = columns, None
-            self._held.clear()
-        if k in self._held:
-            self._held.move_to_end(k)
-            return self._held[k]
-        block = self._read_anywhere(k) if self.random_access else self._read_forwards(k)
-        self._hold(k, block)
-        return block
+        with self._lock:
+            if columns != self._columns:
+                self._columns, self._reading = columns, None
+                self._held.clear()
+            if k in self._held:
+                self._held.move_to_end(k)
+                return self._held[k]
+            block = self._read_anywhere(k) if self.random_access else self._read_forwards(k)
+            self._hold(k, block)
+            return block
 
     def _hold(self, k: int, block: Block) -> None:
         """Keep a block, and drop those that were not used for the longest time."""

@@ -156,6 +156,15 @@ class TableProfile:
         found = [self._profiles[name] for name in self._of(MEASURED, kinds)]
         return [p.numbers() if isinstance(p, StringProfile) else p for p in found]  # type: ignore[misc]
 
+    def spelled(self, name: str) -> str:
+        """Return what the strings of a column spell: a kind, "integer", or "as it is"."""
+        profile = self._profiles.get(name)
+        numbers = profile.numbers() if isinstance(profile, StringProfile) else None
+        if numbers is None:
+            return "as it is"
+        whole = numbers.family == "numeric" and numbers.whole and numbers.count == numbers.rows
+        return "integer" if whole else numbers.family
+
     def categories(self, kinds: list[str]) -> tuple[list[list[str]], list[bool]]:
         """Return the categories of the categorical columns, and whether missing is one."""
         found = [self._profiles[name] for name in self._of(("categorical",), kinds)]

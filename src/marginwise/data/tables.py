@@ -19,6 +19,7 @@ from marginwise.data.rows import check_ids, gather, join_rows, rechunk, take
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
 from marginwise.data.table_profile import UNUSED, missing_column
+from marginwise.data.typed import ColumnTypes
 
 
 class TableSource:
@@ -38,9 +39,11 @@ class TableSource:
     labelled : bool, default=True
         Whether rows have labels. If False, all columns (except `label`) are features, and y is
         None.
-    encoder : TableEncoder, "auto" or None, default="auto"
+    encoder : TableEncoder, "auto", "types" or None, default="auto"
         Encodes rows. A fitted encoder is used as it is; "auto" or an encoder that is not fitted is
-        fitted to all rows. None gives rows as pyarrow tables.
+        fitted to all rows. None gives rows as pyarrow tables, in which values of CSV files are
+        strings; "types" gives tables in which such columns are numbers, booleans or dates if all
+        their values are.
     classes : array-like, default=None
         All labels, if they are known. By default, those that occur.
     missing : collection of str, default=()
@@ -90,7 +93,8 @@ class TableSource:
         self._tables = open_tables(tables, missing=missing, header=header)
         self.files = [table.name for table in self._tables.files]
         self.random_access = self._tables.random_access
-        self._encoder = checked_encoder(encoder)
+        typed = isinstance(encoder, str) and encoder == "types"
+        self._encoder: Any = ColumnTypes() if typed else checked_encoder(encoder)
         self.label = self._find_label(label, labelled)
         self._labels: LabelColumn | None = None
         if labelled:
@@ -124,17 +128,17 @@ class TableSource:
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """The fitted encoder."""
+        """The fitted encoder; None if rows are tables."""
         if not self._fitted:
             self._scan()
-        return self._encoder
+        return self._encoder if isinstance(self._encoder, TableEncoder) else None
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features."""
         if self.encoder is None:
             return self._columns(labels=False)
-        names: list[str] = self.encoder.get_feature_names_out().tolist()
+        names: list[str] = self._encoder.get_feature_names_out().tolist()
         return names
 
     @property
@@ -277,7 +281,7 @@ class TableSource:
         known = self._observed or self._labels is None
         if self._fitted and known and self._tables.starts is not None:
             return
-        profile = None if self._fitted else self._encoder._begin()  # type: ignore[union-attr]
+        profile = None if self._fitted else self._encoder._begin()
         features = self._columns(labels=False)
         for block in self._tables.blocks(
             self._columns() if profile is not None else self._label_only()
@@ -301,7 +305,6 @@ class TableSource:
             if self._labels is not None:
                 _ = self._labels.classes
             if profile is not None:
-                assert self._encoder is not None
                 self._encoder._conclude(profile)
                 self._encoder._check_features()
                 del self._encoder._profile  # which may be large
@@ -374,6 +377,6 @@ def checked_encoder(encoder: Any) -> TableEncoder | None:
     if isinstance(encoder, str) and encoder == "auto":
         return TableEncoder()
     raise TypeError(
-        f"encoder must be a TableEncoder, 'auto' or None, got {type(encoder).__name__}. Use "
+        f"encoder must be a TableEncoder, 'auto', 'types' or None, got {encoder!r:.60}. Use "
         "TransformedSource for other transformers."
     )

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -340,7 +341,9 @@ def _as_fitted(X: Any, transformer: Any, names: list[str] | None) -> Any:
     if is_table(X):
         if isinstance(transformer, TableEncoder):
             return X
-        return _frame(X, X.column_names if wanted is None else wanted)
+        if wanted is None or isinstance(transformer, ColumnTransformer):  # which picks its own
+            wanted = X.column_names
+        return _frame(X, wanted)
     if wanted is None or names is None or sp.issparse(X) or hasattr(X, "columns"):
         return X
     import pandas as pd

@@ -141,7 +141,7 @@ def _parts(model: Any, engine: Engine, name: str) -> dict[str, Any]:
     plan, state, weights = engine.plan, engine.state(), engine.weights
     kept = (weights != 0).any(axis=0)
     weights = weights[:, kept]
-    intercepts = engine.native.bias() + getattr(model, "_intercept", 0.0)
+    intercepts = engine.bias + getattr(model, "_intercept", 0.0)
     center = np.asarray(plan.center) if plan.center else None
     vectors = _vectors(state, plan, kept)
     coef = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -26,9 +27,7 @@ OUTPUT = "_sklearn_output_config"  # what `set_output` sets
 OUTPUTS = ("default", "pandas", "polars")
 # What transformers note while they work, and compute again when it is needed.
 NOTES = ("_stop_words_id", "_transformers_feature_names_out")
-
-
-_NO_ROW = Row("", {})
+_NO_ROW = Row("", {})  # of what is not in the table
 
 
 def is_pipeline(model: Any) -> bool:
@@ -87,11 +86,11 @@ def _class_of(name: str) -> Any:
 
 
 def _version_of(text: str) -> Version:
-    try:
-        major, minor = (int(part) for part in text.split(".")[:2])
-    except ValueError as error:
-        raise ValueError(f"{text!r:.20} is not a version of scikit-learn") from error
-    return major, minor
+    """Return the first two numbers of a version, such as 1.9.1 or 1.10rc1."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r:.20} is not a version of scikit-learn")
+    return int(found[1]), int(found[2])
 
 
 # -- parts -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ KINDS = (*MEASURED, *UNUSED, "categorical", "text", "vector")
 def check_table(v: Values, nested: Nested) -> None:
     """Check that there is as much of everything as columns of its kind."""
     kinds = v["kinds_"]
+    require("feature_names_in_" in v, "feature_names_in_ is missing")
     require(len(kinds) == v["n_features_in_"], "kinds_ must be one per column")
     require(set(kinds) <= set(KINDS), "kinds_ must be kinds of columns")
     counts = Counter("numeric" if kind in MEASURED else kind for kind in kinds)
