@@ -381,9 +381,7 @@ def test_transformers_must_be_fitted() -> None:
         pipeline.partial_fit(np.eye(3), [0, 1, 0], classes=[0, 1])
     with pytest.raises(NotFittedError):
         pipeline.learn_from(source)
-    with pytest.raises(
-        TypeError, match="encoder must be a TableEncoder, 'auto', 'types' or None"
-    ):
+    with pytest.raises(TypeError, match="encoder must be a TableEncoder, 'auto', 'types' or None"):
         TableSource({"a": [1, 2], "y": [0, 1]}, encoder=StandardScaler())
 
 
