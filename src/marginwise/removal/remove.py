@@ -69,7 +69,8 @@ def remove(
     KeyError
         If an id or a group is not stored; nothing is removed.
     ValueError
-        If there is nothing to remove, or the model cannot be saved, so that it has no digest.
+        If there is nothing to remove, if the salt is empty, or if the model cannot be saved, so
+        that it has no digest.
 
     See Also
     --------
@@ -92,6 +93,11 @@ def remove(
     """
     if salt is not None and not isinstance(salt, str):
         raise TypeError(f"salt is a {type(salt).__name__}; expected a string. Pass None or text.")
+    if salt == "":
+        raise ValueError(
+            "salt is empty; expected text that others do not know, because hashes without a salt "
+            "can be computed by anyone. Pass None for a random salt."
+        )
     estimator = final_step(model)
     names = _rows_to_remove(estimator, ids, groups)
     before, digest_before = Sketch.of(estimator), model_digest(model)
