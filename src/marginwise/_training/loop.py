@@ -34,8 +34,8 @@ LEAST_CHOSEN = 1000
 # After the last epoch, rows that are not members are judged again, AUDITED and more at a time,
 # while more than a share of WORTH_IT of them become members.
 AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
-# All rows are judged again if, in a sample of rows that are not members, more than a share of MISSED
-# and more than FEW_MISSED rows violate the margin of a problem by more than GROSS.
+# All rows are judged again if, of a sample of rows that are not members, a share of MISSED and more
+# than FEW_MISSED rows violate the margin of a problem by more than GROSS.
 LEAST_AUDITED, MISSED, FEW_MISSED, GROSS = 256, 0.05, 8, 0.1
 # Problems of so few rows, the first if there is only one problem, are solved as a whole. Beyond
 # that, windows of rows are faster, in particular where problems share their kernel values.
