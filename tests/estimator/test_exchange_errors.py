@@ -201,7 +201,7 @@ def test_labels_that_json_does_not_have() -> None:
         to_json(model)
 
 
-@pytest.mark.parametrize("label", [2**63, 2**64 - 1, 1e300])
+@pytest.mark.parametrize("label", [2**63, 2**64 - 1])
 def test_labels_beyond_integers_of_c_and_onnx(label: Any) -> None:
     X, y = rings(40, 0)
     labels = np.where(y == 1, np.array(label), np.array(5, dtype=np.array(label).dtype))
