@@ -45,7 +45,8 @@ def remove(
     ----------
     model : ExactSVC, ExactOneClassSVM or Pipeline that ends in one
         Fitted model, which changes. The kernel must not be a Python function. The other steps of a
-        pipeline do not change; the receipt names them.
+        pipeline do not change, and may contain categories, words or values of removed rows; the
+        receipt names these steps.
     ids : array-like of int, default=None
         Ids of the rows to remove. Pass either `ids` or `groups`.
     groups : array-like of str or int, default=None
