@@ -11,11 +11,17 @@ from typing import Any
 import click
 import numpy as np
 
-from marginwise import load
 from marginwise.cli.group import Refused, main
 from marginwise.cli.options import force_option, threads_option
 from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
-from marginwise.cli.reading import Layout, layout_options, open_for, split_model
+from marginwise.cli.reading import (
+    Layout,
+    check_inputs,
+    layout_options,
+    load_model,
+    open_for,
+    split_model,
+)
 
 EVERY = 5.0  # seconds between two reports of progress
 
@@ -53,6 +59,7 @@ def predict(
     are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
     it is complete. Labels in DATA are ignored.
     """
+    check_inputs(model, data)
     check_free(out, force)
     console = Console(quiet)
     console.head()
@@ -104,7 +111,7 @@ class Counted:
 
 def loaded(path: str, threads: int) -> tuple[Any, Any]:
     """Return the model in a file, and its estimator, which uses so many threads."""
-    model = load(path)
+    model = load_model(path)
     _, estimator = split_model(model)
     return model, estimator.set_params(n_jobs=threads)
 
@@ -150,6 +157,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
 
     Prints the error and the confusion matrix, with a row for each true label.
     """
+    check_inputs(model, data)
     console.head()
     fitted, estimator = loaded(model, threads)
     source = open_for(fitted, data, layout, labelled=True)

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from marginwise import load
 from marginwise._files.format import DOCUMENT, guarded, unpack
 from marginwise._training.checkpoint import KIND
-from marginwise.cli.reading import Layout, open_data, split_model
+from marginwise.cli.reading import Layout, load_model, open_data, split_model
 
 MOST_SHOWN = 20  # labels or columns
 
@@ -45,7 +44,7 @@ def contents_of(path: str, layout: Layout) -> dict[str, Any]:
 
 def model_contents(path: str) -> dict[str, Any]:
     """Return what a model is like."""
-    model = load(path)
+    model = load_model(path)
     steps, estimator = split_model(model)
     found: dict[str, Any] = {"kind": "model", "estimator": type(estimator).__name__}
     if steps:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginwise import load
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import job_of
 from marginwise.cli.output import Console, check_free
-from marginwise.cli.reading import Layout, open_for, split_model
+from marginwise.cli.reading import Layout, load_model, open_for, split_model
 from marginwise.cli.recipes import shown
 from marginwise.cli.training import assembled, described, learn_with_checkpoint, prepare
 from marginwise.progress import Progress
@@ -33,7 +32,7 @@ def updated(
 ) -> Result:
     """Learn the rows of a file with a model that exists."""
     check_free(out, force)
-    model = load(path)
+    model = load_model(path)
     _, estimator = split_model(model)
     if not hasattr(estimator, "partial_fit"):
         raise Refused(f"{path} holds a {type(estimator).__name__}, which cannot learn more rows.")

@@ -16,7 +16,21 @@ from marginwise.cli.commands import Command, write_example
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-REFUSALS = (ValueError, KeyError, OSError, ImportError, MemoryError)  # raised for what users gave
+REFUSALS = (  # raised for what users gave
+    ValueError,
+    TypeError,
+    KeyError,
+    OSError,
+    ImportError,
+    MemoryError,
+)
+STDIN = "marginwise-stdin"  # key of the context, and prefix of a file that is a copy
+IN_PYTHON = {  # advice of the library, and what it is for users of the command
+    "Pass zero_based=True": "Pass --zero-based",
+    "Pass a larger n_features, or drop the feature": "Give data with the features of the model",
+    "Pass unseen='ignore' to encode": "Train with --unseen ignore to encode",
+    "Name the column of the label, or pass labelled=False": "Name the column by --label",
+}
 
 
 class Refused(click.ClickException):
@@ -26,7 +40,7 @@ class Refused(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message in one line on standard error."""
-        click.echo(f"marginwise: error: {one_line(self.message)}", file=file, err=True)
+        click.echo(f"marginwise: error: {self.message}", file=file, err=True)
 
 
 class Commands(click.Group):
@@ -81,8 +95,10 @@ def refusing() -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of our output has seen enough: click ends silently
         raise
+    except Refused as error:
+        raise Refused(translated(error.message)) from error.__cause__
     except REFUSALS as error:
-        raise Refused(described(error)) from error
+        raise Refused(translated(described(error))) from error
 
 
 @contextlib.contextmanager
@@ -103,6 +119,16 @@ def described(error: BaseException) -> str:
     if isinstance(error, KeyError) and error.args:  # which would be shown in quotes
         return str(error.args[0])
     return str(error) or type(error).__name__
+
+
+def translated(message: str) -> str:
+    """Return a message of the library in the words of the command, in one line."""
+    copy = click.get_current_context().meta.get(STDIN)
+    if copy is not None:
+        message = message.replace(copy, "standard input")
+    for advice, instead in IN_PYTHON.items():
+        message = message.replace(advice, instead)
+    return one_line(message)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from marginwise import save
 from marginwise.cli.contents import is_checkpoint
 from marginwise.cli.continuing import resumed, updated
 from marginwise.cli.group import Refused, main
@@ -19,11 +18,18 @@ from marginwise.cli.output import (
     Console,
     check_free,
     plain,
+    save_model,
     table,
     with_console,
     write_blocks,
 )
-from marginwise.cli.reading import Layout, column_options, layout_options
+from marginwise.cli.reading import (
+    Layout,
+    check_inputs,
+    column_options,
+    layout_options,
+    placed,
+)
 from marginwise.cli.recipes import CLASSIFIERS, recipe_options
 from marginwise.cli.training import prepare, trained, tuned
 from marginwise.cli.tuning import report_of, table_of, tuning_options
@@ -66,16 +72,29 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
     contains the preprocessing, too.
     """
     job = Job(model=model, **given)
-    if job.checkpoint is not None and job.data == STANDARD:
-        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
+    check_checkpoint(job)
+    console.check_output(model)
     for path in (model, job.checkpoint):
         check_free(path, force)
     console.head()
     if job.checkpoint is not None:
         Path(job.checkpoint).unlink(missing_ok=True)  # of another run
     fitted, report = trained(job, console)
-    save(fitted, model)
+    save_model(fitted, model)
     finish(console, model, report)
+
+
+def check_checkpoint(job: Job) -> None:
+    """Raise if a run cannot have the checkpoint that was asked for."""
+    if job.checkpoint is None:
+        return
+    if job.checkpoint == STANDARD:
+        raise click.UsageError("a checkpoint cannot be standard output: give the name of a file.")
+    if job.data == STANDARD:
+        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
+    if not job.recipe.classifies:
+        name = job.recipe.estimator
+        raise click.UsageError(f"{name} has no checkpoints: leave out --checkpoint.")
 
 
 @main.command(example=["marginwise tune train.csv --Cs 1,10,100 --gammas 3"])
@@ -89,6 +108,7 @@ def train(model: str, force: bool, console: Console, **given: Any) -> None:
 @with_console
 def tune(data: str, out: str | None, force: bool, console: Console, **given: Any) -> None:
     """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs."""
+    console.check_output(out)
     check_free(out, force)
     console.head()
     job = Job(data, "", **given)
@@ -131,23 +151,25 @@ def resume(
     `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit, and writes the model to
     OUT, or back to MODEL with --force.
     """
+    console.check_output(paths[-1] if paths else None)
     console.head()
-    if is_checkpoint(start):
+    if is_checkpoint(placed(start)):
         if len(paths) > 1:
             raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
         fitted, report, out = resumed(start, paths[0] if paths else None, force, console)
     else:
         if not 1 <= len(paths) <= 2:
-            raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
+            raise click.UsageError(f"{start} is not a checkpoint: expected MODEL DATA [OUT].")
+        check_inputs(start, paths[0])
         target = paths[1] if len(paths) > 1 else start
         fitted, report, out = updated(start, paths[0], target, force, layout, console)
-    save(fitted, out)
+    save_model(fitted, out)
     finish(console, out, report)
 
 
 def finish(console: Console, path: str, report: dict[str, Any]) -> None:
     """Report a model that was written."""
-    console.give({"model": path, **report}, f"{path}: {summary(report)}")
+    console.give_beside(path, {"model": path, **report}, f"{path}: {summary(report)}")
 
 
 def summary(report: dict[str, Any]) -> str:

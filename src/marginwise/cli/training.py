@@ -153,6 +153,11 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn all rows: at once, or chunk by chunk."""
     if prepared.arrays is not None:
         fit(model, *prepared.arrays, job)
+    elif job.columns.groups is not None:
+        raise Refused(
+            "--groups needs all rows in memory: leave out --stream and --checkpoint, or give fewer "
+            "rows."
+        )
     elif not job.recipe.classifies:
         for X, _ in prepared.source.chunks():
             model.partial_fit(X)

@@ -1,0 +1,141 @@
+"""The command on what its users did not read about: wrong models, pipes, groups, odd files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from marginwise import OnlineSVC, load, save
+from marginwise.cli import group, main
+from tests.estimator.test_cli_manners import arrays, call, refused
+
+pytest.importorskip("pyarrow")
+
+FAST = ("-c", "1", "-g", "0.5", "-q")
+
+
+def csv(path: Path, rows: int = 40) -> Path:
+    """A table with labels in the middle and customers in the last column."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=rows).round(3)
+    lines = [
+        f"{v},{'yes' if v > 0 else 'no'},{w},c{k % 5}"
+        for k, (v, w) in enumerate(zip(x, rng.choice(["red", "blue"], rows), strict=True))
+    ]
+    path.write_text("\n".join(["size,bought,color,customer", *lines]) + "\n")
+    return path
+
+
+def test_wrong_estimator_cannot_forget_and_leaves_no_log(tmp_path: Path) -> None:
+    model, gone = tmp_path / "model.mwz", tmp_path / "gone.txt"
+    save(OnlineSVC().fit([[0.0], [1.0]], [0, 1]), model)
+    gone.write_text("ann\n")
+    line = refused("forget", model, "--groups", gone, folder=tmp_path)
+    assert "cannot be removed from a OnlineSVC" in line
+
+
+def test_model_on_standard_output_and_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = arrays(tmp_path / "data.npz")
+    assert call("train", data, "model.mwz", *FAST).exit_code == 0
+    done = call("train", data, "-", *FAST)
+    content = done.stdout_bytes
+    assert content == Path("model.mwz").read_bytes()
+    tested = CliRunner().invoke(main, ["test", "-", str(data), "--json", "-q"], input=content)
+    assert tested.stdout == call("test", "model.mwz", data, "--json", "-q").stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.mwz"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "data.npz", "-", "--json"),
+        ("train", "data.npz", "model.mwz", "--checkpoint", "-"),
+        ("train", "data.npz", "model.mwz", "--seed", "-1"),
+        ("train", "data.npz", "m.mwz", "--estimator", "ExactOneClassSVM", "--checkpoint", "c"),
+        ("tune", "data.npz", "--out", "-", "--json"),
+        ("active", "data.npz", "--out", "-", "--json"),
+        ("test", "-", "-"),
+        ("predict", "-", "-"),
+    ],
+)
+def test_options_that_contradict_each_other(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arrays(tmp_path / "data.npz")
+    assert "Error: " in refused(*arguments, code=2, folder=tmp_path)
+
+
+@pytest.mark.parametrize("flag", [("--stream",), ("--checkpoint", "run.ckpt")])
+def test_groups_are_not_dropped_from_a_long_run(
+    flag: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = csv(tmp_path / "data.csv")
+    exact = ("--estimator", "ExactSVC", "--groups", "customer", "--label", "bought", *FAST)
+    line = refused("train", data, "model.mwz", *exact, *flag, folder=tmp_path)
+    assert "--groups needs all rows in memory" in line
+
+
+def test_messages_name_standard_input_and_options() -> None:
+    done = call("train", "-", "model.mwz", text="1 0:1\n0 0:2\n")
+    assert done.exit_code == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("marginwise: error: standard input:1: column 3: index 0")
+    assert "--zero-based" in last
+
+
+def test_advice_that_is_translated_is_still_given() -> None:
+    package = Path(group.__file__).parents[1]
+    sources = [path for path in package.rglob("*.py") if path.name != "group.py"]
+    words = re.sub(r'"\s*f?"', "", "".join(path.read_text() for path in sources))
+    native = [p.read_text() for p in Path(__file__).parents[2].joinpath("cpp").rglob("*.[ch]pp")]
+    words += re.sub(r'"\s*"', "", "".join(native))
+    for advice in group.IN_PYTHON:
+        assert advice in words
+
+
+def test_labels_of_npy_are_ignored_by_predict(tmp_path: Path) -> None:
+    data, model = tmp_path / "data.npy", tmp_path / "model.mwz"
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    np.save(data, np.c_[X, X[:, 0] > 0])
+    assert call("train", data, model, *FAST).exit_code == 0
+    labels = call("predict", model, data, "-q").stdout
+    assert labels.split() == [str(label) for label in load(model).predict(X).tolist()]
+    np.save(data, X[:, :2])
+    assert "has 2 features, but the model was trained on 3 features" in refused(
+        "predict", model, data
+    )
+
+
+def test_label_column_of_npy_on_standard_input(tmp_path: Path) -> None:
+    data, model = tmp_path / "data.npy", tmp_path / "model.mwz"
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    np.save(data, np.c_[X[:, 0] > 0, X])
+    arguments = ["train", "-", str(model), "--label", "0", *FAST]
+    assert CliRunner().invoke(main, arguments, input=data.read_bytes()).exit_code == 0
+    assert load(model).n_features_in_ == 3
+
+
+def test_columns_and_labels_that_are_missing(tmp_path: Path) -> None:
+    data, model = csv(tmp_path / "data.csv"), tmp_path / "model.mwz"
+    assert call("train", data, model, "--label", "bought", *FAST).exit_code == 0
+    other = tmp_path / "other.csv"
+    other.write_text(data.read_text().replace("size", "length", 1))
+    assert "column 'size' is missing" in refused("test", model, other)
+    lines = [line.split(",") for line in data.read_text().splitlines()]
+    other.write_text("\n".join(",".join([a, c, d]) for a, _, c, d in lines) + "\n")
+    assert "has no labels" in refused("test", model, other)
+    assert call("predict", model, other, "-q").stdout == call("predict", model, data, "-q").stdout
+
+
+def test_pattern_that_matches_folders_only(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    assert "no file matches" in refused("train", tmp_path / "f*", tmp_path / "model.mwz")
