@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from marginwise import OnlineSVC, load, save
 from marginwise.cli import group, main
+from marginwise.data import TableEncoder
 from tests.estimator.test_cli_manners import arrays, call, refused
 
 pytest.importorskip("pyarrow")
@@ -139,3 +141,65 @@ def test_columns_and_labels_that_are_missing(tmp_path: Path) -> None:
 def test_pattern_that_matches_folders_only(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert "no file matches" in refused("train", tmp_path / "f*", tmp_path / "model.mwz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0.25 1:1\n0.75 1:2\n1.5 1:3\n", "the label 0.25 is not a class; expected integers"),
+        (f"{2**62} 1:1\n{2**62 + 1} 1:2\n", "the label 4.61169e+18 is not a class"),
+        ("a,y\n1,0.5\n2,1.5\n", "Name the column of the label by --label."),
+        ("1,2,0\n2,3,1\n", "If the file has no header, pass --no-header."),
+        ("a,y\n1,0\n1,1\n", "Use --numeric, --categorical or --text."),
+        ('[{"a": 1, "y": 0}]', ":1: the file is a JSON array; expected a JSON object per line."),
+    ],
+)
+def test_files_that_are_mistaken(text: str, message: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text(text)
+    line = refused("train", data, tmp_path / "model.mwz", folder=tmp_path)
+    assert str(data) in line
+    assert message in line
+
+
+def test_arrays_with_missing_values_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", X=np.full((20, 2), np.nan), y=np.arange(20) % 2)
+    line = refused("train", tmp_path / "data.npz", tmp_path / "model.mwz", folder=tmp_path)
+    assert line.endswith(
+        "data.npz: the features contain nan; expected finite numbers. Impute or drop the rows."
+    )
+
+
+def test_labels_with_line_breaks_are_not_written_one_per_line(tmp_path: Path) -> None:
+    data, model = tmp_path / "data.csv", tmp_path / "model.mwz"
+    labels = ["one", '"two\nlines"']
+    rows = [f"{k % 2},{k % 3},{labels[k % 2]}" for k in range(20)]
+    data.write_text("\n".join(["a,b,y", *rows]) + "\n")
+    assert call("train", data, model, *FAST).exit_code == 0
+    assert "use --scores" in refused("predict", model, data)
+    assert call("predict", model, data, "--scores", "-q").stdout.count('"two\nlines"') == 10
+    assert len(call("test", model, data, "-q").stdout.splitlines()) == 5
+
+
+def test_wide_tables_do_not_list_their_columns_for_every_column() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = Listed({f"x{k}": [0.5, 1.0, k] for k in range(50)}, pa)
+    encoder = TableEncoder().fit(table.table)
+    assert encoder._parts(table)[0].shape == (3, 1)
+    assert table.listed <= 2
+
+
+class Listed:
+    """A table that counts how often its columns are listed, which takes time for all of them."""
+
+    def __init__(self, columns: dict[str, list[float]], pa: Any) -> None:
+        self.table, self.listed = pa.table(columns), 0
+        self.num_rows = self.table.num_rows
+
+    @property
+    def column_names(self) -> list[str]:
+        self.listed += 1
+        return list(self.table.column_names)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]

@@ -69,9 +69,20 @@ def predict(
             f"{model} has no probabilities: it was trained without calibration. Train it with "
             "--calibration sigmoid, or use --scores."
         )
+    check_lines(estimator, wanted)
     source = open_for(fitted, data, layout, labelled=False)
     with Counted(console) as counted:
         write_blocks(out, predictions(estimator, counted.rows(source), **wanted))
+
+
+def check_lines(estimator: Any, wanted: dict[str, bool]) -> None:
+    """Raise if labels cannot be written one per line."""
+    for label in map(str, getattr(estimator, "classes_", [])):
+        if len(label.splitlines()) > 1 and not any(wanted.values()):
+            raise Refused(
+                f"the label {label!r} has line breaks, so labels cannot be written one per line; "
+                "use --scores, which writes CSV."
+            )
 
 
 class Counted:
@@ -167,7 +178,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
     wrong = rows - int(np.trace(confusion))
     report = {"error": wrong / rows, "rows": rows, "classes": classes, "confusion": confusion}
     counts = [[label, *row] for label, row in zip(classes, confusion.tolist(), strict=True)]
-    lines = table(["true", *map(str, classes)], counts)
+    lines = [" ".join(line.splitlines()) for line in table(["true", *map(str, classes)], counts)]
     verdict = f"error {100 * wrong / rows:.3f} %: {wrong:,} of {rows:,} rows"
     console.give(report, [*lines, verdict])
 

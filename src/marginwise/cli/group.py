@@ -29,6 +29,14 @@ IN_PYTHON = {  # advice of the library, and what it is for users of the command
     "Pass zero_based=True": "Pass --zero-based",
     "Pass a larger n_features, or drop the feature": "Give data with the features of the model",
     "Pass unseen='ignore' to encode": "Train with --unseen ignore to encode",
+    "If the file has no header, pass header=False": "If the file has no header, pass --no-header",
+    "Declare one in numeric, categorical or text": "Use --numeric, --categorical or --text",
+    "Name it in numeric to use it, or in drop": "Pass it to --numeric to use it, or to --drop",
+    "Name it in categorical or text to use it, or in drop": "Pass it to --categorical or --text to "
+    "use it, or to --drop",
+    "or name it in drop": "or pass it to --drop",
+    "name it in missing": "pass it to --missing",
+    "Name the column of the label.": "Name the column of the label by --label.",
     "Name the column of the label, or pass labelled=False": "Name the column by --label",
 }
 
@@ -136,7 +144,7 @@ def printing_warnings() -> Iterator[None]:
     """Show warnings as single lines on standard error, without a place in the code."""
 
     def show(message: Warning | str, *_: Any) -> None:
-        click.echo(f"marginwise: warning: {one_line(str(message))}", err=True)
+        click.echo(f"marginwise: warning: {translated(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

@@ -194,6 +194,13 @@ def check_classes(classes: Any, data: str) -> None:
     """Raise unless there are labels of at least two classes."""
     if classes is None:
         raise Refused(f"{data} has no labels; expected a label for each row.")
+    if classes.dtype.kind == "f":
+        wrong = [y for y in classes.tolist() if not (y.is_integer() and abs(y) < 2**53)]
+        if wrong:
+            raise Refused(
+                f"{data}: the label {wrong[0]:g} is not a class; expected integers below 2^53, or "
+                "names in a table. Regression is not supported."
+            )
     if len(classes) < 2:
         raise Refused(
             f"{data}: all rows have the label {classes[0]}; expected at least two classes."
@@ -262,8 +269,8 @@ def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
         source = open_data(data, layout, labelled=False, label=-1)
     if source.n_features != n:
         raise Refused(
-            f"{data} has {source.n_features} features, but the model was trained on {n} features; give "
-            "data with the same features."
+            f"{data} has {source.n_features} features, but the model was trained on {n} features; "
+            "give data with the same features."
         )
     return after(steps, source)
 

@@ -21,9 +21,10 @@ from marginwise.cli.reading import (
     groups_of,
     open_data,
 )
-from marginwise.cli.recipes import Recipe, shown
+from marginwise.cli.recipes import shown
 from marginwise.cli.scaling import ranges_of
 from marginwise.cli.tuning import chosen, report_of, sampled, searched
+from marginwise.data import DataError
 
 
 @dataclass
@@ -106,18 +107,23 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
     if encoder_of(source) is not None:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
-        steps = scaling_steps(source, arrays, job.recipe)
+        steps = scaling_steps(source, arrays, job)
     return Prepared(after(steps, source), steps, applied(steps, arrays))
 
 
-def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, recipe: Recipe) -> Steps:
+def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, job: Job) -> Steps:
     """Return the step that scales columns without names, if there is to be one."""
-    rule = recipe.scale
+    recipe, rule = job.recipe, job.recipe.scale
     # A number for gamma is meant for the values as they are in the file.
     if rule == "none" or (rule == "auto" and is_number(recipe.parameters.get("gamma"))):
         return []
     chunks = (X for X, _ in source.chunks()) if arrays is None else [arrays[0]]
-    scaler = ranges_of(chunks).scaler(rule)
+    try:
+        scaler = ranges_of(chunks).scaler(rule)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise Refused(f"{job.data}: {error}") from error
     return [] if scaler is None else [("scaler", scaler)]
 
 
