@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from marginwise import OnlineSVC, load, save
+from marginwise._files.format import guarded, unpack, write_state
+from marginwise._training.checkpoint import KIND
 from marginwise.cli import group, main
 from marginwise.data import TableEncoder
 from tests.estimator.test_cli_manners import arrays, call, refused
@@ -187,6 +191,54 @@ def test_wide_tables_do_not_list_their_columns_for_every_column() -> None:
     encoder = TableEncoder().fit(table.table)
     assert encoder._parts(table)[0].shape == (3, 1)
     assert table.listed <= 2
+
+
+@pytest.mark.parametrize("bad", [None, 5, -1, 1e300, True, "x", [], [1], {"a": 1}])
+def test_notes_of_checkpoints_are_checked(bad: Any, tmp_path: Path) -> None:
+    data, model, checkpoint = tmp_path / "a.npz", tmp_path / "m.mwz", tmp_path / "c"
+    assert call("train", arrays(data), model, "--checkpoint", checkpoint, *FAST).exit_code == 0
+    expected = model.read_bytes()
+    _, state = guarded(checkpoint, lambda content: unpack(content, [KIND]))
+    job = json.loads(state["note"]["job"])
+    places = [(key,) for key in job] + [
+        (key, inner) for key, value in job.items() if isinstance(value, dict) for inner in value
+    ]
+    for place in places:
+        changed = json.loads(json.dumps(job))
+        inner = changed if len(place) == 1 else changed[place[0]]
+        inner[place[-1]] = bad
+        write_state(checkpoint, KIND, state | {"note": {"job": json.dumps(changed)}})
+        done = call("continue", checkpoint, tmp_path / "again.mwz", "--force", "-q")
+        assert done.exit_code in (0, 1), (place, done.output, done.exception)
+        assert done.exit_code == 0 or "marginwise: error: " in done.stderr
+        if done.exit_code == 0:
+            assert (tmp_path / "again.mwz").read_bytes() == expected
+        assert call("info", checkpoint, "-q").exit_code == 0
+    for note in ({"job": bad}, {"job": json.dumps(bad)}, {"job": json.dumps(job), "steps": bad}):
+        write_state(checkpoint, KIND, state | {"note": note})
+        line = refused("continue", checkpoint, "--force", "-q")
+        assert "is not a checkpoint of the command train" in line
+        assert call("info", checkpoint, "-q").exit_code == 0
+
+
+@pytest.mark.filterwarnings("default::RuntimeWarning")
+def test_full_disk_does_not_cost_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, model, checkpoint = tmp_path / "a.npz", tmp_path / "m.mwz", tmp_path / "c"
+    arrays(data)
+    assert call("train", data, model, "--stream", *FAST).exit_code == 0
+    expected = model.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("marginwise._training.checkpoint.write_state", full)
+    done = call("train", data, model, "--checkpoint", checkpoint, "--force", *FAST)
+    assert done.exit_code == 0
+    assert "the last checkpoint" in done.stderr
+    assert model.read_bytes() == expected
+    monkeypatch.setattr("os.fsync", full)
+    line = refused("train", data, tmp_path / "other.mwz", *FAST, folder=tmp_path)
+    assert line.endswith("other.mwz: No space left on device.")
 
 
 class Listed:

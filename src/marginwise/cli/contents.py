@@ -67,8 +67,10 @@ def model_contents(path: str) -> dict[str, Any]:
 def checkpoint_contents(path: str) -> dict[str, Any]:
     """Return how far a run is."""
     _, state = guarded(path, lambda data: unpack(data, [KIND]))
-    note = state.get("note", {})
-    job = json.loads(note["job"]) if "job" in note else {}
+    try:
+        job = dict(json.loads(state["note"]["job"]))
+    except (KeyError, TypeError, ValueError):  # a run of Python, which may note what it likes
+        job = {}
     return {
         "kind": "checkpoint",
         "estimator": state["estimator"],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import job_of
 from marginwise.cli.output import Console, check_free
@@ -21,7 +23,10 @@ def resumed(checkpoint: str, model: str | None, force: bool, console: Console) -
     out = model or job.model
     check_free(out, force)
     prepared = prepare(job, steps)
-    estimator = job.recipe.make(console)
+    try:
+        estimator = job.recipe.make(console)
+    except click.UsageError as error:  # which was not the user's
+        raise Refused(f"{checkpoint} cannot be continued: {error.message}") from error
     console.say(shown(estimator))
     learn_with_checkpoint(estimator, prepared, job, console)
     return assembled(steps, estimator), described(estimator), out

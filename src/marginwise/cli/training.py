@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from marginwise._training.checkpoint import LastCheckpointError
+from marginwise._warn import warn
 from marginwise.cli.group import Refused, current_stopping
 from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import Console
@@ -187,7 +192,7 @@ def fit(model: Any, X: Any, y: Any, job: Job) -> None:
 def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn chunk by chunk; at SIGINT or SIGTERM, write the checkpoint and stop."""
     stopping = current_stopping()
-    with stopping.deferred():
+    with stopping.deferred(), keeping(job):
         model.learn_from(
             prepared.source,
             checkpoint=job.checkpoint,
@@ -196,8 +201,23 @@ def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Con
             note=note_of(job, prepared.steps),
         )
     if stopping.asked:
-        console.say(f"stopped; marginwise continue {job.checkpoint} continues from here")
+        assert job.checkpoint is not None
+        if os.path.exists(job.checkpoint):
+            console.say(f"stopped; marginwise continue {job.checkpoint} continues from here")
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def keeping(job: Job) -> Iterator[None]:
+    """Keep a model that has learned all rows, even if its last checkpoint cannot be written."""
+    try:
+        yield
+    except LastCheckpointError as error:
+        warn(
+            f"the last checkpoint {job.checkpoint} could not be written: "
+            f"{error.__cause__}. The model is complete, and is written to {job.model}.",
+            RuntimeWarning,
+        )
 
 
 def assembled(steps: Steps, model: Any) -> Any:
