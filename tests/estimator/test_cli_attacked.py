@@ -58,6 +58,37 @@ def test_model_on_standard_output_and_input(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.mwz"]
 
 
+def test_continue_by_standard_input_and_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = csv(tmp_path / "data.csv")
+    given = ("--label", "bought", "--groups", "customer")
+    assert call("train", data, "a.mwz", "--estimator", "ExactSVC", *given, *FAST).exit_code == 0
+    assert call("continue", "a.mwz", data, "b.mwz", *given, "-q").exit_code == 0
+    piped = ["continue", "-", str(data), *given, "-q"]
+    done = CliRunner().invoke(main, piped, input=Path("a.mwz").read_bytes())
+    assert done.stdout_bytes == Path("b.mwz").read_bytes()
+    done = call("continue", "a.mwz", "-", "c.mwz", *given, "--json", text=data.read_text())
+    assert json.loads(done.stdout)["rows"] == 40
+    assert Path("c.mwz").read_bytes() == Path("b.mwz").read_bytes()
+
+
+def test_checkpoint_of_a_model_on_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("train", arrays(tmp_path / "data.npz"), "-", "--checkpoint", "run.ckpt", *FAST)
+    again = call("continue", "run.ckpt", "--threads", "1", "-q")
+    assert again.stdout_bytes == done.stdout_bytes != b""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "run.ckpt"]
+    for flags in (["--groups", "customer"], ["--json"], ["--threads", "0"]):
+        assert "Error: " in refused("continue", "run.ckpt", *flags, code=2, folder=tmp_path)
+    piped = CliRunner().invoke(main, ["continue", "-"], input=Path("run.ckpt").read_bytes())
+    assert piped.exit_code == 2
+    assert "a checkpoint is a file, not standard input" in piped.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -38,6 +38,7 @@ IN_PYTHON = {  # advice of the library, and what it is for users of the command
     "name it in missing": "pass it to --missing",
     "Name the column of the label.": "Name the column of the label by --label.",
     "Name the column of the label, or pass labelled=False": "Name the column by --label",
+    "Name the column of the label, or pass classes": "Name the column by --label",
 }
 
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from marginwise import OnlineSVC, load, save
 from marginwise._training.checkpoint import read_note
 from marginwise.cli.group import Refused
+from marginwise.cli.output import STANDARD
 from marginwise.cli.reading import Columns, Layout, Steps
 from marginwise.cli.recipes import CLASSIFIERS, SCALES, Recipe
 from marginwise.cli.tuning import Tuning
@@ -51,7 +52,8 @@ class Job:
 
 def note_of(job: Job, steps: Steps) -> dict[str, Any]:
     """Return what a checkpoint stores of a job: how to find the data, and the fitted steps."""
-    placed = replace(job, data=os.path.abspath(job.data), model=os.path.abspath(job.model))
+    model = job.model if job.model == STANDARD else os.path.abspath(job.model)
+    placed = replace(job, data=os.path.abspath(job.data), model=model)
     note = {"command": "train", "job": json.dumps(asdict(placed))}
     return {**note, "steps": _as_bytes(steps)} if steps else note
 

@@ -141,6 +141,8 @@ def resume(
     OUT, or back to MODEL with --force.
     """
     out, data = targets(start, paths)
+    if data is None and groups is not None:
+        raise click.UsageError(f"{start} is a checkpoint: --groups is for new rows of a model.")
     console.check_output(out)
     check_free(out, force)
     console.head()
