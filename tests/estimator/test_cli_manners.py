@@ -96,6 +96,7 @@ def test_bad_svmlight_text(case: str, tmp_path: Path) -> None:
     (tmp_path / "bad.svm").write_text(text)
     said = refused("train", tmp_path / "bad.svm", tmp_path / "m.mwz", folder=tmp_path)
     assert f"bad.svm{place}" in said
+    assert ("--zero-based" in said) == (case == "zero in one-based")
 
 
 TABLES = {

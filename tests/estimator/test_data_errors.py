@@ -175,6 +175,10 @@ JSON = {
         '{"a": "\xe9", "y": 0}\n',
         "{f}:1: byte 8 of the line is not UTF-8 text; expected",
     ),
+    "half a character": (
+        '{"a": "\\u00e9", "y": 0}\n{"a\\ud800": "x", "y": 0}\n',
+        "{f}:2: the escape \\ud800 is half a character; expected",
+    ),
     "no label": (
         '{"a": 1, "y": 0}\n{"a": 2}\n',
         "{f}:2: column 'y': the label is missing; expected",
