@@ -251,8 +251,12 @@ def write_page(page: Path) -> None:
 
 
 def keep(part: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Store a part beside the others, and return it."""
+    """Store a part beside the others, and return it; other formats of files stay as they are."""
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    before = {row["format"]: row for row in report.get(part, {}).get("rows", []) if "format" in row}
+    if part == "files":
+        known = before | {row["format"]: row for row in found}
+        found = [known[name] for name in FORMATS if name in known]
     report[part] = {"machine": machine(), "versions": versions(), **commit(HERE), "rows": found}
     write(RESULTS, report)
     part_of_it: dict[str, Any] = report[part]
@@ -275,11 +279,10 @@ def main() -> None:
     elif arguments.part == "growth":
         print(show_growth(keep("growth", grow())))
     elif arguments.part == "files":
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            found = [
-                learn_file(name, Path(folder), arguments.gigabytes) for name in arguments.formats
-            ]
-        print(show_files(keep("files", found)))
+        for name in arguments.formats:
+            with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+                found = learn_file(name, Path(folder), arguments.gigabytes)
+            print(show_files(keep("files", [found])), flush=True)
     else:
         write_page(arguments.page)
 

@@ -119,10 +119,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _describe(model: Any) -> dict[str, list[Part]]:
     """Return the members of the file of a model."""
     name = type(model).__name__
-    if is_pipeline(model):
-        return _describe_pipeline(model)
     known = estimators()
     if known.get(name) is not type(model):
+        if is_pipeline(model):
+            return _describe_pipeline(model)
         expected = ", ".join(known)
         raise ValueError(
             f"a {name} cannot be saved; expected one of {expected}, or a Pipeline that ends in one."

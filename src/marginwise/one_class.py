@@ -417,6 +417,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         model = self._now()
         if "_engine" not in model.__dict__:
             model._fitted()  # which raises
+        model._require_rows()
         if "_objects" in model.__dict__:
             return model.predict(X)
         rows = rows_to_predict(X, model.n_features_in_)

@@ -175,6 +175,10 @@ JSON = {
         '{"a": "\xe9", "y": 0}\n',
         "{f}:1: byte 8 of the line is not UTF-8 text; expected",
     ),
+    "half a character": (
+        '{"a": "\\u00e9", "y": 0}\n{"a\\ud800": "x", "y": 0}\n',
+        "{f}:2: the escape \\ud800 is half a character; expected",
+    ),
     "no label": (
         '{"a": 1, "y": 0}\n{"a": 2}\n',
         "{f}:2: column 'y': the label is missing; expected",
@@ -381,9 +385,7 @@ def test_transformers_must_be_fitted() -> None:
         pipeline.partial_fit(np.eye(3), [0, 1, 0], classes=[0, 1])
     with pytest.raises(NotFittedError):
         pipeline.learn_from(source)
-    with pytest.raises(
-        TypeError, match="encoder must be a TableEncoder, 'auto', 'types' or None"
-    ):
+    with pytest.raises(TypeError, match="encoder must be a TableEncoder, 'auto', 'types' or None"):
         TableSource({"a": [1, 2], "y": [0, 1]}, encoder=StandardScaler())
 
 

@@ -199,3 +199,19 @@ def test_labels_that_json_does_not_have() -> None:
     model.classes_ = np.array([b"a", b"b"], dtype=object)
     with pytest.raises(ValueError, match="cannot be written as JSON; expected numbers or strings"):
         to_json(model)
+
+
+@pytest.mark.parametrize("label", [2**63, 2**64 - 1])
+def test_labels_beyond_integers_of_c_and_onnx(label: Any) -> None:
+    X, y = rings(40, 0)
+    labels = np.where(y == 1, np.array(label), np.array(5, dtype=np.array(label).dtype))
+    model = OnlineSVC(gamma=1.0, random_state=0).fit(X, labels)
+    for name in ("c", "onnx"):
+        with pytest.raises(ValueError, match="is beyond 64-bit integers"):
+            EXPORTS[name](model)
+
+
+def test_the_smallest_label_of_c() -> None:
+    X, y = rings(40, 0)
+    model = OnlineSVC(gamma=1.0, random_state=0).fit(X, np.where(y == 1, 3, -(2**63)))
+    assert "{(-9223372036854775807LL - 1), 3LL}" in to_c(model)

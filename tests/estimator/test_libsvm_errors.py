@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from marginwise import (
@@ -341,7 +342,7 @@ def test_only_fitted_svcs_are_continued() -> None:
             TypeError, match=f"a fitted sklearn.svm.SVC, got {type(other).__name__}"
         ):
             OnlineSVC.from_svc(other, X, y)
-    with pytest.raises(TypeError, match="this SVC is not fitted: it has no support_"):
+    with pytest.raises(NotFittedError, match="this SVC is not fitted: it has no support_"):
         OnlineSVC.from_svc(SVC(), X, y)
     with pytest.raises(TypeError, match=r"Use OnlineSVC\.from_svc"):
         OnlineSVCCV.from_svc(SVC().fit(X, y), X, y)

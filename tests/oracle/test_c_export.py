@@ -19,6 +19,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from marginwise import ExactOneClassSVM, ExactSVC, KernelPerceptron, OnlineSVC
 from marginwise.data import TableEncoder
 from marginwise.exchange import to_c
+from tests.exchange_support import assert_agree
 from tests.support import blobs
 
 COMPILER = shutil.which("cc")
@@ -55,12 +56,9 @@ def assert_same(model: Any, X: Any, folder: Path, dtype: str = "float") -> None:
         pointers = [a.ctypes.data_as(ctypes.POINTER(c_real)) for a in (row, values)]
         labels.append(library.label(pointers[0]))
         library.values(*pointers)
-    found = out[:, 0] if decision.ndim == 1 else out
-    assert np.abs(found - decision).max() <= 1e-4 * np.abs(decision).max()
     last = model[-1] if hasattr(model, "named_steps") else model
     classes = getattr(last, "classes_", None)
-    predicted = labels if classes is None else classes[labels].tolist()
-    assert predicted == model.predict(rows).tolist()
+    assert_agree(model, rows, labels if classes is None else classes[labels], out)
 
 
 def positive_blobs(n: int, seed: int, classes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 
 from marginwise import ExactOneClassSVM, ExactSVC, KernelPerceptron, OnlineSVC
 from marginwise.exchange import to_json
+from tests.exchange_support import assert_agree
 from tests.support import blobs
 
 Row = list[float]
@@ -134,10 +135,8 @@ def label(model: dict[str, Any], x: Row) -> Any:
 
 def assert_same(model: Any, X: Any) -> None:
     read = json.loads(to_json(model))
-    expected = model.decision_function(X)
-    found = np.array([decision(read, x) for x in X.tolist()]).reshape(expected.shape)
-    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
-    assert [label(read, x) for x in X.tolist()] == model.predict(X).tolist()
+    found = np.array([decision(read, x) for x in X.tolist()])
+    assert_agree(model, X, [label(read, x) for x in X.tolist()], found)
 
 
 def positive_blobs(n: int, seed: int, classes: int) -> tuple[np.ndarray, np.ndarray]:

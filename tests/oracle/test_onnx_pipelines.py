@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from marginwise import ExactOneClassSVM, ExactSVC, GapSVC, OnlineSVC
 from marginwise.data import StreamPipeline, TableEncoder
 from marginwise.exchange import register_converters, to_onnx
+from tests.exchange_support import assert_agree
 from tests.oracle.test_onnx import pictures, run_proto
 from tests.support import blobs
 
@@ -24,10 +25,8 @@ skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx converts the other s
 
 
 def assert_same(model: Any, X: Any, found: dict[str, np.ndarray], tolerance: float = 1e-4) -> None:
-    decision = model.decision_function(X)
-    assert found["decision"].shape == decision.shape
-    assert np.abs(found["decision"] - decision).max() <= tolerance * np.abs(decision).max()
-    assert found["label"].tolist() == model.predict(X).tolist()
+    assert found["decision"].shape == model.decision_function(X).shape
+    assert_agree(model, X, found["label"], found["decision"], tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -34,6 +34,7 @@ ATTACKS = (
     "threads",
     "interrupts",
     "kills",
+    "commands",
     "mutations",
     "libsvm_files",
     "text_files",

@@ -322,7 +322,8 @@ def check_range(plan: Plan, X: Any) -> None:
         squares = _squares(X)
         if X.dtype != np.float64 and not np.isfinite(squares).all():
             squares = _squares(X.astype(np.float64))  # which hold more
-        check_squares(plan, squares * plan.scale**2)
+        # One factor at a time: the square of a large Python float raises OverflowError.
+        check_squares(plan, squares * plan.scale * plan.scale)
 
 
 def _squares(X: Any) -> Float:

@@ -203,6 +203,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     # -- what a subclass may say otherwise -----------------------------------------------------
 
+    def _require_rows(self) -> None:
+        """Raise if the model is empty, which only those become that forget rows."""
+
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the algorithm."""
         raise NotImplementedError

@@ -445,7 +445,7 @@ class KernelClassifier(
             return
         rows = reservoir.rows()
         feed = ArrayFeed(self._labelled(*rows), rows[-1])
-        self._trainer.learn_again(feed, np.random.RandomState(reservoir.seed))
+        self._trainer.learn_again(feed, rows[1], np.random.RandomState(reservoir.seed))
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""

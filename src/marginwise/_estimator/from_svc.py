@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 
 from marginwise._arrays import Float, Labels
 from marginwise._checks import check_features, check_params, check_weights, plain, take_rows
@@ -54,7 +55,9 @@ class FromSVC:
         Raises
         ------
         TypeError
-            If `svc` is not a fitted `SVC`.
+            If `svc` is not an `SVC`.
+        NotFittedError
+            If it is not fitted.
         ValueError
             If its kernel is another one, or if it was fitted to other rows, labels or weights.
 
@@ -104,7 +107,7 @@ def _require_svc(cls: Any, svc: Any) -> None:
         )
     name = type(svc).__name__
     if all(hasattr(svc, attribute) for attribute in SHARED) and not hasattr(svc, "support_"):
-        raise TypeError(f"this {name} is not fitted: it has no support_. Call its fit first.")
+        raise NotFittedError(f"this {name} is not fitted: it has no support_. Call its fit first.")
     absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
     if absent or svc.C == 0:  # that of a NuSVC
         raise TypeError(

@@ -153,6 +153,7 @@ class Predictor(KernelModel):
         """Return f(x) of dense rows, with few checks."""
         if "_engine" not in self.__dict__:
             self._fitted()  # which raises
+        self._require_rows()
         return self._score(rows_to_predict(X, self.n_features_in_))
 
     def _labels(self, f: Float) -> NDArray[Any]:

@@ -298,7 +298,7 @@ class StreamLearner(KernelModel):
         if sieve is not None:
             chooser = Sifted(sieve, feed)
         elif rule == "random" and block_of(source) is not None:
-            chooser = LookAheadInChunks()
+            chooser = LookAheadInChunks(feed)
         trainer = self._trainer
         report = None if run.callback is None else partial(self._report_to, run.callback)
         steps = Run(feed, ends, trainer, course, file, sieve, report)

@@ -61,8 +61,10 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
         if target.parent.is_dir():
             raise
         raise FileNotFoundError(errno.ENOENT, "No such directory", str(target.parent)) from error
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)  # which writing to an open file does not state
         raise
 
 

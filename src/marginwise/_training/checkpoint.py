@@ -32,6 +32,10 @@ FREE = ("n_jobs", "verbose", "cache_size")  # parameters that do not change the 
 KIND = "Checkpoint"
 
 
+class LastCheckpointError(OSError):
+    """The last checkpoint of a run could not be written, but the model has learned all rows."""
+
+
 @dataclass
 class Course:
     """Where a run stands: with the model, all that is needed to continue as if never stopped."""
@@ -117,7 +121,8 @@ class Checkpoint:
             f"the last checkpoint could not be written: {_reason(cause)}. The model has learned "
             "all rows and is kept: save it to another place"
         )
-        error = OSError(getattr(cause, "errno", None) or errno.EIO, message, str(self.path))
+        number = getattr(cause, "errno", None) or errno.EIO
+        error = LastCheckpointError(number, message, str(self.path))
         error.__cause__ = cause
         return error
 

@@ -41,7 +41,7 @@ def learn_until_converged(
         Wraps the steps.
     """
     engine = trainer.engine
-    chooser = LookAhead(len(feed.ids), trainer.is_solved_whole(labels, FEW_ROWS))
+    chooser = LookAhead(labels, trainer.is_solved_whole(labels, FEW_ROWS))
     scores = Scores(engine, feed.batch, find, labelled=True)
     signs = engine.signs(labels)
 

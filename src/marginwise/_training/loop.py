@@ -34,6 +34,9 @@ LEAST_CHOSEN = 1000
 # After the last epoch, rows that are not members are judged again, AUDITED and more at a time,
 # while more than a share of WORTH_IT of them become members.
 AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
+# All rows are judged again if, of a sample of rows that are not members, a share of MISSED and more
+# than FEW_MISSED rows violate the margin of a problem by more than GROSS.
+LEAST_AUDITED, MISSED, FEW_MISSED, GROSS = 256, 0.05, 8, 0.1
 # Problems of so few rows, the first if there is only one problem, are solved as a whole. Beyond
 # that, windows of rows are faster, in particular where problems share their kernel values.
 FEW_ROWS = 4096, 2560
@@ -181,15 +184,16 @@ class LookAhead(EveryRow):
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows of the batch.
+    labels : ndarray of int32
+        Classes of the rows of the batch.
     whole : bool, default=False
         Whether to solve the problems of a new model as a whole, without windows, if it can be done.
     """
 
-    def __init__(self, n_rows: int, whole: bool = False) -> None:
+    def __init__(self, labels: Labels, whole: bool = False) -> None:
+        self.labels = labels
         # How far a row was from violating when it was last judged.
-        self.distance = np.full((1, n_rows), np.inf, dtype=np.float32)
+        self.distance = np.full((1, len(labels)), np.inf, dtype=np.float32)
         self.roughly = True  # the first time, rows that violate by little are passed over
         self.whole = whole
 
@@ -224,14 +228,20 @@ class LookAhead(EveryRow):
 
 
 class LookAheadInChunks(LookAhead):
-    """Looks ahead within each chunk of a source, as within the rows of a `fit`."""
+    """Looks ahead within each chunk of a source, as within the rows of a `fit`.
 
-    def __init__(self) -> None:
-        super().__init__(0)
+    Parameters
+    ----------
+    feed : ChunkFeed
+        Knows the labels of the rows of the chunk.
+    """
+
+    def __init__(self, feed: ChunkFeed) -> None:
+        self._feed = feed
+        super().__init__(np.empty(0, dtype=np.int32))
 
     def begin(self, engine: Engine, ids: Ints) -> None:
-        self.distance = np.full((1, len(ids)), np.inf, dtype=np.float32)
-        self.roughly = True
+        super().__init__(self._feed.labels)
 
 
 def _none_seen(engine: Engine, ids: Ints) -> NDArray[np.uint8]:
@@ -366,9 +376,8 @@ class Trainer:
             Wraps the steps, each of which is an epoch.
         """
         chooser = EveryRow()
-        if isinstance(feed, ArrayFeed):
-            whole = labels is not None and self.is_solved_whole(labels, FEW_ROWS)
-            chooser = LookAhead(len(feed.ids), whole)
+        if isinstance(feed, ArrayFeed) and labels is not None:
+            chooser = LookAhead(labels, self.is_solved_whole(labels, FEW_ROWS))
         steps: Iterable[Step] = self.orders(len(feed.ids), rng, labels, seeds)
         if as_subtasks is not None:
             steps = as_subtasks(steps)
@@ -380,11 +389,11 @@ class Trainer:
         steps = self._passes(feed.ids, seen, rng)
         self.train(feed, steps, Pools(rule, size, seen), total=len(feed.ids) * self.epochs)
 
-    def learn_again(self, feed: ArrayFeed, rng: np.random.RandomState) -> None:
+    def learn_again(self, feed: ArrayFeed, labels: Labels, rng: np.random.RandomState) -> None:
         """Learn rows that were learned before, in random order, and finish the model."""
         order = rng.permutation(len(feed.ids)).astype(np.int64)
         step = Step(order, finish=True, look_again=True)
-        self.train(feed, [step], LookAhead(len(order)), total=len(order))
+        self.train(feed, [step], LookAhead(labels), total=len(order))
 
     def finish(self) -> None:
         """Finish the model, whatever it has learned."""
@@ -492,6 +501,8 @@ class Trainer:
                 if step.finish or (in_chunks and self._finish_is_due()):
                     self._finish(progress)
                 chooser.rest(self.engine)
+                if feed is not None and step.look_again and isinstance(chooser, LookAhead):
+                    self._catch_up(feed, step, chooser, progress)
 
     def _solve_whole(
         self, feed: Feed, step: Step, chooser: EveryRow, progress: Progress | None
@@ -514,22 +525,55 @@ class Trainer:
 
     def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
         """Judge rows again that are not members, while enough of them become members."""
-        native, rows = self.engine.native, chooser.judged(step.rows)
+        rows = chooser.judged(step.rows)
         for _ in range(MOST_LOOKS if len(rows) else 0):
             again = chooser.nearest(self.engine, feed.ids, rows)
             start, size = 0, AUDITED
             while start < len(again):
                 part = again[start : start + size]
-                before = native.holds(feed.ids[part])
-                for batch, at in feed.cuts(part):
-                    batch.drop_weights()
-                    self._learn(batch, at, chooser, progress=None)
-                stored = np.count_nonzero(native.holds(feed.ids[part]) > before)
-                if stored <= WORTH_IT * len(part):
+                if self._stored(feed, part, chooser) <= WORTH_IT * len(part):
                     break
                 start, size = start + size, size + size // 2
             if start == 0:
                 return
+
+    def _catch_up(
+        self, feed: Feed, step: Step, chooser: LookAhead, progress: Progress | None
+    ) -> None:
+        """Judge all rows again while a sample of them shows that the model has missed many.
+
+        Rows are passed over because of what the model was when they were judged. It may have
+        changed since then, far from the rows that it met last.
+        """
+        rows = chooser.judged(step.rows)
+        for _ in range(MOST_LOOKS if len(rows) else 0):
+            again = chooser.nearest(self.engine, feed.ids, rows)
+            if not self._has_missed(feed, again, chooser):
+                return
+            self._stored(feed, again, chooser)
+            if step.finish:
+                self._finish(progress)
+            chooser.rest(self.engine)
+
+    def _has_missed(self, feed: Feed, rows: Ints, chooser: LookAhead) -> bool:
+        """Return whether many rows that no problem holds violate the margin of some problem."""
+        rows = rows[self.engine.native.holds(feed.ids[rows]) == 0]
+        sample = rows[spread_rows(len(rows), min(AUDITED, max(LEAST_AUDITED, len(rows) // 32)))]
+        signs = self.engine.signs(chooser.labels[sample])
+        for batch, at in feed.cuts(sample):
+            margins = signs * self.engine.native.decision_of(batch, at)
+        missed = (signs != 0) & (margins < 1 - GROSS)
+        counts, most = np.count_nonzero(missed, axis=0), np.count_nonzero(signs, axis=0)
+        return bool((counts > np.maximum(MISSED * most, FEW_MISSED)).any())
+
+    def _stored(self, feed: Feed, rows: Ints, chooser: LookAhead) -> int:
+        """Judge rows again; return how many of them became members."""
+        native = self.engine.native
+        before = native.holds(feed.ids[rows])
+        for batch, at in feed.cuts(rows):
+            batch.drop_weights()
+            self._learn(batch, at, chooser, progress=None)
+        return int(np.count_nonzero(native.holds(feed.ids[rows]) > before))
 
     def _parts(self, rows: Ints) -> Iterator[Ints]:
         """Cut rows where finishing is due."""

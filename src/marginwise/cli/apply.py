@@ -11,11 +11,17 @@ from typing import Any
 import click
 import numpy as np
 
-from marginwise import load
 from marginwise.cli.group import Refused, main
 from marginwise.cli.options import force_option, threads_option
 from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
-from marginwise.cli.reading import Layout, layout_options, open_for, split_model
+from marginwise.cli.reading import (
+    Layout,
+    check_inputs,
+    layout_options,
+    load_model,
+    open_for,
+    split_model,
+)
 
 EVERY = 5.0  # seconds between two reports of progress
 
@@ -53,6 +59,7 @@ def predict(
     are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
     it is complete. Labels in DATA are ignored.
     """
+    check_inputs(model, data)
     check_free(out, force)
     console = Console(quiet)
     console.head()
@@ -62,9 +69,20 @@ def predict(
             f"{model} has no probabilities: it was trained without calibration. Train it with "
             "--calibration sigmoid, or use --scores."
         )
+    check_lines(estimator, wanted)
     source = open_for(fitted, data, layout, labelled=False)
     with Counted(console) as counted:
         write_blocks(out, predictions(estimator, counted.rows(source), **wanted))
+
+
+def check_lines(estimator: Any, wanted: dict[str, bool]) -> None:
+    """Raise if labels cannot be written one per line."""
+    for label in map(str, getattr(estimator, "classes_", [])):
+        if len(label.splitlines()) > 1 and not any(wanted.values()):
+            raise Refused(
+                f"the label {label!r} has line breaks, so labels cannot be written one per line; "
+                "use --scores, which writes CSV."
+            )
 
 
 class Counted:
@@ -104,7 +122,7 @@ class Counted:
 
 def loaded(path: str, threads: int) -> tuple[Any, Any]:
     """Return the model in a file, and its estimator, which uses so many threads."""
-    model = load(path)
+    model = load_model(path)
     _, estimator = split_model(model)
     return model, estimator.set_params(n_jobs=threads)
 
@@ -150,6 +168,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
 
     Prints the error and the confusion matrix, with a row for each true label.
     """
+    check_inputs(model, data)
     console.head()
     fitted, estimator = loaded(model, threads)
     source = open_for(fitted, data, layout, labelled=True)
@@ -159,7 +178,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
     wrong = rows - int(np.trace(confusion))
     report = {"error": wrong / rows, "rows": rows, "classes": classes, "confusion": confusion}
     counts = [[label, *row] for label, row in zip(classes, confusion.tolist(), strict=True)]
-    lines = table(["true", *map(str, classes)], counts)
+    lines = [" ".join(line.splitlines()) for line in table(["true", *map(str, classes)], counts)]
     verdict = f"error {100 * wrong / rows:.3f} %: {wrong:,} of {rows:,} rows"
     console.give(report, [*lines, verdict])
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from marginwise import load
 from marginwise._files.format import DOCUMENT, guarded, unpack
 from marginwise._training.checkpoint import KIND
-from marginwise.cli.reading import Layout, open_data, split_model
+from marginwise.cli.reading import Layout, load_model, open_data, split_model
 
 MOST_SHOWN = 20  # labels or columns
 
@@ -45,7 +44,7 @@ def contents_of(path: str, layout: Layout) -> dict[str, Any]:
 
 def model_contents(path: str) -> dict[str, Any]:
     """Return what a model is like."""
-    model = load(path)
+    model = load_model(path)
     steps, estimator = split_model(model)
     found: dict[str, Any] = {"kind": "model", "estimator": type(estimator).__name__}
     if steps:
@@ -68,8 +67,10 @@ def model_contents(path: str) -> dict[str, Any]:
 def checkpoint_contents(path: str) -> dict[str, Any]:
     """Return how far a run is."""
     _, state = guarded(path, lambda data: unpack(data, [KIND]))
-    note = state.get("note", {})
-    job = json.loads(note["job"]) if "job" in note else {}
+    try:
+        job = dict(json.loads(state["note"]["job"]))
+    except (KeyError, TypeError, ValueError):  # a run of Python, which may note what it likes
+        job = {}
     return {
         "kind": "checkpoint",
         "estimator": state["estimator"],

@@ -7,12 +7,19 @@ from typing import Any
 
 import click
 
-from marginwise import load
 from marginwise.cli.contents import is_checkpoint
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import job_of
-from marginwise.cli.output import Console
-from marginwise.cli.reading import Layout, groups_of, open_for, placed, split_model
+from marginwise.cli.output import STANDARD, Console
+from marginwise.cli.reading import (
+    Layout,
+    check_inputs,
+    groups_of,
+    load_model,
+    open_for,
+    placed,
+    split_model,
+)
 from marginwise.cli.recipes import shown
 from marginwise.cli.training import assembled, described, learn_with_checkpoint, prepare
 from marginwise.progress import Progress
@@ -22,20 +29,27 @@ Result = tuple[Any, dict[str, Any]]  # a model and a report
 
 def targets(start: str, paths: tuple[str, ...]) -> tuple[str, str | None]:
     """Return where the model is to be written, and the data to learn; None for a checkpoint."""
-    if is_checkpoint(start):
+    if is_checkpoint(placed(start)):
+        if start == STANDARD:
+            raise click.UsageError("a checkpoint is a file, not standard input: give its name.")
         if len(paths) > 1:
             raise click.UsageError(f"{start} is a checkpoint: expected CHECKPOINT [MODEL].")
         return paths[0] if paths else job_of(start)[0].model, None
     if not 1 <= len(paths) <= 2:
-        raise click.UsageError(f"{start} is a model: expected MODEL DATA [OUT].")
+        raise click.UsageError(f"{start} is not a checkpoint: expected MODEL DATA [OUT].")
+    check_inputs(start, paths[0])
     return paths[1] if len(paths) == 2 else start, paths[0]
 
 
 def resumed(checkpoint: str, threads: int, console: Console) -> Result:
     """Continue a run of `train` from its checkpoint."""
     job, steps = job_of(checkpoint)
-    prepared = prepare(job, steps)
+    try:
+        job.recipe.make(console)
+    except click.UsageError as error:  # which was not the user's
+        raise Refused(f"{checkpoint} cannot be continued: {error.message}") from error
     estimator = replace(job.recipe, threads=threads).make(console)
+    prepared = prepare(job, steps)
     console.say(shown(estimator))
     learn_with_checkpoint(estimator, prepared, job, console)
     return assembled(steps, estimator), {"rows": len(prepared), **described(estimator)}
@@ -45,7 +59,7 @@ def updated(
     path: str, data: str, layout: Layout, groups: str | None, threads: int, console: Console
 ) -> Result:
     """Learn the rows of a file with a model that exists."""
-    model = load(path)
+    model = load_model(path)
     steps, estimator = split_model(model)
     if not hasattr(estimator, "partial_fit"):
         raise Refused(f"{path} holds a {type(estimator).__name__}, which cannot learn more rows.")

@@ -16,13 +16,30 @@ from marginwise.cli.commands import Command, write_example
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SPELLINGS = {  # in the messages of the library
-    "zero_based=True": "--zero-based",
-    "zero_based=False": "--one-based",
-    "unseen='ignore'": "--unseen ignore to train",
-    "Name the column of the label": "Name the column of the label with --label",
+REFUSALS = (  # raised for what users gave
+    ValueError,
+    TypeError,
+    KeyError,
+    OSError,
+    ImportError,
+    MemoryError,
+)
+STDIN = "marginwise-stdin"  # key of the context, and prefix of a file that is a copy
+IN_PYTHON = {  # advice of the library, and what it is for users of the command
+    "Pass zero_based=True": "Pass --zero-based",
+    "Pass a larger n_features, or drop the feature": "Give data with the features of the model",
+    "Pass unseen='ignore' to encode": "Train with --unseen ignore to encode",
+    "If the file has no header, pass header=False": "If the file has no header, pass --no-header",
+    "Declare one in numeric, categorical or text": "Use --numeric, --categorical or --text",
+    "Name it in numeric to use it, or in drop": "Pass it to --numeric to use it, or to --drop",
+    "Name it in categorical or text to use it, or in drop": "Pass it to --categorical or --text to "
+    "use it, or to --drop",
+    "or name it in drop": "or pass it to --drop",
+    "name it in missing": "pass it to --missing",
+    "Name the column of the label.": "Name the column of the label by --label.",
+    "Name the column of the label, or pass labelled=False": "Name the column by --label",
+    "Name the column of the label, or pass classes": "Name the column by --label",
 }
-REFUSALS = (ValueError, KeyError, OSError, ImportError, MemoryError)  # raised for what users gave
 
 
 class Refused(click.ClickException):
@@ -32,7 +49,7 @@ class Refused(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message in one line on standard error."""
-        click.echo(f"marginwise: error: {one_line(self.message)}", file=file, err=True)
+        click.echo(f"marginwise: error: {self.message}", file=file, err=True)
 
 
 class Commands(click.Group):
@@ -87,8 +104,10 @@ def refusing() -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of our output has seen enough: click ends silently
         raise
+    except Refused as error:
+        raise Refused(translated(error.message)) from error.__cause__
     except REFUSALS as error:
-        raise Refused(described(error)) from error
+        raise Refused(translated(described(error))) from error
 
 
 @contextlib.contextmanager
@@ -101,14 +120,7 @@ def usage() -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an error, with options as they are written in commands."""
-    message = _message(error)
-    for argument, option in SPELLINGS.items():
-        message = message.replace(argument, option)
-    return message
-
-
-def _message(error: BaseException) -> str:
+    """Return the message of an error, for users."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):
@@ -118,12 +130,22 @@ def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def translated(message: str) -> str:
+    """Return a message of the library in the words of the command, in one line."""
+    copy = click.get_current_context().meta.get(STDIN)
+    if copy is not None:
+        message = message.replace(copy, "standard input")
+    for advice, instead in IN_PYTHON.items():
+        message = message.replace(advice, instead)
+    return one_line(message)
+
+
 @contextlib.contextmanager
 def printing_warnings() -> Iterator[None]:
     """Show warnings as single lines on standard error, without a place in the code."""
 
     def show(message: Warning | str, *_: Any) -> None:
-        click.echo(f"marginwise: warning: {one_line(str(message))}", err=True)
+        click.echo(f"marginwise: warning: {translated(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

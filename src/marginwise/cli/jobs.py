@@ -15,8 +15,9 @@ from sklearn.pipeline import Pipeline
 from marginwise import OnlineSVC, load, save
 from marginwise._training.checkpoint import read_note
 from marginwise.cli.group import Refused
+from marginwise.cli.output import STANDARD
 from marginwise.cli.reading import Columns, Layout, Steps
-from marginwise.cli.recipes import Recipe
+from marginwise.cli.recipes import CLASSIFIERS, SCALES, Recipe
 from marginwise.cli.tuning import Tuning
 
 
@@ -51,7 +52,8 @@ class Job:
 
 def note_of(job: Job, steps: Steps) -> dict[str, Any]:
     """Return what a checkpoint stores of a job: how to find the data, and the fitted steps."""
-    placed = replace(job, data=os.path.abspath(job.data), model=os.path.abspath(job.model))
+    model = job.model if job.model == STANDARD else os.path.abspath(job.model)
+    placed = replace(job, data=os.path.abspath(job.data), model=model)
     note = {"command": "train", "job": json.dumps(asdict(placed))}
     return {**note, "steps": _as_bytes(steps)} if steps else note
 
@@ -64,12 +66,36 @@ def job_of(checkpoint: str) -> tuple[Job, Steps]:
         kinds = {"layout": Layout, "recipe": Recipe, "tuning": Tuning, "columns": Columns}
         made = {name: kind(**parts.pop(name)) for name, kind in kinds.items()}
         job = Job(**{**parts, **made, "checkpoint": checkpoint})
-    except (KeyError, TypeError, ValueError) as error:
+        _check(job)
+        steps = _from_bytes(note["steps"]) if "steps" in note else []
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Refused(
             f"{checkpoint} is not a checkpoint of the command train; continue it in Python, by the "
             "same call of learn_from."
         ) from error
-    return job, _from_bytes(note["steps"]) if "steps" in note else []
+    return job, steps
+
+
+def _check(job: Job) -> None:
+    """Raise unless a job from a file is one that a command could have been given."""
+    layout, recipe, columns = job.layout, job.recipe, job.columns
+    every: Any = job.every
+    names = (layout.missing, columns.numeric, columns.categorical, columns.text, columns.drop)
+    rules = (
+        all(isinstance(text, str) for text in (job.data, job.model)),
+        all(isinstance(text, str | None) for text in (layout.label, columns.groups)),
+        all(isinstance(flag, bool) for flag in (job.stream, layout.zero_based, layout.header)),
+        isinstance(every, int | float) and 0 <= every < float("inf"),
+        all(isinstance(some, list) for some in names),
+        all(isinstance(name, str) for some in names for name in some),
+        recipe.estimator in CLASSIFIERS and recipe.scale in SCALES,
+        isinstance(recipe.parameters, dict),
+        type(recipe.seed) is int and 0 <= recipe.seed < 2**32,
+        type(recipe.threads) is int and recipe.threads != 0 and abs(recipe.threads) < 2**31,
+        columns.unseen in ("ignore", "error"),
+    )
+    if not all(rules):
+        raise ValueError("the note is not of a command")
 
 
 def _as_bytes(steps: Steps) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from marginwise import save
 from marginwise.cli.continuing import resumed, targets, updated
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
@@ -18,6 +18,7 @@ from marginwise.cli.output import (
     Console,
     check_free,
     plain,
+    save_model,
     table,
     with_console,
     write_blocks,
@@ -64,26 +65,17 @@ def train(data: str, model: str, force: bool, console: Console, **given: Any) ->
     becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
     contains the preprocessing, too.
     """
-    checkpoint = given["checkpoint"]
-    check_paths(data, model, checkpoint)
-    check_free(model, force)
-    check_free(checkpoint, force)
-    job = Job(placed(data), model, **given)
+    job = Job(data, model, **given)
     check_job(job)
+    console.check_output(model)
+    for path in (model, job.checkpoint):
+        check_free(path, force)
     console.head()
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)  # of another run
-    fitted, report = trained(job, console)
-    save(fitted, model)
+    if job.checkpoint is not None:
+        Path(job.checkpoint).unlink(missing_ok=True)  # of another run
+    fitted, report = trained(replace(job, data=placed(data)), console)
+    save_model(fitted, model)
     finish(console, model, report)
-
-
-def check_paths(data: str, model: str, checkpoint: str | None) -> None:
-    """Raise UsageError for standard input or output where only files will do."""
-    if STANDARD in (model, checkpoint):
-        raise click.UsageError("models and checkpoints are files, not standard output.")
-    if checkpoint is not None and data == STANDARD:
-        raise click.UsageError("standard input cannot be read again: --checkpoint needs a file.")
 
 
 @main.command(example=["marginwise tune train.csv --Cs 1,10,100 --gammas 3"])
@@ -97,6 +89,7 @@ def check_paths(data: str, model: str, checkpoint: str | None) -> None:
 @with_console
 def tune(data: str, out: str | None, force: bool, console: Console, **given: Any) -> None:
     """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs."""
+    console.check_output(out)
     check_free(out, force)
     console.head()
     job = Job(data, "", **given)
@@ -148,19 +141,22 @@ def resume(
     OUT, or back to MODEL with --force.
     """
     out, data = targets(start, paths)
+    if data is None and groups is not None:
+        raise click.UsageError(f"{start} is a checkpoint: --groups is for new rows of a model.")
+    console.check_output(out)
     check_free(out, force)
     console.head()
     if data is None:
         fitted, report = resumed(start, threads, console)
     else:
         fitted, report = updated(start, data, layout, groups, threads, console)
-    save(fitted, out)
+    save_model(fitted, out)
     finish(console, out, report)
 
 
 def finish(console: Console, path: str, report: dict[str, Any]) -> None:
     """Report a model that was written."""
-    console.give({"model": path, **report}, f"{path}: {summary(report)}")
+    console.give_beside(path, {"model": path, **report}, f"{path}: {summary(report)}")
 
 
 def summary(report: dict[str, Any]) -> str:

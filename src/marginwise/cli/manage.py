@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
-from marginwise import load, save
 from marginwise.cli.contents import contents_of
 from marginwise.cli.group import main
 from marginwise.cli.options import force_option
-from marginwise.cli.output import Console, check_free, with_console, write_blocks
-from marginwise.cli.reading import Layout, layout_options, lines_of
+from marginwise.cli.output import Console, check_free, save_model, with_console, write_blocks
+from marginwise.cli.reading import Layout, layout_options, lines_of, load_model, placed
 from marginwise.cli.training import described
 
 FORMATS = {
@@ -32,7 +31,7 @@ FORMATS = {
 @with_console
 def info(file: str, console: Console, layout: Layout) -> None:
     """Describe what is in FILE: a model, a checkpoint or data."""
-    report = contents_of(file, layout)
+    report = contents_of(placed(file), layout) | {"file": file}
     console.give(report, (f"{key}: {value}" for key, value in report.items()))
 
 
@@ -107,7 +106,7 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
         "c": exchange.to_c,
         "json": exchange.to_json,
     }
-    writers[kind](load(model), out)
+    writers[kind](load_model(model), out)
     console.give({"model": model, "out": out, "format": kind}, f"{out}: {kind}")
 
 
@@ -128,10 +127,13 @@ def import_(file: str, model: str, force: bool, console: Console, **given: Any) 
     """Read a model FILE of LIBSVM and write it to MODEL, which predicts and learns more rows."""
     from marginwise.exchange import from_libsvm
 
+    console.check_output(model)
     check_free(model, force)
-    fitted = from_libsvm(file, **given)
-    save(fitted, model)
+    fitted = from_libsvm(placed(file), **given)
+    save_model(fitted, model)
     report = {"model": model, **described(fitted)}
-    console.give(
-        report, f"{model}: {report['estimator']}, {report['support_vectors']:,} support vectors"
+    console.give_beside(
+        model,
+        report,
+        f"{model}: {report['estimator']}, {report['support_vectors']:,} support vectors",
     )

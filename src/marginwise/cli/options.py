@@ -133,5 +133,7 @@ def was_given(option: str) -> bool:
     return source is not click.core.ParameterSource.DEFAULT
 
 
+SEED = click.IntRange(0, 2**32 - 1)
+seed_option = click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed.")
 force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
 threads_option = click.option("--threads", type=int, default=-1, show_default=True, help=THREADS)

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shlex
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 import click
 import numpy as np
 
+from marginwise import save
 from marginwise._core import cpu
 from marginwise._files.disk import replace_file
 from marginwise.cli.group import Refused
@@ -47,6 +49,18 @@ class Console:
             return
         for line in [text] if isinstance(text, str) else text:
             click.echo(line)
+
+    def give_beside(self, out: str | None, report: dict[str, Any], text: str) -> None:
+        """Print a result, unless standard output has been written to."""
+        if out == STANDARD:
+            self.say(text)
+        else:
+            self.give(report, text)
+
+    def check_output(self, out: str | None) -> None:
+        """Raise if two results are to be printed on standard output."""
+        if self.as_json and out == STANDARD:
+            raise click.UsageError("--json and - both write to standard output: give one of them.")
 
     def head(self) -> None:
         """Print which versions run, and how they were called."""
@@ -121,6 +135,17 @@ def check_free(path: str | os.PathLike[str] | None, force: bool) -> None:
         raise Refused(f"{target} cannot be written: there is no directory {folder}. Create it.")
     if not os.access(folder, os.W_OK):
         raise Refused(f"{target} cannot be written: {folder} is read-only. Give another place.")
+
+
+def save_model(model: Any, path: str) -> None:
+    """Write a model to a file, or to standard output."""
+    if path != STANDARD:
+        save(model, path)
+        return
+    with tempfile.TemporaryDirectory(prefix="marginwise-") as folder:
+        copy = Path(folder) / "model.mwz"
+        save(model, copy)
+        click.echo(copy.read_bytes(), nl=False)
 
 
 def write_blocks(path: str | None, blocks: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from marginwise import load
 from marginwise._engine.memory import available
-from marginwise.cli.group import Refused
+from marginwise.cli.group import STDIN, Refused
 from marginwise.cli.options import packed
 from marginwise.cli.output import STANDARD
 from marginwise.data import (
@@ -25,6 +27,7 @@ from marginwise.data import (
     TransformedSource,
     open_source,
 )
+from marginwise.data.sniff import kind_of
 
 SHARE = 2  # data may take one part in so many of the memory that is available
 SAMPLE = 2000  # rows from which the memory that all rows take is estimated
@@ -152,28 +155,52 @@ def placed(data: str) -> str:
     """Return the path of data; standard input is copied to a file, which the command removes."""
     if data != STANDARD:
         return data
-    handle, path = tempfile.mkstemp(prefix="marginwise-stdin-")
-    click.get_current_context().call_on_close(lambda: os.unlink(path))
+    context = click.get_current_context()
+    if STDIN in context.meta:
+        return str(context.meta[STDIN])
+    handle, path = tempfile.mkstemp(prefix=f"{STDIN}-")
+    context.meta[STDIN] = path
+    context.call_on_close(lambda: os.unlink(path))
     with os.fdopen(handle, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
 
 
+def check_inputs(*paths: str | None) -> None:
+    """Raise if several files are to be read from standard input."""
+    if paths.count(STANDARD) > 1:
+        raise click.UsageError("standard input can be read once: give a file instead of one -.")
+
+
+def load_model(path: str) -> Any:
+    """Return the model in a file, or on standard input."""
+    return load(placed(path))
+
+
 def open_data(data: str, layout: Layout, **more: Any) -> Any:
     """Return the source of a file; `more` are arguments of `open_source`."""
     options: dict[str, Any] = {"zero_based": layout.zero_based, "header": layout.header}
-    label = layout.label
-    if label is not None and label.lstrip("-").isdigit() and data.endswith(".npy"):
+    label, path = layout.label, placed(data)
+    if label is not None and label.lstrip("-").isdigit() and _is_npy(path):
         options["label"] = int(label)
-    return open_source(
-        placed(data), **{"label": label, "missing": layout.missing, **options, **more}
-    )
+    return open_source(path, **{"label": label, "missing": layout.missing, **options, **more})
+
+
+def _is_npy(path: str) -> bool:
+    return path.endswith(".npy") or (os.path.isfile(path) and kind_of(Path(path)) == "npy")
 
 
 def check_classes(classes: Any, data: str) -> None:
     """Raise unless there are labels of at least two classes."""
     if classes is None:
         raise Refused(f"{data} has no labels; expected a label for each row.")
+    if classes.dtype.kind == "f":
+        wrong = [y for y in classes.tolist() if not (y.is_integer() and abs(y) < 2**53)]
+        if wrong:
+            raise Refused(
+                f"{data}: the label {wrong[0]:g} is not a class; expected integers below 2^53, or "
+                "names in a table. Regression is not supported."
+            )
     if len(classes) < 2:
         raise Refused(
             f"{data}: all rows have the label {classes[0]}; expected at least two classes."
@@ -231,12 +258,19 @@ def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
     if steps and isinstance(steps[0][1], TableEncoder):
         source = _open_table(steps[0][1], estimator, data, layout, labelled)
         return after(steps[1:], source)
-    first = steps[0][1] if steps else estimator
-    source = open_data(data, layout, labelled=labelled, n_features=int(first.n_features_in_))
+    n = int((steps[0][1] if steps else estimator).n_features_in_)
+    source = open_data(data, layout, labelled=labelled, n_features=n)
     if isinstance(source, TableSource):
         raise Refused(
-            f"{data} is a table, but the model was trained on {first.n_features_in_} features "
-            "without names; give svmlight text or an array, or train on a table."
+            f"{data} is a table, but the model was trained on {n} features without names; give "
+            "svmlight text or an array, or train on a table."
+        )
+    if not labelled and source.n_features == n + 1 and _is_npy(placed(data)):
+        source = open_data(data, layout, labelled=False, label=-1)
+    if source.n_features != n:
+        raise Refused(
+            f"{data} has {source.n_features} features, but the model was trained on {n} features; "
+            "give data with the same features."
         )
     return after(steps, source)
 
@@ -257,7 +291,18 @@ def _open_table(
             f"{data} has no column names, but the model needs the columns "
             f"{', '.join(encoder.feature_names_in_)}; give a table with these columns."
         )
-    others = [name for name in raw.feature_names if name not in set(encoder.feature_names_in_)]
+    needed = list(encoder.feature_names_in_)
+    for name in needed:
+        if name not in raw.feature_names:
+            raise Refused(
+                f"{data}: column {name!r} is missing; the model needs {', '.join(needed)}, and the "
+                f"data have {', '.join(raw.feature_names)}."
+            )
+    others = [name for name in raw.feature_names if name not in set(needed)]
+    if labelled and layout.label is None and not others:
+        raise Refused(
+            f"{data} has no labels: all columns are features of the model; expected one more."
+        )
     label = layout.label or (others[0] if len(others) == 1 else None)
     classes = getattr(estimator, "classes_", None)
     found = open_data(

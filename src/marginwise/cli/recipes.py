@@ -17,7 +17,7 @@ import marginwise
 from marginwise._checks import check_params
 from marginwise.cli.commands import EstimatorOption
 from marginwise.cli.group import usage
-from marginwise.cli.options import THREADS, Function, KernelName, Value, packed, was_given
+from marginwise.cli.options import SEED, THREADS, Function, KernelName, Value, packed, was_given
 from marginwise.cli.output import Console
 
 ESTIMATORS = (
@@ -136,7 +136,7 @@ def _general(names: tuple[str, ...]) -> list[click.Option]:
             "otherwise; it leaves them as they are if --gamma is a number. Columns of tables are "
             "standardised unless this is none.",
         ),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Random seed."),
+        click.Option(["--seed"], type=SEED, default=0, show_default=True, help="Random seed."),
         click.Option(["--threads"], type=int, default=-1, show_default=True, help=THREADS),
     ]
 

@@ -34,6 +34,12 @@ class Ranges:
 
     def update(self, X: Any) -> None:
         """Take more rows into account."""
+        values = X.data if sp.issparse(X) else X
+        if not np.isfinite(values).all():
+            wrong = values[~np.isfinite(values)].ravel()[0]
+            raise ValueError(
+                f"the features contain {wrong:g}; expected finite numbers. Impute or drop the rows."
+            )
         low, high = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
         largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         if self._largest is None:

@@ -13,7 +13,7 @@ from marginwise._core import cpu
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, SupportVectorPlateau
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.options import force_option, packed
+from marginwise.cli.options import force_option, packed, seed_option
 from marginwise.cli.output import (
     STANDARD,
     Console,
@@ -106,6 +106,7 @@ def active(
     Labels are asked for one by one, as of a pool without labels, and the error on rows that are
     held out is measured after every few labels.
     """
+    console.check_output(out)
     check_free(out, force)
     console.head()
     prepared = prepare(Job(data, "", layout, recipe))
@@ -161,7 +162,7 @@ def simulated(
 @click.option(
     "--classes", type=click.IntRange(2, 20), default=2, show_default=True, help="Classes."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@seed_option
 @click.option("--threads", type=int, default=1, show_default=True, help="Number of threads.")
 @with_console
 def bench(console: Console, threads: int, seed: int, **sizes: int) -> None:

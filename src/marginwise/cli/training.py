@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +13,11 @@ import click
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from marginwise._training.checkpoint import LastCheckpointError
+from marginwise._warn import warn
 from marginwise.cli.group import Refused, current_stopping
 from marginwise.cli.jobs import Job, note_of
-from marginwise.cli.output import Console
+from marginwise.cli.output import STANDARD, Console
 from marginwise.cli.reading import (
     Steps,
     after,
@@ -22,9 +27,10 @@ from marginwise.cli.reading import (
     groups_of,
     open_data,
 )
-from marginwise.cli.recipes import Recipe, shown
+from marginwise.cli.recipes import shown
 from marginwise.cli.scaling import ranges_of
 from marginwise.cli.tuning import chosen, report_of, sampled, searched
+from marginwise.data import DataError
 
 
 @dataclass
@@ -62,14 +68,26 @@ class Prepared:
 
 def check_job(job: Job) -> None:
     """Raise UsageError for options that do not go together, before any data are read."""
-    model = job.recipe.make(Console(quiet=True))
-    if job.columns.groups is None:
-        return
-    if not hasattr(model, "forget"):
-        name = job.recipe.estimator
-        raise click.UsageError(f"{name} stores no groups; use --estimator ExactSVC for --groups.")
-    if job.stream or job.checkpoint is not None:
-        raise click.UsageError("--groups is not available with --stream and --checkpoint.")
+    model, name = job.recipe.make(Console(quiet=True)), job.recipe.estimator
+    if job.columns.groups is not None:
+        if not hasattr(model, "forget"):
+            raise click.UsageError(
+                f"{name} stores no groups; use --estimator ExactSVC for --groups."
+            )
+        if job.stream or job.checkpoint is not None:
+            raise click.UsageError(
+                "--groups is not available with --stream and --checkpoint: it needs all rows in "
+                "memory."
+            )
+    if job.checkpoint is not None:
+        if job.checkpoint == STANDARD:
+            raise click.UsageError("a checkpoint is a file, not standard output: give its name.")
+        if job.data == STANDARD:
+            raise click.UsageError(
+                "standard input cannot be read again: --checkpoint needs a file."
+            )
+        if not job.recipe.classifies:
+            raise click.UsageError(f"{name} has no checkpoints: leave out --checkpoint.")
 
 
 def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
@@ -119,18 +137,23 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
     if encoder_of(source) is not None:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
     if steps is None:
-        steps = scaling_steps(source, arrays, job.recipe)
+        steps = scaling_steps(source, arrays, job)
     return Prepared(after(steps, source), steps, applied(steps, arrays))
 
 
-def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, recipe: Recipe) -> Steps:
+def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, job: Job) -> Steps:
     """Return the step that scales columns without names, if there is to be one."""
-    rule = recipe.scale
+    recipe, rule = job.recipe, job.recipe.scale
     # A number for gamma is meant for the values as they are in the file.
     if rule == "none" or (rule == "auto" and is_number(recipe.parameters.get("gamma"))):
         return []
     chunks = (X for X, _ in source.chunks()) if arrays is None else [arrays[0]]
-    scaler = ranges_of(chunks).scaler(rule)
+    try:
+        scaler = ranges_of(chunks).scaler(rule)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise Refused(f"{job.data}: {error}") from error
     return [] if scaler is None else [("scaler", scaler)]
 
 
@@ -190,7 +213,7 @@ def fit(model: Any, X: Any, y: Any, job: Job) -> None:
 def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
     """Learn chunk by chunk; at SIGINT or SIGTERM, write the checkpoint and stop."""
     stopping = current_stopping()
-    with stopping.deferred():
+    with stopping.deferred(), keeping(job):
         model.learn_from(
             prepared.source,
             checkpoint=job.checkpoint,
@@ -199,8 +222,23 @@ def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Con
             note=note_of(job, prepared.steps),
         )
     if stopping.asked:
-        console.say(f"stopped; marginwise continue {job.checkpoint} continues from here")
+        assert job.checkpoint is not None
+        if os.path.exists(job.checkpoint):
+            console.say(f"stopped; marginwise continue {job.checkpoint} continues from here")
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def keeping(job: Job) -> Iterator[None]:
+    """Keep a model that has learned all rows, even if its last checkpoint cannot be written."""
+    try:
+        yield
+    except LastCheckpointError as error:
+        warn(
+            f"the last checkpoint {job.checkpoint} could not be written: "
+            f"{error.__cause__}. The model is complete, and is written to {job.model}.",
+            RuntimeWarning,
+        )
 
 
 def assembled(steps: Steps, model: Any) -> Any:

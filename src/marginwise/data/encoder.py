@@ -296,19 +296,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the features of each column."""
         parts: list[Any] = []
         places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
+        present = set(table.column_names)  # a list that is made whenever it is asked for
         for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
             if kind in UNUSED:
                 continue
             group = "numeric" if kind in MEASURED else kind
-            column = self._column(table, name, kind)
+            if name not in present:
+                raise ValueError(missing_column(name, table.column_names))
+            column = conform(read_column(table[name], name), name, kind, table.num_rows)
             parts.append(self._encode(column, name, kind, places[group]))
             places[group] += 1
         return parts
-
-    def _column(self, table: Any, name: str, kind: str) -> Column:
-        if name not in table.column_names:
-            raise ValueError(missing_column(name, table.column_names))
-        return conform(read_column(table[name], name), name, kind, table.num_rows)
 
     def _encode(self, column: Column, name: str, kind: str, place: int) -> Any:
         """Return the features of the column that has this place among those of its kind."""

@@ -52,6 +52,10 @@ class JsonLinesFile(TextFile):
     def _object(self, raw: RawBlock, row: int, line: bytes) -> dict[str, Any]:
         try:
             item = json.loads(line)
+            if b"\\u" in line:  # escapes may be halves of characters, which are not text
+                json.dumps(item, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            fault = f"the escape \\u{ord(error.object[error.start]):04x} is half a character"
         except UnicodeDecodeError as error:
             fault = f"byte {error.start + 1} of the line is not UTF-8 text"
         except (ValueError, RecursionError) as error:

@@ -109,6 +109,8 @@ class LabelColumn:
         if wrong.size:
             row = int(wrong[0])
             fault = "is missing" if np.isnan(values[row]) else f"is the number {values[row]:g}"
+            if abs(values[row]) >= 2**53:
+                fault += ", of which not all digits can be stored"
             raise CellError(
                 row, self.name, f"the label {fault}; {EXPECTED}. Name the column of the label."
             )

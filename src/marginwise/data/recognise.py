@@ -158,10 +158,11 @@ def _expand(data: Any) -> list[Path]:
         elif path.exists() or not glob.has_magic(str(path)):
             found.append(path)
         else:
-            matching = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-            if not matching:
+            matching = [Path(name) for name in glob.glob(str(path), recursive=True)]
+            files = sorted(name for name in matching if name.is_file())
+            if not files:
                 raise FileNotFoundError(f"{path}: no file matches; expected at least one.")
-            found += [name for name in matching if name.is_file()]
+            found += files
     return found
 
 

@@ -35,6 +35,7 @@ FOREIGN = {
 EXPECTED = (
     "expected svmlight text, CSV, JSON lines (each plain, gz or zst), Parquet, Arrow, .npy or .npz"
 )
+JSON_ARRAY = re.compile(rb"\s*\[\s*[{\[]")
 SVMLIGHT = re.compile(rb"[^\s,;\"]+[ \t]+(qid:)?\d+:\S")
 # What damaged compressed data raises.
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -111,6 +112,8 @@ def kind_of(path: Path) -> str:
             raise DataError(f"{path}:1: the file {fault}; {EXPECTED}.")
     if b"\0" in head:
         raise DataError(f"{path}:1: the file is not text, and its format is unknown; {EXPECTED}.")
+    if JSON_ARRAY.match(head):
+        raise DataError(f"{path}:1: the file is a JSON array; expected a JSON object per line.")
     return _kind_of_text(head.removeprefix(b"\xef\xbb\xbf"))
 
 

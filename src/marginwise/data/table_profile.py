@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from marginwise._warn import warn
@@ -51,8 +52,9 @@ class TableProfile:
         if not self.names:
             self.names = list(table.column_names)
             self._check_names()
+        present = set(table.column_names)  # a list that is made whenever it is asked for
         for name in self.names:
-            if name not in table.column_names:
+            if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
             kind = self._declared.get(name)
             if kind == "dropped":
@@ -65,7 +67,7 @@ class TableProfile:
 
     def _check_names(self) -> None:
         """Raise unless columns have distinct names, and those that were declared exist."""
-        twice = [name for k, name in enumerate(self.names) if name in self.names[:k]]
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(
                 f"the table has several columns named {twice[0]!r}; expected distinct names. "

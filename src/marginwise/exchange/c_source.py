@@ -15,7 +15,7 @@ from marginwise._checks import boolean, check_arguments, one_of
 from marginwise._files.disk import replace_file
 from marginwise.exchange import c_templates as parts
 from marginwise.exchange.scaling import Scaling, split
-from marginwise.exchange.snapshot import Snapshot, snapshot
+from marginwise.exchange.snapshot import Snapshot, integer_labels, snapshot
 
 MOST_BYTES = 64 << 20  # of source that is written without `force`
 DIGITS = {"float": 9, "double": 17}
@@ -270,7 +270,7 @@ class _Writer:
             return ""
         count = f"#define {self.name.upper()}_CLASSES {len(classes)}\n"
         if classes.dtype.kind in "biuf":
-            numbers = ", ".join(f"{int(label)}LL" for label in classes.tolist())
+            numbers = ", ".join(map(_long, integer_labels(classes).tolist()))
             return f"{count}static const long long {self.name}_classes[] = {{{numbers}}};\n\n"
         names = ", ".join(_quoted(str(label)) for label in classes.tolist())
         return f"{count}static const char *const {self.name}_classes[] = {{{names}}};\n\n"
@@ -308,6 +308,11 @@ def _comment(names: list[str]) -> str:
     """Return lines of a comment that list the features; nothing in them can end the comment."""
     plain = [re.sub(r"[^A-Za-z0-9_ .-]", "?", name) for name in names]
     return "".join(f" * {line}\n" for line in ["The features, in this order:", *_wrapped(plain)])
+
+
+def _long(label: int) -> str:
+    """Return an integer of C, where the smallest one is not a constant but a difference."""
+    return f"{label}LL" if label > -(2**63) else f"({label + 1}LL - 1)"
 
 
 def _quoted(label: str) -> str:

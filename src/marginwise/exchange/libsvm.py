@@ -213,6 +213,7 @@ def _described(model: Any, name: str) -> tuple[list[Part], bytes | None]:
     """Return the files of a model, the first of which has a name, and the manifest, if any."""
     check_is_fitted(model)
     engine = model._fitted()
+    model._require_rows()
     check_writable(model, engine)
     if isinstance(model, ExactOneClassSVM):
         return [(name, engine.at_once(one_class), {})], None

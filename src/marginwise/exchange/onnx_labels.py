@@ -10,7 +10,7 @@ from marginwise._arrays import Float
 from marginwise._engine.plan import paired
 from marginwise.calibration import LEAST, Isotonic, Sigmoid
 from marginwise.exchange.graph import Graph
-from marginwise.exchange.snapshot import Snapshot
+from marginwise.exchange.snapshot import Snapshot, integer_labels
 
 
 def scores(graph: Graph, model: Snapshot, values: str) -> str:
@@ -50,8 +50,8 @@ def labels(graph: Graph, model: Snapshot, decision: str, probabilities: str | No
 
 
 def plain_labels(classes: Any) -> Any:
-    """Return labels in one of two types: integers (floats that are labels are whole) or strings."""
-    return classes.astype(np.int64) if classes.dtype.kind in "biuf" else classes
+    """Return labels in one of two types: integers or strings."""
+    return integer_labels(classes) if classes.dtype.kind in "biuf" else classes
 
 
 # -- probabilities -----------------------------------------------------------------------------

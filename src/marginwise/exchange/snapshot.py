@@ -96,7 +96,7 @@ def snapshot(model: Any) -> Snapshot:
         If the model is not an estimator of this package, or if its kernel is a function or
         precomputed.
     NotFittedError
-        If the model is not fitted.
+        If the model is not fitted, or empty because its last row was forgotten.
     """
     name = type(model).__name__
     if not isinstance(model, KernelModel):
@@ -107,6 +107,7 @@ def snapshot(model: Any) -> Snapshot:
     model._fitted()
     model = model._copy()  # with an engine of its own, which other threads do not change
     engine = model._engine = model._engine.clone()
+    model._require_rows()
     _require_named_kernel(model, name)
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) < 2:
@@ -118,6 +119,17 @@ def snapshot(model: Any) -> Snapshot:
     if classes is None:
         return Snapshot(**taken, total=float(engine.total))
     return Snapshot(**taken, classes=classes, pairs=engine.plan.pairs, **_probabilities(model))
+
+
+def integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return labels that are numbers as 64-bit integers; floats that are labels are whole."""
+    for label in classes.tolist():
+        if not -(2**63) <= label < 2**63:
+            raise ValueError(
+                f"the class label {label!r} is beyond 64-bit integers, which labels have in other "
+                "programs. Fit the model with smaller numbers or with strings."
+            )
+    return classes.astype(np.int64)
 
 
 def _require_named_kernel(model: Any, name: str) -> None:

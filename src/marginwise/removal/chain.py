@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from marginwise.removal.receipt import Receipt
+from marginwise.removal.receipt import Receipt, refuse_constant
 
 FIRST = "0" * 64  # what stands for the hash of the line before the first
 EVENTS = ("removed", "begun", "done", "abandoned")
@@ -154,16 +154,27 @@ def _fault(content: dict[str, Any] | None, number: int) -> str | None:
 def _read(line: bytes) -> dict[str, Any] | None:
     """Return the content of a line; None if it is not what was written."""
     try:
-        content = json.loads(line)
+        content = json.loads(line, parse_constant=refuse_constant)
         if not isinstance(content, dict) or content.keys() != KEYS:
             return None
-        if content["sha256"] != _own_hash(content) or content["event"] not in EVENTS:
+        if content["sha256"] != _own_hash(content) or not _is_of_an_event(content):
             return None
         if content["receipt"] is not None:
             Receipt.from_dict(content["receipt"])
     except (ValueError, TypeError, RecursionError):
         return None
     return content
+
+
+def _is_of_an_event(content: dict[str, Any]) -> bool:
+    """Return whether a line has the parts that its event has, because anyone can compute a hash."""
+    texts = isinstance(content["time"], str) and isinstance(content["model"], str | None)
+    if not texts or type(content["line"]) is not int:
+        return False
+    if content["event"] in ("removed", "begun"):
+        return content["receipt"] is not None and content["closes"] is None
+    closing = content["event"] in EVENTS and content["receipt"] is None
+    return closing and type(content["closes"]) is int
 
 
 def _own_hash(content: dict[str, Any]) -> str:

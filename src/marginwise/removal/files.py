@@ -115,7 +115,9 @@ def remove_from_file(
     (True, True)
     """
     journal = log if isinstance(log, RemovalLog) else RemovalLog(log or default_log(path))
-    os.stat(path)  # no log is created for a file that does not exist
+    os.stat(path)  # no log is created for a file that does not exist, or that cannot forget
+    if not os.path.exists(journal.path):
+        final_step(load(path))
     with journal.writing() as writer:
         _complete(writer, path)
         seen = _identity(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -171,8 +172,8 @@ class Receipt:
             If the text is not a receipt.
         """
         try:
-            content = json.loads(text)
-        except ValueError as error:
+            content = json.loads(text, parse_constant=refuse_constant)
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"the text is not a receipt: it is not valid JSON ({error}). Pass what "
                 "Receipt.to_json returned."
@@ -228,10 +229,17 @@ def _fault(content: Any) -> str | None:
     for name, kinds in expected.items():
         if not isinstance(content[name], kinds) or isinstance(content[name], bool):
             return f"{name} is {content[name]!r:.40}"
+    if not abs(content["violation"]) <= sys.float_info.max:
+        return f"violation is {content['violation']!r:.40}"
     for name in HASHES:
         if not all(isinstance(value, str) for value in content[name]):
             return f"{name} must be strings"
     return None
+
+
+def refuse_constant(name: str) -> float:
+    """Raise for NaN and infinities, which Python reads although they are not JSON."""
+    raise ValueError(f"{name} is not a number")
 
 
 def salted_hash(salt: str, name: int | str) -> str:

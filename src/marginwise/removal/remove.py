@@ -45,7 +45,8 @@ def remove(
     ----------
     model : ExactSVC, ExactOneClassSVM or Pipeline that ends in one
         Fitted model, which changes. The kernel must not be a Python function. The other steps of a
-        pipeline do not change; the receipt names them.
+        pipeline do not change, and may contain categories, words or values of removed rows; the
+        receipt names these steps.
     ids : array-like of int, default=None
         Ids of the rows to remove. Pass either `ids` or `groups`.
     groups : array-like of str or int, default=None
@@ -69,7 +70,8 @@ def remove(
     KeyError
         If an id or a group is not stored; nothing is removed.
     ValueError
-        If there is nothing to remove, or the model cannot be saved, so that it has no digest.
+        If there is nothing to remove, if the salt is empty, or if the model cannot be saved, so
+        that it has no digest.
 
     See Also
     --------
@@ -92,6 +94,11 @@ def remove(
     """
     if salt is not None and not isinstance(salt, str):
         raise TypeError(f"salt is a {type(salt).__name__}; expected a string. Pass None or text.")
+    if salt == "":
+        raise ValueError(
+            "salt is empty; expected text that others do not know, because hashes without a salt "
+            "can be computed by anyone. Pass None for a random salt."
+        )
     estimator = final_step(model)
     names = _rows_to_remove(estimator, ids, groups)
     before, digest_before = Sketch.of(estimator), model_digest(model)
