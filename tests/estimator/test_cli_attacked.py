@@ -16,7 +16,7 @@ from marginwise import OnlineSVC, load, save
 from marginwise._files.format import guarded, unpack, write_state
 from marginwise._training.checkpoint import KIND
 from marginwise.cli import group, main
-from marginwise.data import TableEncoder
+from marginwise.data import TableEncoder, open_source
 from tests.estimator.test_cli_manners import arrays, call, refused
 
 pytest.importorskip("pyarrow")
@@ -271,6 +271,28 @@ def test_full_disk_does_not_cost_the_model(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("os.fsync", full)
     line = refused("train", data, tmp_path / "other.mwz", *FAST, folder=tmp_path)
     assert line.endswith("other.mwz: No space left on device.")
+
+
+def test_signals_that_are_only_noted_do_not_end_the_reading_of_csv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pyarrow gives up reading at a signal, even if the handler of the signal returns.
+    pa, reader = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.csv")
+    data = csv(tmp_path / "data.csv")
+    expected = open_source(data, label="bought").load()
+    read, calls = reader.read_csv, []
+
+    def cancelled(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        if len(calls) % 2:
+            raise pa.ArrowCancelled("Operation cancelled", 15)
+        return read(*given, **more)
+
+    monkeypatch.setattr(reader, "read_csv", cancelled)
+    again = open_source(data, label="bought").load()
+    assert len(calls) >= 2
+    np.testing.assert_array_equal(again[0], expected[0])
+    np.testing.assert_array_equal(again[1], expected[1])
 
 
 class Listed:

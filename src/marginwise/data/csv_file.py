@@ -46,28 +46,12 @@ class CsvFile(TextFile):
         self._missing = ["", *missing]
 
     def _parsed(self, raw: RawBlock, columns: Sequence[str] | None = None) -> Any:
-        from pyarrow import csv as reader
-
-        pa, wrong = need_arrow(), []
-
-        def keep(row: Any) -> str:
-            wrong.append(row)
-            return "skip"
-
+        pa = need_arrow()
         try:
-            table = reader.read_csv(
-                pa.py_buffer(raw.data),
-                read_options=reader.ReadOptions(
-                    use_threads=False, column_names=self.columns, block_size=len(raw.data) + 1
-                ),
-                parse_options=reader.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=keep
-                ),
-                convert_options=reader.ConvertOptions(
-                    column_types=dict.fromkeys(self.columns, pa.string()),
-                    include_columns=list(columns or ()),
-                ),
-            )
+            table, wrong = self._read(raw, columns)
+        except pa.ArrowCancelled:
+            # By a signal, whose handler has been called since, and wants the program to continue.
+            return self._parsed(raw, columns)
         except pa.ArrowInvalid as error:
             raise self._refusal(raw, error) from error
         if wrong:
@@ -82,6 +66,31 @@ class CsvFile(TextFile):
                 f"{table.num_rows}. Check line ends and quotes."
             )
         return self._trimmed(table)
+
+    def _read(self, raw: RawBlock, columns: Sequence[str] | None) -> tuple[Any, list[Any]]:
+        """Return the rows with as many values as there are columns, and the other rows."""
+        from pyarrow import csv as reader
+
+        pa, wrong = need_arrow(), []
+
+        def keep(row: Any) -> str:
+            wrong.append(row)
+            return "skip"
+
+        table = reader.read_csv(
+            pa.py_buffer(raw.data),
+            read_options=reader.ReadOptions(
+                use_threads=False, column_names=self.columns, block_size=len(raw.data) + 1
+            ),
+            parse_options=reader.ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=keep
+            ),
+            convert_options=reader.ConvertOptions(
+                column_types=dict.fromkeys(self.columns, pa.string()),
+                include_columns=list(columns or ()),
+            ),
+        )
+        return table, wrong
 
     def _refusal(self, raw: RawBlock, error: Exception) -> DataError:
         """Return the error for a block that cannot be read."""
