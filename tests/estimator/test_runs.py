@@ -521,7 +521,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     model = learner()
-    with pytest.raises(FileNotFoundError, match=r"folder.run\.mwz"):
+    with pytest.raises(_run.LastCheckpointError, match=r"folder.run\.mwz") as caught:
         run(
             model,
             folder / "run.mwz",
@@ -529,6 +529,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
             checkpoint_minutes=1e6,
             callback=lambda *_: folder.exists() and folder.rmdir(),
         )
+    assert caught.value.errno == errno.ENOENT
     whole = learner().learn_from(Staged(stages=[100, 600]))
     assert_same_state(whole, model, "the folder was removed")
 
