@@ -5,8 +5,8 @@
 
 Files are written to a temporary folder and stay in the page cache, so this measures the readers and
 not the disk. The contestants take turns, round by round, in one process. Each round compares the
-values of all of them. Where other programs run, MB per second of processor time is the better
-measure.
+values of `load` with scikit-learn's. Where other programs run, MB per second of processor time is
+the better measure.
 """
 
 from __future__ import annotations
