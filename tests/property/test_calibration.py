@@ -42,8 +42,8 @@ STREAMS = [
     GapSVC(gamma=0.5, loss="ramp"),
     TrackingSVC(gamma=0.5, random_state=0),
     ExactRampSVC(gamma=0.5, max_idle=20),
-    KernelPerceptron(gamma=0.5),
-    KernelPerceptron(gamma=0.5, average=True),
+    KernelPerceptron(gamma=0.5, random_state=0),
+    KernelPerceptron(gamma=0.5, average=True, random_state=0),
 ]
 CLASSIFIERS = [*STREAMS, ExactSVC(gamma=0.5), OnlineSVCCV(Cs=2, gammas=2, cv=2)]
 KINDS = ["sigmoid", "isotonic"]
