@@ -161,7 +161,7 @@ class Codec:
         """Return what `encode` was given; raise a ValueError if it is not in order."""
         require(len(self.path) <= MOST_DEPTH, "it is too deep")
         name = plain.get("class") if isinstance(plain, dict) else None
-        require(isinstance(name, str), "a part is no estimator")
+        require(isinstance(name, str), "a part is not an estimator")
         if name in estimators():
             return self._at(where, str(name), lambda: self._decode_own(plain))
         if name not in TABLE:
