@@ -23,8 +23,8 @@ namespace nb = nanobind;
 // INVARIANT: `exposed` counts the threads that run Python code within a native call.
 class Entrance {
   public:
-    // Calls `take`, which takes the interpreter lock if this thread does not hold it already; false,
-    // without a call, if it is too late for that.
+    // Calls `take`, which takes the interpreter lock if this thread does not hold it already;
+    // false, without a call, if it is too late for that.
     template <class F>
     static bool pass(F take) {
         State& entrance = state();
