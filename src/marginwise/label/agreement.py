@@ -55,7 +55,7 @@ def in_share(item: str, share: float, *, seed: int, purpose: str = "overlap") ->
         Items that are chosen for different purposes are chosen independently.
     """
     digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=BYTES).digest()
-    return int.from_bytes(digest, "big") < share * 2 ** (8 * BYTES)
+    return int.from_bytes(digest, "big") < share * 2.0 ** (8 * BYTES)
 
 
 def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:

@@ -105,7 +105,7 @@ class LabelStore:
             if not readonly:
                 store._migrate()
             if items is not None:
-                store._identify(items)
+                store.identify(items)
         except BaseException:
             store.close()
             raise
@@ -206,7 +206,7 @@ class LabelStore:
         """The items that the store has labels of; None if it does not know them."""
         return _items_of(self.meta())
 
-    def _identify(self, items: ItemSet) -> None:
+    def identify(self, items: ItemSet) -> None:
         """Raise if the store is one of other items; note them if it does not know its items."""
         known = self.items
         if known is None and not self.readonly:
