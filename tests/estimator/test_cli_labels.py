@@ -153,6 +153,14 @@ def test_export_replaces_nothing_and_leaves_no_part(store: Path) -> None:
     assert "is not a label store" in refused("labels", "export", reviews, out, "--force")
 
 
+def test_the_store_is_never_replaced(store: Path) -> None:
+    before = store.read_bytes()
+    error = refused("labels", "export", store, store, "--format", "csv", "--force")
+    assert "is the label store, which is not replaced" in error
+    assert "is the label store" in refused("train", store, store, "--force", "-q")
+    assert store.read_bytes() == before
+
+
 def test_items_that_moved_or_changed_are_refused_by_name(store: Path, tmp_path: Path) -> None:
     out, reviews = tmp_path / "tasks.json", tmp_path / "reviews.csv"
     moved = reviews.rename(tmp_path / "moved.csv")
@@ -210,7 +218,8 @@ def test_import_refuses_wrong_files(store: Path, tmp_path: Path) -> None:
         "": "given.csv: the file is empty",
         "item,label\n": "has no labels; expected at least one answer, flag or note",
         "item,tag\na,good\n": "column 'label' is missing; the file has item, tag",
-        "item,label\na,nice\n": "given.csv:2: the label 'nice' is unknown; expected one of good, b",
+        "item,label\na,good\n": "given.csv:2: there is no item 'a' among the items",
+        "title,label\nFilm 3,nice\n": "given.csv:2: the label 'nice' is unknown; expected one of g",
     }
     for text, expected in cases.items():
         file.write_text(text)

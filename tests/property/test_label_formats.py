@@ -135,7 +135,7 @@ def test_times_are_read_as_others_write_them() -> None:
     assert read_time("1970-01-01", "") == 0
     assert read_time(12, "") == 12
     assert read_time("", "") is None
-    for wrong in ("yesterday", -1, "1960-01-01", float("inf"), float("nan")):
+    for wrong in ("yesterday", -1, "1960-01-01", 1e300, float("inf"), float("nan")):
         with pytest.raises(DataError, match=r"f:3: .* is not a time since 1970; expected one such"):
             read_time(wrong, "f:3")
 
@@ -320,6 +320,13 @@ def test_columns_of_items_do_not_hide_those_of_the_labels() -> None:
     row = json.loads(line)
     assert (row["label"], row["item_label"], row["text"]) == ("new", "old", "hello")
     assert read("jsonl", line, context)[0].label == "new"
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "asreview"])
+@pytest.mark.parametrize("note", ["a\rb", "a\r\nb\n", "\x00", '"', ",", "\u2028", " x ", "\ufeff"])
+def test_odd_characters_survive(name: str, note: str) -> None:
+    text = "".join(FORMATS[name].write([record("relevant", 0.0, note=note)], CONTEXT))
+    assert [(r.item, r.note) for r in read(name, text)] == [("a", note)]
 
 
 def test_long_texts_are_read() -> None:

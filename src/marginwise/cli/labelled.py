@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -94,6 +95,12 @@ def is_store(path: str) -> bool:
             return handle.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
+
+
+def check_apart(store: str, out: str) -> None:
+    """Raise if a result would replace the store."""
+    if os.path.exists(store) and os.path.exists(out) and os.path.samefile(store, out):
+        raise Refused(f"{out} is the label store, which is not replaced; give another name.")
 
 
 def prepare_store(job: Job, items: str | None) -> Prepared:

@@ -11,12 +11,14 @@ import numpy as np
 
 from marginwise.cli.commands import Subcommands
 from marginwise.cli.group import Refused, main
+from marginwise.cli.labelled import check_apart
 from marginwise.cli.options import force_option
 from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
 from marginwise.label.agreement import agreements
 from marginwise.label.events import Answers
 from marginwise.label.exchange import FORMATS
 from marginwise.label.formats import NAMES, Context, format_of, shown_time
+from marginwise.label.opening import StoreError
 from marginwise.label.records import import_records, records_of
 from marginwise.label.reopening import fields_of, items_of, request_of
 from marginwise.label.store import LabelStore
@@ -86,6 +88,7 @@ def export(
     """
     console.check_output(out)
     check_free(out, force)
+    check_apart(store, out)
     name = named or format_of(out)
     chosen = FORMATS[name]
     with LabelStore.open(store, readonly=True) as opened:
@@ -138,7 +141,8 @@ def context_of(
 @click.option(
     "--items",
     metavar="ITEMS",
-    help="File or folder of the items, by whose columns rows without an id are found.",
+    help="File or folder of the items, by whose columns rows without an id are found.  [default: "
+    "where `label` read them]",
 )
 @positive_option
 @with_console
@@ -159,7 +163,7 @@ def bring(
     text = _read(file)
     name = named or format_of(file, text)
     with LabelStore.open(store) as opened:
-        context = context_of(opened, items, positive, with_items=items is not None)
+        context = importing(opened, items, positive)
         records = list(FORMATS[name].read(text, file, context))
         if not records:
             raise Refused(f"{file} has no labels; expected at least one answer, flag or note.")
@@ -170,6 +174,16 @@ def bring(
         f"known and {done.older:,} are older than the stored answers"
     )
     console.give(report, lines)
+
+
+def importing(store: LabelStore, items: str | None, positive: str | None) -> Context:
+    """Return what formats need to know; items are checked if they are where they were."""
+    try:
+        return context_of(store, items, positive, with_items=True)
+    except (StoreError, OSError):
+        if items is not None:
+            raise
+        return context_of(store, None, positive, with_items=False)
 
 
 def _read(file: str) -> str:

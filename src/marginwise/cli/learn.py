@@ -13,7 +13,7 @@ import click
 from marginwise.cli.continuing import resumed, targets, updated
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
-from marginwise.cli.labelled import is_store, prepare_store
+from marginwise.cli.labelled import check_apart, is_store, prepare_store
 from marginwise.cli.options import Duration, force_option, threads_option
 from marginwise.cli.output import (
     STANDARD,
@@ -89,6 +89,8 @@ def train(
     stored = is_store(job.data)
     if items is not None and not stored:
         raise click.UsageError(f"--items goes with a label store, which {data} is not.")
+    if stored:
+        check_apart(job.data, model)
     preparing = partial(prepare_store, items=items) if stored else None
     fitted, report = trained(job, console, preparing)
     save_model(fitted, model)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from marginwise.data import DataError
+from marginwise.label.events import LAST
 from marginwise.label.records import Record
 
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
@@ -156,7 +157,7 @@ def read_time(value: Any, where: str) -> float | None:
             seconds = (stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < math.inf:
+    if not 0 <= seconds <= LAST:
         raise DataError(
             f"{where}: {value!r} is not a time since 1970; expected one such as "
             "2026-01-31T12:00:00Z, or seconds."
@@ -250,8 +251,8 @@ def csv_lines(rows: Iterable[Row], names: Sequence[str]) -> Iterator[str]:
 def _csv_line(values: Sequence[Any]) -> str:
     buffer = io.StringIO()
     shown = [str(value).lower() if isinstance(value, bool) else value for value in values]
-    csv.writer(buffer, lineterminator="\n").writerow(shown)
-    return buffer.getvalue()
+    csv.writer(buffer, lineterminator="\r\n").writerow(shown)  # so that both are quoted in values
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_rows(text: str, path: str, needed: Sequence[str]) -> Iterator[tuple[Row, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,12 +13,6 @@ from marginwise.active import ActiveLearner, StoppingRule
 Taught = list[tuple[int, str | None]]  # items by row, with a label, or None for a skip
 
 REFINED = 64  # best rows of a ranking that are scored again, exactly
-
-
-def share_of(seed: int, purpose: str, item: str) -> float:
-    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone."""
-    digest = hashlib.blake2b(f"{seed} {purpose} {item}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") / 2**64
 
 
 class LabelModel:

@@ -13,9 +13,10 @@ import numpy as np
 
 from marginwise._arrays import Ints
 from marginwise.active import StoppingRule
+from marginwise.label.agreement import share_of
 from marginwise.label.events import Answers, Event
 from marginwise.label.items import Items
-from marginwise.label.model import LabelModel, Taught, share_of
+from marginwise.label.model import LabelModel, Taught
 from marginwise.label.store import LabelStore
 
 DEPTH = 3  # questions that the page has at a time

@@ -163,7 +163,7 @@ class LabelStore:
         if event.kind == "undo":
             event = self._aimed(connection, event)
         cursor = connection.execute(_INSERT, [_to_column(event, name) for name in _COLUMNS])
-        return replace(event, seq=int(cursor.lastrowid or 0))
+        return event.numbered(int(cursor.lastrowid or 0))
 
     def _aimed(self, connection: sqlite3.Connection, undo: Event) -> Event:
         """Return an undo with the number and the item of the event that it takes back."""
