@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Ints
+from marginwise.label.agreement import share_of
 from marginwise.label.answered import Answered
 from marginwise.label.items import Items
-from marginwise.label.model import LabelModel, share_of
+from marginwise.label.model import LabelModel
 
 DEPTH = 3  # questions that the page has at a time
 AUDIT = 10  # one of so many questions is drawn at random
