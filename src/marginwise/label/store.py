@@ -1,0 +1,274 @@
+"""The file in which labels are stored: SQLite, one table of events to which rows are only added."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from marginwise.label.events import Event
+from marginwise.label.opening import StoreError, connect, explained, read_version
+from marginwise.label.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+_COLUMNS = [part.name for part in fields(Event) if part.name != "seq"]
+_AS_JSON = ("score", "pending")
+_SELECT = f"SELECT {', '.join([*_COLUMNS, 'seq'])} FROM event"
+_INSERT = f"INSERT INTO event ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_NEWEST = """
+    SELECT max(seq) FROM event AS e
+    WHERE annotator = ? AND kind != 'undo'
+    AND NOT EXISTS (SELECT 1 FROM event WHERE undone = e.seq)
+"""
+
+
+@dataclass(frozen=True)
+class ItemSet:
+    """Which items a store has labels of.
+
+    Parameters
+    ----------
+    name : str
+        The name of the items, for messages.
+    count : int
+        How many there are.
+    fingerprint : str
+        A hash of their ids and contents.
+    """
+
+    name: str
+    count: int
+    fingerprint: str
+
+
+class LabelStore:
+    """Labels, skips, undos, flags and notes in one SQLite file, to which they are only appended.
+
+    An event is on disk when `append` returns. Any number of processes and threads may append to
+    one file. Open stores by `LabelStore.open`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    connection : sqlite3.Connection
+        A connection to it, which the store closes.
+    readonly : bool
+        Whether the connection is one that cannot write.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, readonly: bool) -> None:
+        self.path = path
+        self.readonly = readonly
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        items: ItemSet | None = None,
+        create: bool = True,
+        readonly: bool = False,
+    ) -> LabelStore:
+        """Open a store, or create it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        items : ItemSet or None
+            The items that are labelled. A store of other items is refused; a store that does not
+            know its items will know these.
+        create : bool
+            Whether to create the file if it does not exist.
+        readonly : bool
+            Whether to read only, which also works in folders that cannot be written to.
+
+        Raises
+        ------
+        StoreError
+            If the file is not a store, is damaged, has a newer version, has labels of other items,
+            or cannot be opened.
+        """
+        target = Path(path)
+        store = cls(target, connect(target, create=create, readonly=readonly), readonly=readonly)
+        try:
+            if not readonly:
+                store._migrate()
+            if items is not None:
+                store.identify(items)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def append(self, event: Event) -> Event:
+        """Store an event; return it with its number.
+
+        The event is on disk when this returns. If an event with the same key is stored, that one
+        is returned and nothing changes. An undo without a number takes back the newest event of
+        its annotator.
+
+        Raises
+        ------
+        ValueError
+            If there is nothing that the undo could take back.
+        StoreError
+            If the file cannot be written; the event is not stored then.
+        """
+        return self.append_all([event])[0]
+
+    def append_all(self, events: Iterable[Event]) -> list[Event]:
+        """Store several events, all or none of them; return them with their numbers."""
+        with self._writing() as connection:
+            return [self._append(connection, event) for event in events]
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Return all events with numbers higher than `after`, in the order of their numbers."""
+        with self._reading() as connection:
+            rows = connection.execute(f"{_SELECT} WHERE seq > ? ORDER BY seq", [after]).fetchall()
+            return [_from_row(row) for row in rows]
+
+    def _append(self, connection: sqlite3.Connection, event: Event) -> Event:
+        row = connection.execute(f"{_SELECT} WHERE key = ?", [event.key]).fetchone()
+        if row is not None:
+            return _from_row(row)
+        if event.kind == "undo":
+            event = self._aimed(connection, event)
+        cursor = connection.execute(_INSERT, [_to_column(event, name) for name in _COLUMNS])
+        return event.numbered(int(cursor.lastrowid or 0))
+
+    def _aimed(self, connection: sqlite3.Connection, undo: Event) -> Event:
+        """Return an undo with the number and the item of the event that it takes back."""
+        newest = connection.execute(_NEWEST, [undo.annotator]).fetchone()[0]
+        if newest is None:
+            raise ValueError(f"{undo.annotator!r} has no answer, flag or note to take back.")
+        if undo.undone not in (None, newest):
+            raise ValueError(
+                f"event {undo.undone} cannot be taken back: the newest event of "
+                f"{undo.annotator!r} that is not taken back is number {newest}. Take that back "
+                "first."
+            )
+        item = connection.execute("SELECT item FROM event WHERE seq = ?", [newest]).fetchone()[0]
+        return replace(undo, undone=newest, item=item)
+
+    # -- what is known of the whole ----------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        """Return what is stored about the whole: items, labels, settings."""
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+
+    def set_meta(self, **values: str) -> None:
+        """Store values about the whole, in place of former ones of the same names."""
+        with self._writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def default_meta(self, **values: str) -> dict[str, str]:
+        """Store values of names that have none; return the values that are stored.
+
+        Processes that start at the same time all get the values of the first.
+        """
+        with self._writing() as connection:
+            connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
+            stored = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+            return {name: stored[name] for name in values}
+
+    @property
+    def items(self) -> ItemSet | None:
+        """The items that the store has labels of; None if it does not know them."""
+        return _items_of(self.meta())
+
+    def identify(self, items: ItemSet) -> None:
+        """Raise if the store is one of other items; note them if it does not know its items."""
+        known = self.items
+        if known is None and not self.readonly:
+            self.default_meta(
+                items=items.fingerprint, items_name=items.name, items_count=str(items.count)
+            )
+            known = self.items
+        if known is not None and known.fingerprint != items.fingerprint:
+            raise StoreError(
+                f"{self.path} has labels of {known.name} ({known.count:,} items), not of "
+                f"{items.name} ({items.count:,} items): the items differ. Give the items that it "
+                "was made with, or another store."
+            )
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def _migrate(self) -> None:
+        with self._writing() as connection:
+            version = read_version(connection, self.path)  # again: others may have been faster
+            for statements in MIGRATIONS[version:]:
+                for statement in statements:
+                    connection.execute(statement)
+            if version < VERSION:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                connection.execute("INSERT OR IGNORE INTO meta VALUES ('created', ?)", [created])
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, explained(self.path):
+            yield self._connection
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Run a transaction, which is on disk when it ends, or has no effect if it fails."""
+        with self._lock, explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself ends it if the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _items_of(meta: dict[str, str]) -> ItemSet | None:
+    if "items" not in meta:
+        return None
+    return ItemSet(meta.get("items_name", "?"), int(meta.get("items_count", 0)), meta["items"])
+
+
+def _to_column(event: Event, name: str) -> Any:
+    """Return a value of an event as SQLite stores it."""
+    value = getattr(event, name)
+    return json.dumps(value) if name in _AS_JSON and value is not None else value
+
+
+def _from_row(row: tuple[Any, ...]) -> Event:
+    values = dict(zip([*_COLUMNS, "seq"], row, strict=True))
+    for name in _AS_JSON:
+        if values[name] is not None:
+            values[name] = json.loads(values[name])
+    return Event(**values)
