@@ -13,6 +13,7 @@ const progress = new Progress(session);
 const pictures = new Pictures();
 let shown = null; // what the question area shows: an item, or a name
 let counted = null; // the summary that the panel shows
+let before = null; // what had the focus before the note
 let told = false; // whether the verdict to stop was read out
 
 // -- screen readers ------------------------------------------------------------------------------
@@ -52,10 +53,10 @@ function renderItem() {
     $("waiting").hidden = state !== "waiting";
     $("end").hidden = state !== "end";
     if (item) renderBody(item);
-    if (state === "end") renderEnd();
     if (item && $("always").checked) showGuess();
   }
   if (item) renderMarks(item);
+  if (state === "end") renderEnd();
   pictures.expect([...session.queue, ...(item ? [item] : [])]);
 }
 
@@ -67,7 +68,9 @@ function renderBody(item) {
 }
 
 function renderMarks(item) {
-  const marks = [make("span", { textContent: `Item ${item.id}` })];
+  $("item").dataset.item = item.id;
+  const short = item.id.length > 16 ? `${item.id.slice(0, 7)}…` : item.id;
+  const marks = [make("span", { textContent: `Item ${short}`, title: item.id })];
   if (item.duplicates > 1) marks.push(make("span", { textContent: `stands for ${count(item.duplicates, "identical item")}` }));
   if (item.flagged) marks.push(make("span", { className: "flagged", textContent: "Flagged" }));
   $("marks").replaceChildren(...marks);
@@ -156,6 +159,7 @@ function openNote() {
   $("note-form").hidden = false;
   $("note-shown").hidden = true;
   $("note-field").value = session.item.note;
+  before = document.activeElement;
   $("note-field").focus();
 }
 
@@ -164,7 +168,9 @@ function closeNote() {
   if ($("note-form").hidden) return;
   const focused = $("note-form").contains(document.activeElement);
   $("note-form").hidden = true;
-  if (focused) $("item").focus();
+  if (!focused) return;
+  document.activeElement.blur();
+  before?.focus();
 }
 
 function saveNote(event) {
@@ -318,7 +324,8 @@ async function start() {
   const { labels } = session.info;
   $("labels").replaceChildren(...labelButtons(labels, choose));
   $("filter-row").hidden = labels.length <= 10;
-  $("waiting-text").textContent = "Waiting for the server …";
+  $("waiting-title").textContent = "Waiting for the server";
+  $("waiting-text").textContent = "The next item is shown as soon as it answers.";
   counted = null;
   render();
   progress.fetch();

@@ -1,6 +1,8 @@
 // Line charts in the colours of the theme. uPlot is loaded when the first chart is drawn.
 
 const HEIGHT = 150;
+const WHOLE = [1, 2, 5].flatMap((step) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((unit) => step * unit));
+WHOLE.sort((a, b) => a - b); // distances of ticks
 const loaded = () => import("./uPlot.esm.js");
 
 /**
@@ -51,7 +53,10 @@ export class Chart {
       legend: { show: false },
       cursor: { show: false },
       scales: { x: { time: false }, y: { range: this.percent ? share : count } },
-      axes: [{ ...axis, size: 22, space: 60 }, { ...axis, size: 44, space: 32, values }],
+      axes: [
+        { ...axis, size: 22, space: 60, incrs: WHOLE },
+        { ...axis, size: 44, space: 32, values, incrs: this.percent ? undefined : WHOLE },
+      ],
       series: [{}, ...this.lines.map((line) => this.series(line))],
       bands: this.bands.map(({ series, fill }) => ({ series, fill: colour(fill) })),
     };

@@ -116,25 +116,25 @@ export class Outbox {
       const action = this.actions[0];
       try {
         const reply = await request(action.path, action.body);
-        this.arrived();
-        this.done(action, reply);
         attempt = 0;
+        this.arrived(() => this.done(action, reply));
       } catch (error) {
         if (error instanceof ServerAway) {
           await this.pause(error.message, PAUSES[Math.min(attempt++, PAUSES.length - 1)]);
           continue;
         }
         if (!(error instanceof Refused)) throw error;
-        this.arrived();
-        this.failed(action, error);
+        this.arrived(() => this.failed(action, error));
       }
     }
     this.sending = false;
   }
 
-  arrived() {
+  /** The first action is over; what it brought is taken over before anything is shown. */
+  arrived(report) {
     this.actions.shift();
     this.away = null;
+    report();
     this.keep();
   }
 

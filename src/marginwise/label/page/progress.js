@@ -9,7 +9,7 @@ const number = new Intl.NumberFormat("en");
 const $ = (id) => document.getElementById(id);
 
 export const count = (n, one, many = `${one}s`) => `${number.format(n)} ${n === 1 ? one : many}`;
-export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}\u00a0%`;
 const interval = (low, high) => `${percent(low)} to ${percent(high)}`;
 
 /** Fetches progress when answers pause; a slow server is asked one question at a time. */

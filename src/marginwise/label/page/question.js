@@ -94,8 +94,8 @@ export function labelButtons(labels, choose) {
 /** The model's guess, as a sentence and bars. */
 export function guessParts(guess) {
   if (!guess) return [make("p", { textContent: "The model has no guess yet." })];
-  const sure = guess.confidence === null || guess.confidence === undefined ? "" :
-    ` (${Math.round(100 * guess.confidence)} %)`;
   const answer = make("strong", { textContent: guess.label });
-  return [make("p", {}, "The model’s guess: ", answer, sure)];
+  const sure = guess.confidence ?? null;
+  const how = sure === null ? "" : `, confidence ${Math.round(100 * sure)}\u00a0%`;
+  return [make("p", {}, "The model’s guess: ", answer, how)];
 }

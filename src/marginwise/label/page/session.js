@@ -95,7 +95,7 @@ export class Session {
   }
 
   undo() {
-    if (this.busy) return;
+    if (this.busy && !this.outbox.has("/api/undo")) return;
     if (!this.canUndo) {
       this.say("There is nothing to undo.");
       return;
