@@ -169,17 +169,17 @@ class Answers:
         annotator : str or None
             Whose answer; None for the most recent one of all annotators.
         """
-        event = self._newest("answer", item, annotator)
+        event = self.newest("answer", item, annotator)
         return None if event is None else Answer(event.kind, event.label, event)
 
     def flagged(self, item: str, annotator: str | None = None) -> bool:
         """Return whether an item is flagged, by the most recent flag of one or all annotators."""
-        event = self._newest("flag", item, annotator)
+        event = self.newest("flag", item, annotator)
         return event is not None and event.text == ON
 
     def note(self, item: str, annotator: str | None = None) -> str:
         """Return the most recent note on an item, by one or all annotators; empty if none."""
-        event = self._newest("note", item, annotator)
+        event = self.newest("note", item, annotator)
         return "" if event is None else event.text or ""
 
     def undoable(self, annotator: str) -> Event | None:
@@ -223,7 +223,18 @@ class Answers:
         """Return the names of all annotators, in the order of their first event."""
         return list(self._last)
 
-    def _newest(self, what: str, item: str, annotator: str | None) -> Event | None:
+    def newest(self, what: str, item: str, annotator: str | None = None) -> Event | None:
+        """Return the newest answer, flag or note on an item, or None.
+
+        Parameters
+        ----------
+        what : {"answer", "flag", "note"}
+            What to look for.
+        item : str
+            Id of the item.
+        annotator : str or None
+            Whose; None for all annotators.
+        """
         for seq in reversed(self._by_item.get((what, item), [])):
             if self._is_of(seq, annotator):
                 return self._events[seq]

@@ -14,11 +14,16 @@ from marginwise.active import ActiveLearner, StoppingRule
 Taught = list[tuple[int, str | None]]  # items by row, with a label, or None for a skip
 
 REFINED = 64  # best rows of a ranking that are scored again, exactly
+FORESEEN = 300  # held-out items whose labels are predicted now and then,
+EVERY = 10  # which is after so many labels
 
 
 def share_of(seed: int, purpose: str, item: str) -> float:
-    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone."""
-    digest = hashlib.blake2b(f"{seed} {purpose} {item}".encode(), digest_size=8).digest()
+    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone.
+
+    It is below a share if `agreement.in_share` is true.
+    """
+    digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
@@ -33,8 +38,8 @@ class LabelModel:
     ----------
     X : {ndarray, CSR array} of shape (n_items, n_features)
         Features of all items.
-    pool : ndarray of shape (n_pool,)
-        Rows of the items that may be learned, in order.
+    held : ndarray of shape (n_held,)
+        Rows of the items that are never learned, in the order in which they are asked about.
     estimator : estimator
         What learns.
     labels : sequence of str
@@ -45,12 +50,23 @@ class LabelModel:
         Seed of the sampling.
     stop : StoppingRule or None
         Rule that decides when to stop.
+
+    Attributes
+    ----------
+    learner : ActiveLearner
+        The learner, whose rows are those of `pool`.
+    pool, held : ndarray
+        Rows of the items that may be learned, and of those that are held out.
+    taught : list of (int, str or None)
+        Rows and their answers, in the order in which they were learned.
+    foreseen : list of (int, list of str)
+        After some numbers of labels, what the model predicted for the first held-out items.
     """
 
     def __init__(
         self,
         X: Any,
-        pool: Ints,
+        held: Ints,
         *,
         estimator: Any,
         labels: Sequence[str],
@@ -58,7 +74,10 @@ class LabelModel:
         seed: int,
         stop: StoppingRule | None,
     ) -> None:
-        self._X, self._pool = X, pool
+        pool = np.setdiff1d(np.arange(X.shape[0], dtype=np.int64), held)
+        if not len(pool):
+            raise ValueError("all items are held out; choose a smaller --holdout.")
+        self._X, self.pool, self.held = X, pool, held
         self._place = np.full(X.shape[0], -1, dtype=np.int64)
         self._place[pool] = np.arange(len(pool))
         self._options: dict[str, Any] = {
@@ -70,6 +89,7 @@ class LabelModel:
         self._estimator = estimator
         self._rows = X if len(pool) == X.shape[0] else X[pool]
         self.taught: Taught = []
+        self.foreseen: list[tuple[int, list[str]]] = []
         self.learner = self._fresh()
 
     def _fresh(self) -> ActiveLearner:
@@ -91,20 +111,24 @@ class LabelModel:
         found: list[str] = self.learner.classes_.tolist()
         return found
 
-    def holds(self, row: int) -> bool:
-        """Return whether an item may be learned."""
-        return bool(self._place[row] >= 0)
+    def holds(self, rows: Any) -> Any:
+        """Return whether an item, or each of several, may be learned."""
+        return self._place[rows] >= 0
 
     # -- answers -----------------------------------------------------------------------------------
 
     def learn(self, row: int, label: str | None) -> None:
-        """Learn the answer of an item that has none yet."""
+        """Learn the answer of an item that has none yet, unless it is held out."""
         place = int(self._place[row])
+        if place < 0:
+            return
         if label is None:
             self.learner.skip(place)
         else:
             self.learner.teach(place, label)
         self.taught.append((row, label))
+        if len(self.held) and self.ready and self.version % EVERY == 0 and label is not None:
+            self.foreseen.append((self.version, self.predict(self.held[:FORESEEN])))
 
     def learn_all(self, answers: Taught) -> None:
         """Learn many labels at once, before all others."""
@@ -124,7 +148,7 @@ class LabelModel:
         """
         same = answers[: len(self.taught)] == self.taught and (self.taught or not first)
         if not same:
-            self.learner, self.taught = self._fresh(), []
+            self.learner, self.taught, self.foreseen = self._fresh(), [], []
             if first:
                 self.learn_all(answers[:first])
         for row, label in answers[len(self.taught) :]:
@@ -136,7 +160,7 @@ class LabelModel:
         """Return the item to ask about next that is not one of some rows; None if there is none."""
         for n in range(1, len(without) + 2):
             places = np.atleast_1d(self.learner.ask(n if n > 1 else None))
-            for row in self._pool[places].tolist():
+            for row in self.pool[places].tolist():
                 if row not in without:
                     return int(row)
         left = [row for row in self.unseen().tolist() if row not in without]
@@ -155,13 +179,13 @@ class LabelModel:
         rough = self.scores(label)[unseen]
         top = unseen[np.argsort(-rough, kind="stable")[:REFINED]]
         top.sort()
-        exact = self._of(label, self.values(top))
+        exact = self.toward(label, self.values(top))
         return int(top[exact.argmax()])
 
     def unseen(self) -> Ints:
         """Return the items that were neither labelled nor skipped."""
         seen = np.array([row for row, _ in self.taught], dtype=np.int64)
-        return np.setdiff1d(self._pool, seen, assume_unique=True)
+        return np.setdiff1d(self.pool, seen, assume_unique=True)
 
     # -- scores ------------------------------------------------------------------------------------
 
@@ -174,10 +198,11 @@ class LabelModel:
     def scores(self, label: str) -> Float:
         """Return how much the model is for a label, for all items; -inf for held-out ones."""
         found = np.full(self._X.shape[0], -np.inf)
-        found[self._pool] = self._of(label, self.learner.decision_values())
+        found[self.pool] = self.toward(label, self.learner.decision_values())
         return found
 
-    def _of(self, label: str, values: Float) -> Float:
+    def toward(self, label: str, values: Float) -> Float:
+        """Return how much decision values are for a label."""
         place = self.classes.index(label)
         if values.ndim == 1:
             return values if place == 1 else -values

@@ -11,7 +11,8 @@ from marginwise.active import STRATEGIES, StoppingRule
 from marginwise.label.features import Features, make_features
 from marginwise.label.item_files import Columns, open_items
 from marginwise.label.items import Items, checked_labels
-from marginwise.label.session import Session, Settings
+from marginwise.label.queue import Settings
+from marginwise.label.session import Session
 from marginwise.label.store import ItemSet, LabelStore
 
 GOALS = ("learn", "find")
