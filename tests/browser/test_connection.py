@@ -142,3 +142,6 @@ def test_two_annotators_share_a_store(serve: Serve, open_page: Open) -> None:
         by_name[event.annotator].add(event.item)
     assert [len(items) for items in by_name.values()] == [10, 10]
     assert 0 < len(by_name["anna"] & by_name["ben"]) < 10
+    pages[0].reload()
+    pages[0].wait_for_selector("#agreement:not([hidden])")
+    assert "kappa" in pages[0].locator("#agreement-text").inner_text()
