@@ -18,6 +18,9 @@ AUDIT = 10  # one of so many questions is drawn at random
 ACTIVE = 1800.0  # seconds within which the questions of other annotators are left to them
 AUDITS = "audit"  # names the order in which random questions are drawn
 
+# Returns the row of an item, with the purpose where that is not the one that was chosen for.
+Chooser = Callable[[], int | tuple[int, str] | None]
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -166,18 +169,19 @@ class Queue:
         """Choose the next question, which depends on the answers and on the queue alone."""
         slot = self._answered.given(self._settings.annotator) + len(self.questions)
         for purpose, chooser in self._choosers(slot):
-            row = chooser()
-            if row is not None:
+            found = chooser()
+            if found is not None:
+                row, why = found if isinstance(found, tuple) else (found, purpose)
                 item = self._items.ids[row]
-                return Question(item, purpose, self._model.version, self.score(item))
+                return Question(item, why, self._model.version, self.score(item))
         return None
 
-    def _choosers(self, slot: int) -> list[tuple[str, Callable[[], int | None]]]:
+    def _choosers(self, slot: int) -> list[tuple[str, Chooser]]:
         """Return how the question of a slot may be chosen, what is preferred first."""
         settings = self._settings
         mine = {self._items.row(asked.item) for asked in self.questions}
         taken = mine | self._of_others()
-        choosers: dict[str, Callable[[], int | None]] = {
+        choosers: dict[str, Chooser] = {
             "holdout": lambda: self._next("holdout", self._held, taken, None),
             "overlap": lambda: self._next("overlap", self._shared, mine, settings.annotator),
             "random": lambda: self._next(AUDITS, self.audits(), taken, None),
@@ -186,17 +190,12 @@ class Queue:
         }
         names = ["holdout"] if is_due(slot, settings.holdout, 0) else []
         names += ["overlap"] if is_due(slot, settings.overlap, 1) else []
-        names += ["random"] if self._audited and is_due(slot, 1 / AUDIT, 2) else []
         if settings.goal == "find":
-            names.append("rank" if self._model.ready else "random")
+            audit = not self._model.ready or is_due(slot, 1 / AUDIT, 2)
+            names += ["random", "rank"] if audit else ["rank"]
         else:
             names.append("strategy")
         return [(name, choosers[name]) for name in names]
-
-    @property
-    def _audited(self) -> bool:
-        """Whether some questions are drawn at random, to check what the model says."""
-        return self._settings.goal == "find"
 
     def audits(self) -> Ints:
         """Return the items that may be learned, in the order in which random ones are drawn."""

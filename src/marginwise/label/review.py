@@ -4,22 +4,22 @@ With the goal "find", the items that the model scores highest are shown first, a
 ten is about an item that is drawn at random from all that are unseen. The random ones carry the
 estimate, because what the model has not learned to recognise is not among its high scores.
 
-Let N be the number of items and U the number of unseen ones. Two bounds on the number V of relevant
-items among the unseen are computed, both from binomial proportions by Clopper and Pearson, which
-are conservative for draws without replacement:
+The number V of relevant items among the unseen is bounded from both sides by binomial proportions,
+by the method of Clopper and Pearson, which is conservative for draws without replacement:
 
-1. *The sample.* Random questions follow one random order of all items. When the last of them was
-   asked at place m of that order, all of its first m items have been seen, whether they were asked
-   at random or by rank. These m are a random sample of all items, and k of them are relevant. This
-   bounds the number of relevant items T from below and above, and V = T - found.
-2. *The recent draws.* The later half of the random questions were drawn from the items that were
-   unseen at that time. As long as ranking takes relevant items out of the unseen faster than chance
-   would, the share of relevant items among the unseen falls, and what these draws show is an upper
-   bound of the share now.
+1. *From above, by recent draws.* The later half of the random questions were drawn from the items
+   that were unseen at that time. As long as ranking takes relevant items out of the unseen faster
+   than chance would, the share of relevant items among the unseen falls, and an upper bound of the
+   share that these draws show is one of the share now.
+2. *From below, by the sample.* Random questions follow one random order of all items. When the last
+   of them was asked at place m of that order, all of its first m items have been seen, whether they
+   were asked at random or by rank. So these m are a random sample of all items. A lower bound of
+   the share of relevant items in it bounds the number of all relevant items, and V is what of them
+   was not found.
 
-The upper bound is the smaller of the two, each with half of the error probability of its side, and
-the lower bound is that of the sample. The second bound rests on the assumption that it states; it
-is the one that becomes small when no random question finds anything for a long time.
+The first bound rests on the assumption that it states, which may fail while the model is poor. It
+becomes small when random questions find nothing for a long time, which is what to wait for before
+stopping. Bounds hold at a given time; who looks at them often sees a wrong one more often.
 
 The estimate itself is the sum of the probabilities of all unseen items, by a sigmoid of decision
 values that is fitted to the answers and the values that items had before they were learned. Where
@@ -28,6 +28,7 @@ it lies outside the bounds, it is moved to the nearer one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -117,18 +118,14 @@ def estimate(evidence: Evidence) -> Estimate:
         Each bound holds with a probability of at least 97.5 % at a given time.
     """
     unseen = evidence.items - evidence.seen
-    low, high = 0.0, float(unseen)
-    if evidence.sample:
-        least, _ = binomial_bounds(evidence.sample_found, evidence.sample)
-        _, most = binomial_bounds(evidence.sample_found, evidence.sample, ERROR / 2)
-        low = max(low, least * evidence.items - evidence.found)
-        high = min(high, most * evidence.items - evidence.found)
+    low, high = 0, unseen
     recent = list(evidence.draws)[len(evidence.draws) // 2 :]
     if recent:
-        high = min(high, unseen * binomial_bounds(sum(recent), len(recent), ERROR / 2)[1])
-    high = max(high, 0.0)
-    low = min(np.ceil(low - 1e-9), np.floor(high))
-    high = max(np.floor(high), low)
+        high = math.floor(unseen * binomial_bounds(sum(recent), len(recent))[1])
+    if evidence.sample:
+        least, _ = binomial_bounds(evidence.sample_found, evidence.sample)
+        low = max(0, math.ceil(least * evidence.items - 1e-9) - evidence.found)
+    low = min(low, high)
     guess = evidence.expected if evidence.expected is not None else (low + high) / 2
     left = float(np.clip(guess, low, high))
     bounds = [_recall(evidence.found, number) for number in (left, high, low)]

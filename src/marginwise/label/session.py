@@ -17,6 +17,7 @@ from marginwise.label.progress import Measures
 from marginwise.label.queue import Question, Queue, Settings, drawn, pending
 from marginwise.label.store import LabelStore
 
+MANY = 3  # events that are learned in one go
 FILE = "file"  # annotator of the labels that the items came with
 
 
@@ -259,12 +260,12 @@ class Session:
     def _refresh(self) -> None:
         """Apply the events that were stored since, by whichever process, and learn them."""
         events = self.store.events(self.answered.answers.seq)
-        rebuild = False
+        rebuild = len(events) > MANY
         for event in events:
             changed = self.answered.apply(event)
-            rebuild = rebuild or changed or event.purpose == "import"
+            rebuild = rebuild or changed
             if event.is_answer and not rebuild:
-                self.model.learn(self.items.row(event.item), event.label)
+                self.model.learn(self.items.row(event.item), event.label, event.purpose)
         if rebuild:
             self._rebuild()
         if events:
@@ -272,15 +273,13 @@ class Session:
 
     def _rebuild(self) -> None:
         """Bring the model to the answers that count."""
-        taught: Taught = []
-        first, leading = 0, True
-        for event in self.answered.counting:
-            row = self.items.row(event.item)
-            if self.model.holds(row):
-                leading = leading and event.purpose == "import"
-                first += leading
-                taught.append((row, event.label))
-        self.model.become(taught, first)
+        rows = [self.items.row(event.item) for event in self.answered.counting]
+        taught: Taught = [
+            (row, event.label, event.purpose)
+            for row, event in zip(rows, self.answered.counting, strict=True)
+            if self.model.holds(row)
+        ]
+        self.model.become(taught)
         self._queue.reset()
 
     def _has_earlier_answer(self, last: Event) -> bool:
