@@ -11,7 +11,9 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,7 @@ def studies(path: Path, count: int = 900) -> Callable[[dict[str, Any]], str]:
     """Write made-up studies of drugs; return what knows which are relevant."""
     rng = random.Random(0)
     rows, relevant = [], set()
-    for k in range(count):
+    for _ in range(count):
         drug, design = rng.choice(DRUGS), rng.choice(DESIGNS)
         patients, endpoint = rng.choice(PATIENTS), rng.choice(ENDPOINTS)
         title = f"Effect of {drug} on {endpoint} in {patients}: {design}"
@@ -63,14 +65,22 @@ def studies(path: Path, count: int = 900) -> Callable[[dict[str, Any]], str]:
         if drug in INHIBITORS and design == DESIGNS[0]:
             relevant.add(title)
     write_csv(path, rows)
-    return lambda item: "relevant" if item["title"] in relevant else "other"
+    return lambda item: "relevant" if any(title in shown(item) for title in relevant) else "other"
+
+
+def shown(item: dict[str, Any]) -> str:
+    return f"{item.get('title', '')} {item['text']}"
 
 
 def answer(server: Labelling, truth: Callable[[dict[str, Any]], str], count: int) -> None:
-    """Answer questions as a careful annotator would."""
+    """Answer questions as a careful annotator would, one in three seconds."""
+    append, start = server.session.store.append, time.time() - 3.1 * count
     for k in range(count):
+        then = start + 3.1 * k
+        server.session.store.append = lambda event, at=then: append(replace(event, time=at))
         item = server.session.state()["queue"][0]
         server.session.answer(f"key {k}", item["id"], truth(item), 2.0)
+    server.session.store.append = append
 
 
 def take(browser: Any, server: Labelling, path: Path, prepare: Any = None, **options: Any) -> None:
@@ -89,11 +99,11 @@ def take(browser: Any, server: Labelling, path: Path, prepare: Any = None, **opt
 
 
 def smaller(path: Path) -> None:
-    """Write a picture with 128 colours, which is a third of its size."""
+    """Write a picture with 256 colours, which is a third of its size."""
     from PIL import Image
 
     with Image.open(path) as image:
-        image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def look_back(page: Any) -> None:

@@ -336,6 +336,20 @@ def test_many_labels_can_be_filtered(serve: Serve, open_page: Open) -> None:
     assert server.events()[-1].label == "topic a"
 
 
+def test_titles_stand_apart(serve: Serve, open_page: Open, tmp_path: Path) -> None:
+    rows = [{"Title": f"On {k}", "abstract": f"We study {k}.\nMore."} for k in range(6)]
+    rows.append({"Title": "", "abstract": "Untitled."})
+    items = write_csv(tmp_path / "studies.csv", rows)
+    page = open_page(serve(items, columns={"text": ("Title", "abstract")}))
+    seen = set()
+    for _ in rows:
+        title = page.locator("#item-title").inner_text()
+        seen.add((title, page.locator(".text").text_content()))
+        press(page, "1")
+    expected = {(row["Title"] or "Which label fits?", row["abstract"]) for row in rows}
+    assert seen == expected
+
+
 def test_rows_of_a_table_are_shown_as_fields(serve: Serve, open_page: Open, tmp_path: Path) -> None:
     rows = [{"age": 20 + k, "city": "Bonn" if k % 2 else ""} for k in range(12)]
     page = open_page(serve(write_csv(tmp_path / "people.csv", rows), labels=["yes", "no"]))

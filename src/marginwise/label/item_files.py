@@ -53,10 +53,14 @@ class Columns:
 
 @dataclass
 class TextContent:
-    """Texts in a pyarrow array, and titles where there are some."""
+    """Texts in a pyarrow array, and titles where there are some.
+
+    Titles are not part of the texts; headings, the column "title" of a table, are their beginning.
+    """
 
     texts: Any
     titles: list[str] | None = None
+    headings: list[str] | None = None
     kind = "text"
 
     def __len__(self) -> int:
@@ -65,6 +69,9 @@ class TextContent:
     def show(self, row: int) -> dict[str, Any]:
         """Return the text, and the title."""
         shown = {"text": self.texts[row].as_py()}
+        heading = self.headings[row] if self.headings is not None else None
+        if heading:
+            return {"text": shown["text"][len(heading) :].lstrip("\n"), "title": heading}
         return shown if self.titles is None else shown | {"title": self.titles[row]}
 
     def values(self) -> list[Any]:
@@ -80,7 +87,8 @@ class TextContent:
     def take(self, rows: Ints) -> TextContent:
         """Return some texts."""
         titles = None if self.titles is None else [self.titles[row] for row in rows.tolist()]
-        return TextContent(self.texts.take(need_arrow().array(rows)), titles)
+        heads = None if self.headings is None else [self.headings[row] for row in rows.tolist()]
+        return TextContent(self.texts.take(need_arrow().array(rows)), titles, heads)
 
     def path(self, row: int) -> Path | None:
         """Return None: texts are not in files of their own."""
@@ -225,7 +233,10 @@ def _from_table(path: Path, columns: Columns, given: Any = None) -> Items:
         return _images(path.name, paths, path.parent, labels, given)
     texts = list(columns.text) or _prose(rest)
     if texts:
-        return grouped(path.name, TextContent(_joined(rest, texts)), labels, given=given)
+        headed = len(texts) > 1 and texts[0].lower() == "title"
+        heads = _joined(rest, texts[:1]).to_pylist() if headed else None
+        content = TextContent(_joined(rest, texts), headings=heads)
+        return grouped(path.name, content, labels, given=given)
     if not rest.column_names:
         raise DataError(f"{path}: there is no column besides the label {columns.label!r}.")
     typed = open_source(path, labelled=False, label=columns.label, encoder="types").load()[0]

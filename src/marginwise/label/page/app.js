@@ -61,8 +61,9 @@ function renderItem() {
 }
 
 function renderBody(item) {
-  $("item-title").textContent = item.title || (session.past ? "An earlier answer" : "Which label fits?");
-  $("item-title").classList.toggle("prompt", !item.title);
+  const title = item.image ? "" : item.title; // of an image it is the name of a file: see the marks
+  $("item-title").textContent = title || (session.past ? "An earlier answer" : "Which label fits?");
+  $("item-title").classList.toggle("prompt", !title);
   $("item-body").replaceChildren(...body(item, pictures, zoom));
   $("item").scrollTop = 0;
 }
@@ -70,7 +71,8 @@ function renderBody(item) {
 function renderMarks(item) {
   $("item").dataset.item = item.id;
   const short = item.id.length > 16 ? `${item.id.slice(0, 7)}…` : item.id;
-  const marks = [make("span", { textContent: `Item ${short}`, title: item.id })];
+  const name = (item.image && item.title) || `Item ${short}`;
+  const marks = [make("span", { textContent: name, title: item.id })];
   if (item.duplicates > 1) marks.push(make("span", { textContent: `stands for ${count(item.duplicates, "identical item")}` }));
   if (item.flagged) marks.push(make("span", { className: "flagged", textContent: "Flagged" }));
   $("marks").replaceChildren(...marks);

@@ -122,7 +122,7 @@ export function summary({ answered, skipped, flagged, left, counts, per_hour: pa
   ];
   $("facts").replaceChildren(...facts.map(fact));
   const most = Math.max(1, ...Object.values(counts));
-  $("classes").tabIndex = labels.length > 8 ? 0 : -1; // a list that scrolls must take the focus
+  $("classes").tabIndex = labels.length > 10 ? 0 : -1; // a list that scrolls must take the focus
   $("classes").replaceChildren(...labels.map((label, k) => bar(label, counts[label] ?? 0, most, k)));
 }
 
