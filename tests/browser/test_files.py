@@ -77,3 +77,13 @@ def test_every_file_that_the_page_loads_is_there() -> None:
 @each_file
 def test_files_are_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_the_guide_describes_every_key_of_the_help() -> None:
+    text = (PAGE / "index.html").read_text(encoding="utf-8")
+    keys = re.findall(r"<kbd>(.*?)</kbd>", text.partition('id="help"')[2])
+    assert len(keys) > 12
+    guide = (ROOT / "docs" / "label.md").read_text(encoding="utf-8")
+    table = guide.partition("\n## Keys\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"[^\s`+,]+", "".join(re.findall(r"`[^`]+`", table)).replace("`", " ")))
+    assert {key.replace("Esc", "Escape") for key in keys} <= named
