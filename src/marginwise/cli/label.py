@@ -1,0 +1,229 @@
+"""`label`: a page on which people label items, and a model that learns at every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import webbrowser
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from marginwise.active import STRATEGIES
+from marginwise.cli.group import Refused, main
+from marginwise.cli.options import packed
+from marginwise.cli.output import Console, with_console
+from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
+from marginwise.label.features import Features
+from marginwise.label.item_files import Columns
+from marginwise.label.items import Items
+from marginwise.label.queue import Settings
+from marginwise.label.security import Address
+from marginwise.label.server import fetch, listening, make_app, new_token, serve
+from marginwise.label.session import Session
+from marginwise.label.start import GOALS, Request, start
+
+TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # of OnlineSVC on TF-IDF features, whose length is 1
+OTHER_DEFAULTS = {"C": 10.0}
+SHARE = click.FloatRange(0, 0.5)
+
+
+@dataclass(frozen=True)
+class Service:
+    """How the page is served.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen.
+    browse : bool
+        Whether to open a browser.
+    path : str or None
+        Path to print instead of serving.
+    """
+
+    host: str
+    port: int
+    browse: bool
+    path: str | None
+
+
+def _packed_request(**given: Any) -> Request:
+    names = [name for text in given.pop("text_column") for name in text.split(",") if name]
+    columns = Columns(given.pop("label_column"), tuple(names), given.pop("image_column"))
+    return Request("", columns, **given)
+
+
+def _packed_settings(labels: str | None, annotator: str | None, **given: Any) -> Any:
+    named = None if labels is None else [name.strip() for name in labels.split(",")]
+    return named, {"annotator": annotator or _user(), **given}
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # without a name, as in some containers
+        return "me"
+
+
+request_options = packed(
+    "request",
+    _packed_request,
+    [
+        click.Option(
+            ["--store"], metavar="FILE", default="labels.db", show_default=True,
+            help="File of the answers. If it exists, labelling continues.",
+        ),
+        click.Option(
+            ["--text-column"], metavar="COLUMNS", multiple=True,
+            help="Column of the text; several, separated by commas, are joined.  [default: those "
+            "that look like text]",
+        ),
+        click.Option(
+            ["--image-column"], metavar="COLUMN",
+            help="Column with paths of images, relative to the folder of ITEMS.",
+        ),
+        click.Option(
+            ["--label-column"], metavar="COLUMN",
+            help="Column with labels that exist already; the model starts with them. Of svmlight "
+            "and array files, any name stands for their labels.",
+        ),
+        click.Option(
+            ["--items-file"], metavar="FILE",
+            help="What to show, where ITEMS has features only: a table or folder in the same "
+            "order.",
+        ),
+        click.Option(
+            ["--features"], metavar="MODULE:FUNCTION",
+            help="Function that receives the list of items and returns an array of features, such "
+            "as embeddings.",
+        ),
+    ],
+)  # fmt: skip
+session_options = packed(
+    "asking",
+    _packed_settings,
+    [
+        click.Option(
+            ["--labels"], metavar="NAMES",
+            help="All labels, separated by commas, in the order of their keys.  [default: those of "
+            "the store or of --label-column]",
+        ),
+        click.Option(
+            ["--annotator"], metavar="NAME",
+            help="Who labels; several may work on one store.  [default: the user's name]",
+        ),
+        click.Option(
+            ["--goal"], type=click.Choice(list(GOALS)), default="learn", show_default=True,
+            help="learn asks what teaches the model most; find shows likely items of the first "
+            "label first, and estimates how many of them are left.",
+        ),
+        click.Option(
+            ["--strategy"], type=click.Choice(list(STRATEGIES)), default="active",
+            show_default=True, help="Which item to ask about, with the goal learn.",
+        ),
+        click.Option(
+            ["--holdout"], type=SHARE, default=0.0, show_default=True,
+            help="Share of the questions that measure the error and are not learned.",
+        ),
+        click.Option(
+            ["--overlap"], type=SHARE, default=0.0, show_default=True,
+            help="Share of the questions that all annotators are asked, to compare them.",
+        ),
+    ],
+)  # fmt: skip
+service_options = packed(
+    "service",
+    Service,
+    [
+        click.Option(
+            ["--host"], default="127.0.0.1", show_default=True,
+            help="Address to listen on. Others than the default can be reached from the network.",
+        ),
+        click.Option(
+            ["--port"], type=click.IntRange(0, 65535), default=0, show_default=True,
+            help="Port to listen on; 0 is any free one.",
+        ),
+        click.Option(
+            ["--open/--no-open", "browse"], default=True,
+            help="Whether to open the page in a browser.  [default: open]",
+        ),
+        click.Option(
+            ["--get", "path"], metavar="PATH",
+            help="Print what the server answers to a GET request, such as /api/state, and exit.",
+        ),
+    ],
+)  # fmt: skip
+
+
+@main.command(
+    example=[
+        "marginwise label messages.csv --labels ham,spam --text-column text",
+        "marginwise label photos/ --labels cat,dog,neither --store pets.db",
+        "marginwise label studies.csv --labels relevant,other --goal find",
+    ]
+)
+@click.argument("items")
+@request_options
+@session_options
+@service_options
+@recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
+@with_console
+def label(
+    items: str,
+    request: Request,
+    asking: Any,
+    service: Service,
+    recipe: Recipe,
+    console: Console,
+) -> None:
+    """Label ITEMS in the browser, with a model that learns at every answer.
+
+    ITEMS is a CSV, JSON-lines, Parquet, svmlight, .npy or .npz file, or a folder of text files or
+    images. Answers are stored at once, and the same command continues where it was stopped.
+    """
+    labels, given = asking
+    session, _ = start(
+        replace(request, items=items),
+        Settings((), seed=recipe.seed, **given),
+        labels,
+        lambda items, features: estimator_for(recipe, items, features),
+        verbose=console.verbose,
+        report=console.say,
+    )
+    try:
+        run(session, service, console)
+    finally:
+        session.close()
+
+
+def estimator_for(recipe: Recipe, items: Items, features: Features) -> Any:
+    """Return what learns; where parameters are not given, those that suit the items."""
+    usual: dict[str, Any] = {}
+    if recipe.estimator == "OnlineSVC":
+        text = items.kind == "text" and bool(features.steps)
+        usual = TEXT_DEFAULTS if text else OTHER_DEFAULTS
+    more = {key: value for key, value in usual.items() if key not in recipe.parameters}
+    return recipe.make(Console(quiet=True), **more)
+
+
+def run(session: Session, service: Service, console: Console) -> None:
+    """Serve the page of a session until the command is interrupted, or print one answer."""
+    if service.path is not None:
+        address = Address("127.0.0.1", 80, new_token())
+        status, body = asyncio.run(fetch(make_app(session, address), address, service.path))
+        if status >= 400:
+            raise Refused(f"{service.path}: {status} {body.decode(errors='replace')}")
+        click.echo(body, nl=False)
+        return
+    with listening(service.host, service.port) as opened:
+        address = Address(service.host, opened.getsockname()[1], new_token())
+        console.say(f"answers are stored in {session.store.path}; stop by Ctrl-C")
+
+        def ready() -> None:
+            console.give({"url": address.url, "store": str(session.store.path)}, address.url)
+            if service.browse:
+                webbrowser.open(address.url)
+
+        serve(make_app(session, address), opened, ready)

@@ -1,0 +1,149 @@
+"""Features of items where none are given: TF-IDF, images, encoded columns, or users' functions."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from marginwise.data import DataError, TableEncoder
+from marginwise.label.images import image_features
+from marginwise.label.items import Items
+from marginwise.progress import Progress
+
+MOST_TERMS = 20_000
+MANY = 1000  # texts from which a term must occur in two
+
+
+@dataclass
+class Features:
+    """Features of items, and the fitted steps by which items become features.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_items, n_features)
+        The features.
+    steps : list of (str, transformer)
+        Fitted steps before a model in a pipeline; empty where features were given or computed by
+        a function.
+    origin : str
+        What they are, in a few words.
+    """
+
+    X: Any
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    origin: str = "features as given"
+
+
+def make_features(items: Items, function: str | None = None, verbose: int = 0) -> Features:
+    """Return the features of items.
+
+    Parameters
+    ----------
+    items : Items
+        The items.
+    function : str, default=None
+        ``module:function`` that turns the list of items into an array: texts, paths of images, or
+        dicts of columns.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Returns
+    -------
+    features : Features
+        One row per item.
+    """
+    if function is not None:
+        return Features(_plugged(items, function), [], function)
+    if items.given is not None:
+        return Features(items.given)
+    if items.kind == "image":
+        with Progress(len(items), verbose, unit="image") as progress:
+            X: Any = image_features(items.content.values(), progress.count)
+        return Features(X, [], "images")
+    if items.kind == "text":
+        return _terms(items, verbose)
+    encoder = TableEncoder().fit(items.table)
+    return Features(encoder.transform(items.table), [("encoder", encoder)], "encoded columns")
+
+
+def _terms(items: Items, verbose: int) -> Features:
+    """Return TF-IDF features of texts."""
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True,
+        min_df=2 if len(items) >= MANY else 1,
+        max_features=MOST_TERMS,
+        dtype=np.float32,
+    )
+    try:
+        with Progress(len(items), verbose, unit="text") as progress:
+            X = vectorizer.fit_transform(_counted(items, progress))
+    except ValueError as error:  # an empty vocabulary
+        raise DataError(
+            f"{items.name}: the texts have no words of two letters or more; expected texts. Name "
+            "their column by --text-column, or compute features by --features."
+        ) from error
+    return Features(sp.csr_array(X), [("terms", vectorizer)], f"TF-IDF, {X.shape[1]:,} terms")
+
+
+def _counted(items: Items, progress: Progress) -> Iterator[str]:
+    for k, text in enumerate(items.content.texts, 1):  # type: ignore[attr-defined]
+        yield text.as_py()
+        if k % 1000 == 0:
+            progress.count(1000)
+    progress.count(len(items) % 1000)
+
+
+# -- functions of users ----------------------------------------------------------------------------
+
+
+def _plugged(items: Items, name: str) -> Any:
+    """Return what a user's function makes of the items, checked."""
+    made = _function(name)(items.content.values())
+    X = made.tocsr() if sp.issparse(made) else np.asarray(made)
+    if X.ndim != 2 or X.shape[0] != len(items) or X.dtype.kind not in "fiub":
+        raise ValueError(
+            f"--features {name} returned an array of shape {X.shape} and type {X.dtype}; expected "
+            f"numbers of shape ({len(items)}, number of features), one row per item."
+        )
+    X = X.astype(np.float32)
+    finite = np.isfinite(X.data if sp.issparse(X) else X)
+    if not finite.all():
+        raise ValueError(
+            f"--features {name} returned values that are not finite numbers; replace NaN and "
+            "infinity in the function."
+        )
+    return X
+
+
+def _function(name: str) -> Callable[[list[Any]], Any]:
+    """Import a function; modules of the current folder are found."""
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise ValueError(f"--features must be MODULE:FUNCTION, got {name!r}.")
+    before = list(sys.path)
+    sys.path.insert(0, os.getcwd())
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(
+            f"--features {name}: the module {module!r} cannot be imported ({error}). Install it, "
+            "or run the command in its folder."
+        ) from error
+    finally:
+        sys.path[:] = before
+    found = getattr(loaded, attribute, None)
+    if not callable(found):
+        raise ValueError(
+            f"--features {name}: the module {module!r} has no function {attribute!r}; expected one "
+            "that receives the list of items and returns an array with a row for each."
+        )
+    made: Callable[[list[Any]], Any] = found
+    return made

@@ -1,0 +1,365 @@
+"""Files and folders as items."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginwise._arrays import Ints
+from marginwise.data import DataError, open_source
+from marginwise.data.columns import need_arrow
+from marginwise.data.recognise import FAMILIES
+from marginwise.data.sniff import kind_of
+from marginwise.data.table_profile import TableProfile, missing_column
+from marginwise.label.images import IMAGES, ImageContent, inside, readable
+from marginwise.label.items import Items, grouped
+
+PROSE = ("text", "title", "abstract", "body", "message", "content", "review", "comment", "question")
+LISTED = 10  # files that a note names
+SHOWN = 50  # values of a row of numbers that are shown
+PROFILED = 2000  # rows by which columns of text are recognised
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are used, by name.
+
+    Parameters
+    ----------
+    label : str or None
+        Labels that exist already.
+    text : tuple of str
+        Texts, which are joined.
+    image : str or None
+        Paths of images, relative to the folder of the table.
+    """
+
+    label: str | None = None
+    text: tuple[str, ...] = ()
+    image: str | None = None
+
+
+# -- contents --------------------------------------------------------------------------------------
+
+
+@dataclass
+class TextContent:
+    """Texts in a pyarrow array, and titles where there are some."""
+
+    texts: Any
+    titles: list[str] | None = None
+    kind = "text"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def show(self, row: int) -> dict[str, Any]:
+        """Return the text, and the title."""
+        shown = {"text": self.texts[row].as_py()}
+        return shown if self.titles is None else shown | {"title": self.titles[row]}
+
+    def values(self) -> list[Any]:
+        """Return all texts."""
+        found: list[Any] = self.texts.to_pylist()
+        return found
+
+    def digests(self) -> Iterator[bytes]:
+        """Give the texts."""
+        for text in self.texts:
+            yield text.as_py().encode()
+
+    def take(self, rows: Ints) -> TextContent:
+        """Return some texts."""
+        titles = None if self.titles is None else [self.titles[row] for row in rows.tolist()]
+        return TextContent(self.texts.take(need_arrow().array(rows)), titles)
+
+    def path(self, row: int) -> Path | None:
+        """Return None: texts are not in files of their own."""
+        return None
+
+
+@dataclass
+class RowContent:
+    """Rows of a pyarrow table."""
+
+    table: Any
+    kind = "table"
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def show(self, row: int) -> dict[str, Any]:
+        """Return names and values of the columns."""
+        values = self.table.slice(row, 1).to_pylist()[0]
+        return {"fields": [[name, plain(value)] for name, value in values.items()]}
+
+    def values(self) -> list[Any]:
+        """Return all rows as dicts."""
+        found: list[Any] = self.table.to_pylist()
+        return found
+
+    def digests(self) -> Iterator[bytes]:
+        """Give names and values of each row."""
+        for row in self.table.to_pylist():
+            yield json.dumps(row, sort_keys=True, default=str).encode()
+
+    def take(self, rows: Ints) -> RowContent:
+        """Return some rows."""
+        return RowContent(self.table.take(need_arrow().array(rows)))
+
+    def path(self, row: int) -> Path | None:
+        """Return None: rows are not files."""
+        return None
+
+
+@dataclass
+class NumberContent:
+    """Rows of features that have no other form."""
+
+    X: Any
+    kind = "table"
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def show(self, row: int) -> dict[str, Any]:
+        """Return the values that are not 0, the largest of them if they are many."""
+        values = self.X[[row]].toarray()[0] if sp.issparse(self.X) else np.asarray(self.X[row])
+        largest = np.argsort(-np.abs(values), kind="stable")[:SHOWN]
+        kept = sorted(k for k in largest.tolist() if values[k] != 0)
+        return {"fields": [[f"x{k}", float(values[k])] for k in kept]}
+
+    def values(self) -> list[Any]:
+        """Return all rows as arrays."""
+        return list(self.X)
+
+    def digests(self) -> Iterator[bytes]:
+        """Give the bytes of each row."""
+        for row in range(len(self)):
+            X = self.X[[row]]
+            parts = (X.indices, X.data) if sp.issparse(X) else (X,)
+            yield b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+    def take(self, rows: Ints) -> NumberContent:
+        """Return some rows."""
+        return NumberContent(self.X[rows])
+
+    def path(self, row: int) -> Path | None:
+        """Return None: rows are not files."""
+        return None
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a table as JSON can hold it; numbers that are whole without a fraction."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, str | int | bool | None):
+        return value
+    return str(value)
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def open_items(
+    path: str | os.PathLike[str],
+    columns: Columns | None = None,
+    items_file: str | os.PathLike[str] | None = None,
+) -> Items:
+    """Read items.
+
+    Parameters
+    ----------
+    path : str or path-like
+        CSV, JSON lines, Parquet, Arrow, svmlight, .npy or .npz file, or a folder of text files or
+        images.
+    columns : Columns, default=None
+        Which columns of a table are used.
+    items_file : str or path-like, default=None
+        File or folder that shows the items whose features are in `path`, in the same order.
+
+    Returns
+    -------
+    items : Items
+        The items.
+    """
+    where, columns = Path(path), columns or Columns()
+    if where.is_dir():
+        found = _from_folder(where, columns)
+    elif FAMILIES[kind_of(where)] == "table":
+        found = _from_table(where, columns)
+    else:
+        return _from_numbers(where, columns, items_file)
+    if items_file is not None:
+        raise ValueError(
+            f"{where} has items of its own; --items-file goes with files of features (.npy, .npz "
+            "or svmlight). Leave it out."
+        )
+    return found
+
+
+def _from_table(path: Path, columns: Columns, given: Any = None) -> Items:
+    source = open_source(path, labelled=False, encoder=None)
+    names = source.feature_names
+    for name in (columns.label, *columns.text, columns.image):
+        if name is not None and name not in names:
+            raise DataError(f"{path}: {missing_column(name, names)}")
+    table = source.load()[0]
+    if table.num_rows == 0:
+        raise DataError(f"{path}: the table has no rows; expected at least one.")
+    labels = None if columns.label is None else _labels(table[columns.label])
+    rest = table.drop_columns([columns.label]) if columns.label is not None else table
+    if columns.image is not None:
+        paths = [path.parent / name if name else None for name in rest[columns.image].to_pylist()]
+        return _images(path.name, paths, path.parent, labels, given)
+    texts = list(columns.text) or _prose(rest)
+    if texts:
+        return grouped(path.name, TextContent(_joined(rest, texts)), labels, given=given)
+    if not rest.column_names:
+        raise DataError(f"{path}: there is no column besides the label {columns.label!r}.")
+    typed = open_source(path, labelled=False, label=columns.label, encoder="types").load()[0]
+    return grouped(path.name, RowContent(rest), labels, given=given, table=typed)
+
+
+def _labels(column: Any) -> list[str | None]:
+    """Return labels as strings; None where one is missing or empty."""
+    shown = (plain(value) for value in column.to_pylist())
+    texts = (None if value is None else str(value).strip() for value in shown)
+    return [text or None for text in texts]
+
+
+def _prose(table: Any) -> list[str]:
+    """Return the columns of text: those that look like it, and others by their usual names."""
+    pa = need_arrow()
+    head = table.slice(0, PROFILED)
+    strings = [
+        name
+        for name in table.column_names
+        if pa.types.is_string(table.schema.field(name).type)
+        or pa.types.is_large_string(table.schema.field(name).type)
+    ]
+    usual = [name for name in strings if name.lower() in PROSE]
+    if usual or not strings:
+        return usual
+    profile = TableProfile({}, 1000)
+    profile.observe(head.select(strings), True)
+    return [name for name, kind in zip(strings, profile.kinds(), strict=True) if kind == "text"]
+
+
+def _joined(table: Any, names: Sequence[str]) -> Any:
+    """Return the texts of columns, joined by blank lines; missing ones are left out."""
+    pa = need_arrow()
+    columns = [table[name].cast(pa.large_string()) for name in names]
+    if len(columns) > 1:
+        mark = pa.scalar("\n\n", pa.large_string())
+        joined = pa.compute.binary_join_element_wise(*columns, mark, null_handling="skip")
+    else:
+        joined = columns[0]
+    filled = pa.compute.fill_null(joined, "")
+    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+
+
+def _from_numbers(path: Path, columns: Columns, items_file: str | os.PathLike[str] | None) -> Items:
+    """Read features, and what shows their rows."""
+    labelled = columns.label is not None
+    if items_file is None:
+        X, y = open_source(path, labelled=labelled).load()
+        X = X if sp.issparse(X) else np.asarray(X, dtype=np.float32)
+        labels = None if y is None else [str(plain(value)) for value in y.tolist()]
+        return grouped(path.name, NumberContent(X), labels, given=X)
+    X, _ = open_source(path, labelled=False).load()
+    X = X if sp.issparse(X) else np.asarray(X, dtype=np.float32)
+    shows = Path(items_file)
+    found = _from_folder(shows, columns) if shows.is_dir() else _from_table(shows, columns, X)
+    rows = int(found.counts.sum())
+    if rows != X.shape[0]:
+        raise DataError(
+            f"{shows}: there are {rows:,} items, but {path} has {X.shape[0]:,} rows of features; "
+            "expected one row per item, in the same order."
+        )
+    if found.given is None:
+        found.given = X[found.first]
+    found.table = None
+    return found
+
+
+# -- folders ---------------------------------------------------------------------------------------
+
+
+def _from_folder(folder: Path, columns: Columns) -> Items:
+    """Read the images of a folder, or else its text files."""
+    if columns.label or columns.text or columns.image:
+        raise ValueError(f"{folder} is a folder of files, which has no columns; leave them out.")
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(folder).parts)
+    )
+    images = [path for path in files if path.suffix.lower() in IMAGES]
+    if 2 * len(images) > len(files):
+        return _images(folder.name, list(images), folder, None, None, files)
+    texts, titles, bad = [], [], []
+    for path in files:
+        text = _text_of(path, folder)
+        if text is None:
+            bad.append(path)
+        else:
+            texts.append(text)
+            titles.append(path.relative_to(folder).as_posix())
+    pa = need_arrow()
+    content = TextContent(pa.array(texts, pa.large_string()), titles)
+    return grouped(folder.name, content, notes=_left_out(bad, "text files (UTF-8)"))
+
+
+def _text_of(path: Path, folder: Path) -> str | None:
+    """Return the text of a file; None if it is not UTF-8 or outside the folder."""
+    try:
+        return path.read_text(encoding="utf-8") if inside(path, folder) else None
+    except (UnicodeDecodeError, OSError):
+        return None
+
+
+def _left_out(bad: Sequence[Path | None], expected: str) -> list[str]:
+    """Return a note on files that are left out."""
+    if not bad:
+        return []
+    names = ", ".join("a missing path" if path is None else str(path) for path in bad[:LISTED])
+    more = f" and {len(bad) - LISTED:,} more" if len(bad) > LISTED else ""
+    return [f"{len(bad):,} files are left out, which are not {expected}: {names}{more}."]
+
+
+def _images(
+    name: str,
+    paths: Sequence[Path | None],
+    folder: Path,
+    labels: list[str | None] | None,
+    given: Any,
+    files: Sequence[Path] = (),
+) -> Items:
+    """Read images; those that cannot be read are left out, with a note."""
+    found = [path if path is not None and readable(path, folder) else None for path in paths]
+    good = np.array([k for k, path in enumerate(found) if path is not None], dtype=np.int64)
+    others = [path for path in files if path not in set(paths)]
+    bad = [paths[k] for k, path in enumerate(found) if path is None]
+    kept = [path for path in found if path is not None]
+    hashes = [hashlib.sha256(path.read_bytes()).digest() for path in kept]
+    items = grouped(
+        name,
+        ImageContent(kept, hashes, folder),
+        None if labels is None else [labels[k] for k in good.tolist()],
+        given=None if given is None else given[good],
+        notes=_left_out([*bad, *others], "readable images within the folder"),
+    )
+    items.first = good[items.first]
+    return items

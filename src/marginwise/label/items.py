@@ -1,0 +1,202 @@
+"""Items: what is labelled, each with an id that depends on its content alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from marginwise._arrays import Ints
+from marginwise.data import DataError
+
+ID_BYTES = 10  # of the digest of an item's content; ids are hexadecimal
+
+
+class Content(Protocol):
+    """What items show, by row."""
+
+    kind: str  # "text", "image" or "table"
+
+    def __len__(self) -> int: ...
+
+    def show(self, row: int) -> dict[str, Any]:
+        """Return what the page shows of an item: "text", "fields" or "title"."""
+
+    def values(self) -> list[Any]:
+        """Return all items as users' functions receive them."""
+
+    def digests(self) -> Iterable[bytes]:
+        """Give the bytes that each item is identified by."""
+
+    def take(self, rows: Ints) -> Content:
+        """Return some items."""
+
+    def path(self, row: int) -> Path | None:
+        """Return the file of an image."""
+
+
+@dataclass
+class Items:
+    """A set of distinct items in the order of their file.
+
+    Rows of a file with the same content are one item, which is labelled once.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file or folder.
+    content : Content
+        What the items show; one entry per distinct item.
+    ids : list of str
+        Digests of the contents.
+    counts : ndarray of shape (n_items,)
+        Number of rows of the file that each item stands for.
+    labels : list of str or None
+        Labels that the file has, None where it has none.
+    first : ndarray of shape (n_items,)
+        Row of the file that each item was read from.
+    given : array or sparse matrix, default=None
+        Features that the file has, one row per item.
+    notes : list of str
+        What was grouped or left out, in sentences.
+    source : tuple, default=()
+        What the features of table rows are encoded from.
+    """
+
+    name: str
+    content: Content
+    ids: list[str]
+    counts: Ints
+    labels: list[str | None]
+    first: Ints
+    given: Any = None
+    notes: list[str] = field(default_factory=list)
+    table: Any = None
+
+    def __post_init__(self) -> None:
+        self._rows = {item: row for row, item in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._rows
+
+    @property
+    def kind(self) -> str:
+        """What the items are: "text", "image" or "table"."""
+        return self.content.kind
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the set of items; it does not depend on their order."""
+        digest = hashlib.sha256()
+        for item in sorted(self.ids):
+            digest.update(item.encode())
+        return digest.hexdigest()
+
+    def row(self, item: str) -> int:
+        """Return the row of an item; raise KeyError for an unknown id."""
+        if item not in self._rows:
+            raise KeyError(f"there is no item {item!r:.40} in {self.name}.")
+        return self._rows[item]
+
+    def show(self, row: int) -> dict[str, Any]:
+        """Return what the page shows of an item."""
+        shown = {"id": self.ids[row], "kind": self.kind, "duplicates": int(self.counts[row]) - 1}
+        if self.kind == "image":
+            shown["image"] = f"/api/image/{self.ids[row]}"
+        return shown | self.content.show(row)
+
+
+def grouped(
+    name: str,
+    content: Content,
+    labels: Sequence[str | None] | None = None,
+    *,
+    given: Any = None,
+    table: Any = None,
+    notes: Iterable[str] = (),
+) -> Items:
+    """Return the distinct items of some content, with a note on what was grouped.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file or folder.
+    content : Content
+        What the rows of the file show.
+    labels : sequence of str or None, default=None
+        Labels that the rows have.
+    given : array or sparse matrix, default=None
+        Features of the rows.
+    table : pyarrow Table, default=None
+        Columns of the rows, from which features may be encoded.
+    notes : iterable of str, default=()
+        What was left out before.
+    """
+    n = len(content)
+    if n == 0:
+        raise DataError(f"{name}: there are no items; expected at least one row or file.")
+    noted = list(notes)
+    ids = [hashlib.blake2b(part, digest_size=ID_BYTES).hexdigest() for part in content.digests()]
+    groups: dict[str, int] = {}
+    of = np.fromiter((groups.setdefault(item, len(groups)) for item in ids), np.int64, n)
+    first = np.unique(of, return_index=True)[1].astype(np.int64)
+    counts = np.bincount(of).astype(np.int64)
+    merged, conflicts = _merged(labels, of, len(groups))
+    if len(groups) < n:
+        several = int(np.count_nonzero(counts > 1))
+        noted.append(
+            f"{n - len(groups):,} of {n:,} rows are duplicates: they are grouped into {several:,} "
+            "items, each of which is labelled once."
+        )
+        content = content.take(first)
+        given = None if given is None else given[first]
+        table = None if table is None else table.take(first)
+    if conflicts:
+        noted.append(
+            f"{conflicts:,} items have duplicates with different labels; the first label counts."
+        )
+    return Items(name, content, list(groups), counts, merged, first, given, noted, table)
+
+
+def _merged(labels: Sequence[str | None] | None, of: Ints, n: int) -> tuple[list[str | None], int]:
+    """Return the first label of each group, and in how many groups labels differ."""
+    found: list[str | None] = [None] * n
+    differing = set()
+    for group, label in zip(of.tolist(), labels or (), strict=False):
+        if label is None:
+            continue
+        if found[group] is None:
+            found[group] = label
+        elif found[group] != label:
+            differing.add(group)
+    return found, len(differing)
+
+
+def checked_labels(items: Items, labels: Sequence[str] | None) -> list[str]:
+    """Return the labels that may be given; raise if the items have others, or none are known."""
+    there = sorted({label for label in items.labels if label is not None})
+    if not labels:
+        if len(there) < 2:
+            raise ValueError(
+                f"{items.name}: the labels are not known: the items have "
+                f"{'only ' + repr(there[0]) if there else 'no labels'}. Name two or more by "
+                "--labels, such as --labels yes,no."
+            )
+        return there
+    names = [label.strip() for label in labels]
+    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
+        raise ValueError(f"--labels must name two or more different labels, got {','.join(names)}.")
+    for row, label in enumerate(items.labels):
+        if label is not None and label not in names:
+            raise DataError(
+                f"{items.name}: row {int(items.first[row]) + 1} has the label {label!r}; expected "
+                f"one of {', '.join(names)}. Correct the label, or name it in --labels."
+            )
+    return names

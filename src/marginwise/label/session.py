@@ -1,0 +1,324 @@
+"""A session: items, the answers in a store, the model that learns them, and the queue."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginwise.active import StoppingRule
+from marginwise.label.answered import Answered
+from marginwise.label.events import Event
+from marginwise.label.items import Items
+from marginwise.label.model import LabelModel, Taught, share_of
+from marginwise.label.progress import Measures
+from marginwise.label.queue import Question, Queue, Settings, drawn, pending
+from marginwise.label.store import LabelStore
+
+MANY = 3  # events that are learned in one go
+FILE = "file"  # annotator of the labels that the items came with
+
+
+class Session:
+    """Ask about items, store the answers, learn them.
+
+    All that a session shows follows from its items, its settings and the events of its store. An
+    answer is stored before it is learned, and learned before it is acknowledged. Any number of
+    threads may use a session, and any number of sessions a store.
+
+    Parameters
+    ----------
+    items : Items
+        What is labelled. Labels that the items came with are stored as answers of the annotator
+        "file", once.
+    X : {ndarray, CSR array} of shape (n_items, n_features)
+        Their features.
+    store : LabelStore
+        Where answers are stored.
+    estimator : estimator
+        What learns.
+    settings : Settings
+        How to ask.
+    stop : StoppingRule or None, default=None
+        Rule that decides when to stop.
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        X: Any,
+        store: LabelStore,
+        *,
+        estimator: Any,
+        settings: Settings,
+        stop: StoppingRule | None = None,
+    ) -> None:
+        self.items, self.store, self.settings = items, store, settings
+        self._lock = threading.RLock()
+        held = drawn(items, settings.seed, "holdout", settings.holdout)
+        self.model = LabelModel(
+            X,
+            held,
+            estimator=estimator,
+            labels=settings.labels,
+            strategy=settings.strategy,
+            seed=int(share_of(settings.seed, "annotator", settings.annotator) * 2**31),
+            stop=stop,
+        )
+        self.answered = Answered()
+        self._queue = Queue(items, settings, self.model, self.answered, held)
+        self._measures = Measures(items, settings, self.model, self.answered, self._queue)
+        self._import()
+        self._refresh()
+        self._queue.restore()
+
+    def _import(self) -> None:
+        """Store the labels that the items came with, once."""
+        known = [
+            Event(
+                kind="label",
+                item=item,
+                label=label,
+                annotator=FILE,
+                key=f"file:{item}",
+                purpose="import",
+            )
+            for item, label in zip(self.items.ids, self.items.labels, strict=True)
+            if label is not None
+        ]
+        if known:
+            self.store.append_all(known)
+
+    def close(self) -> None:
+        """Close the store."""
+        with self._lock:
+            self.store.close()
+
+    # -- what the page asks for --------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the page needs when it is opened."""
+        with self._lock:
+            self._refresh()
+            self._queue.fill()
+            return {
+                "name": self.items.name,
+                "annotator": self.settings.annotator,
+                "goal": self.settings.goal,
+                "labels": list(self.settings.labels),
+                "items": len(self.items),
+                **self._view(),
+            }
+
+    def answer(
+        self, key: str, item: str, label: str, duration: float | None = None
+    ) -> dict[str, Any]:
+        """Store and learn the label of an item."""
+        if label not in self.settings.labels:
+            raise ValueError(
+                f"there is no label {label!r:.60}; expected one of "
+                f"{', '.join(self.settings.labels)}."
+            )
+        return self._answer("label", key, item, label, duration)
+
+    def skip(self, key: str, item: str, duration: float | None = None) -> dict[str, Any]:
+        """Store that an item was skipped."""
+        return self._answer("skip", key, item, None, duration)
+
+    def undo(self, key: str) -> dict[str, Any]:
+        """Take back the annotator's last action; an item without an answer comes to the front."""
+        with self._lock:
+            self._refresh()
+            last = self.answered.answers.undoable(self.settings.annotator)
+            if last is None:
+                return {"undone": None, **self._view()}
+            questions = self._queue.questions
+            if last.is_answer and not self._has_earlier_answer(last):
+                version, purpose = last.model_version or 0, last.purpose or "browse"
+                again = Question(last.item, purpose, version, last.score)
+                questions = [again, *self._queue.without(last.item)]
+            event = Event(
+                kind="undo",
+                item=last.item,
+                undone=last.seq,
+                key=key,
+                annotator=self.settings.annotator,
+                pending=pending(questions),
+            )
+            undone = {"item": last.item, "kind": last.kind, "label": last.label}
+            return {"undone": undone if self._append(event, questions) else None, **self._view()}
+
+    def flag(self, key: str, item: str, on: bool) -> dict[str, Any]:
+        """Flag an item, or remove its flag."""
+        return self._remark("flag", key, item, "on" if on else "off")
+
+    def note(self, key: str, item: str, text: str) -> dict[str, Any]:
+        """Add a note to an item, or remove it."""
+        return self._remark("note", key, item, text)
+
+    def history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
+        """Return the annotator's answers that count, the newest first."""
+        with self._lock:
+            self._refresh()
+            own = self.answered.answers.effective(self.settings.annotator)
+            found = sorted(own, key=lambda event: -event.seq)
+            if before is not None:
+                found = [event for event in found if event.seq < before]
+            return {"entries": [self._entry(e) for e in found[:limit]], "more": len(found) > limit}
+
+    def item(self, item: str) -> dict[str, Any]:
+        """Return an item."""
+        with self._lock:
+            asked = self._queue.find(item)
+            return self._shown(item, None if asked is None else asked.purpose)
+
+    def image(self, item: str) -> tuple[Path, Path]:
+        """Return the file of an image, and the folder that it must be in."""
+        path = self.items.content.path(self.items.row(item))
+        if path is None:
+            raise KeyError(f"the item {item} is not an image.")
+        folder: Path = self.items.content.folder  # type: ignore[attr-defined]
+        return path, folder
+
+    def guess(self, item: str) -> dict[str, Any] | None:
+        """Return what the model predicts for an item; None without a model."""
+        with self._lock:
+            self.items.row(item)
+            value = self._queue.score(item)
+            if value is None:
+                return None
+            classes = self.model.classes
+        values = np.array(value if isinstance(value, list) else [-value, value])
+        weights = np.exp(2 * (values - values.max()))
+        order = np.argsort(-values, kind="stable").tolist()
+        return {
+            "label": classes[order[0]],
+            "confidence": float(weights.max() / weights.sum()),
+            "scores": [[classes[k], float(values[k])] for k in order],
+        }
+
+    def progress(self) -> dict[str, Any]:
+        """Return curves and estimates."""
+        with self._lock:
+            self._refresh()
+            return self._measures.progress()
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _answer(
+        self, kind: str, key: str, item: str, label: str | None, duration: float | None
+    ) -> dict[str, Any]:
+        with self._lock:
+            self._refresh()
+            self.items.row(item)
+            asked = self._queue.find(item)
+            if asked is None:
+                asked = Question(item, "browse", self.model.version, self._queue.score(item))
+            questions = self._queue.without(item)
+            event = Event(
+                kind=kind,
+                item=item,
+                label=label,
+                key=key,
+                duration=duration,
+                annotator=self.settings.annotator,
+                model_version=asked.version,
+                score=asked.score,
+                purpose=asked.purpose,
+                pending=pending(questions),
+            )
+            self._append(event, questions)
+            return self._view()
+
+    def _remark(self, kind: str, key: str, item: str, text: str) -> dict[str, Any]:
+        with self._lock:
+            self._refresh()
+            self.items.row(item)
+            event = Event(
+                kind=kind,
+                item=item,
+                text=text,
+                key=key,
+                annotator=self.settings.annotator,
+                pending=pending(self._queue.questions),
+            )
+            self._append(event, self._queue.questions)
+            return self._view()
+
+    def _append(self, event: Event, questions: list[Question]) -> bool:
+        """Store an event, after which the queue is another one; return whether it was new."""
+        stored = self.store.append(event)
+        if stored.seq <= self.answered.answers.seq:
+            return False  # a request that was sent again
+        self._queue.questions = questions
+        self._refresh()
+        self._queue.fill()
+        return True
+
+    def _refresh(self) -> None:
+        """Apply the events that were stored since, by whichever process, and learn them."""
+        events = self.store.events(self.answered.answers.seq)
+        rebuild = len(events) > MANY
+        for event in events:
+            changed = self.answered.apply(event)
+            rebuild = rebuild or changed
+            if event.is_answer and not rebuild:
+                self.model.learn(self.items.row(event.item), event.label, event.purpose)
+        if rebuild:
+            self._rebuild()
+        if events:
+            self._queue.prune()
+
+    def _rebuild(self) -> None:
+        """Bring the model to the answers that count."""
+        rows = [self.items.row(event.item) for event in self.answered.counting]
+        taught: Taught = [
+            (row, event.label, event.purpose)
+            for row, event in zip(rows, self.answered.counting, strict=True)
+            if self.model.holds(row)
+        ]
+        self.model.become(taught)
+        self._queue.reset()
+
+    def _has_earlier_answer(self, last: Event) -> bool:
+        """Return whether the annotator's last answer changed an earlier one of the same item."""
+        answers = self.answered.answers
+        numbers = answers._by_item.get(("answer", last.item), [])
+        return any(
+            answers._events[number].annotator == last.annotator
+            for number in numbers
+            if number != last.seq
+        )
+
+    # -- views -------------------------------------------------------------------------------------
+
+    def _view(self) -> dict[str, Any]:
+        return {
+            "queue": [self._shown(asked.item, asked.purpose) for asked in self._queue.questions],
+            "summary": self._measures.summary(),
+            "undoable": self.answered.answers.undoable(self.settings.annotator) is not None,
+        }
+
+    def _shown(self, item: str, purpose: str | None) -> dict[str, Any]:
+        answers = self.answered.answers
+        found = answers.answer(item, self.settings.annotator)
+        return self.items.show(self.items.row(item)) | {
+            "answer": None if found is None else {"kind": found.kind, "label": found.label},
+            "flagged": answers.flagged(item),
+            "note": answers.note(item),
+            "purpose": purpose,
+        }
+
+    def _entry(self, event: Event) -> dict[str, Any]:
+        shown = self._shown(event.item, event.purpose)
+        return {
+            "seq": event.seq,
+            "item": shown,
+            "kind": event.kind,
+            "label": event.label,
+            "time": event.time,
+            "flagged": shown["flagged"],
+            "note": shown["note"],
+        }
