@@ -66,7 +66,7 @@ def snapshot(learner: ActiveLearner) -> dict[str, Any]:
         "classes": learner.classes_.tolist(),
         "has_model": learner.has_model_,
         "values": values.tolist(),
-        "next": np.atleast_1d(learner.ask()).tolist(),
+        "next": [learner.ask()] if learner.n_unseen_ else [],
         "next five": learner.ask(5).tolist(),
     }
 

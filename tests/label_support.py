@@ -11,8 +11,9 @@ import pytest
 
 from marginwise import OnlineSVC
 from marginwise.label.item_files import Columns
+from marginwise.label.queue import Settings
 from marginwise.label.security import Address
-from marginwise.label.session import Session, Settings
+from marginwise.label.session import Session
 from marginwise.label.start import Request, start
 
 TOKEN = "secret-token"

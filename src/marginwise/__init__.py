@@ -2,6 +2,7 @@
 
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._estimator.exact_results import LeaveOneOut, TuningPath
+from marginwise.active.learner import ActiveLearner
 from marginwise.exact import ExactSVC
 from marginwise.exact_ramp import ExactRampSVC
 from marginwise.gap import GapSVC
@@ -13,6 +14,7 @@ from marginwise.tracking import TrackingSVC
 from marginwise.tuning import OnlineSVCCV
 
 __all__ = [
+    "ActiveLearner",
     "CompressedSVC",
     "ExactOneClassSVM",
     "ExactRampSVC",

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC, OnlineSVCCV
-from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted
+from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, PoolExhaustedError
 from tests.active_support import Source, assert_unchanged, begun, pool, snapshot
 
 X, Y = pool()
@@ -100,7 +100,7 @@ def test_a_fitted_estimator_of_other_width_or_classes(estimator: Any) -> None:
 @pytest.mark.parametrize("strategy", ["active", "near_boundary"])
 def test_teaching_a_row_twice(strategy: str) -> None:
     learner = begun(X, WORDS, strategy=strategy)
-    match = "row 0 was already taught, as 'no'; to change an answer, call undo()"
+    match = "row 0 was already taught, as 'no'; to change an answer, call correct"
     refused(learner, ValueError, match, lambda it: it.teach(0, "yes"))
     free = int(np.flatnonzero(learner._pool.status == 0)[0])
     refused(
@@ -308,7 +308,9 @@ def test_values_of_rows_outside_the_pool(estimator: Any, rows: Any) -> None:
 def test_asking_an_exhausted_pool(strategy: Any, estimator: Any, form: Any) -> None:
     learner = ActiveLearner(estimator, form(X[:12]), strategy=strategy, random_state=0)
     learner.teach(np.arange(10), Y[:10]).skip([10, 11])
-    for n in (None, 1, 3):
+    with pytest.raises(PoolExhaustedError, match=r"all 12 rows .* extend\(X_new\) adds rows"):
+        learner.ask()
+    for n in (1, 3):
         rows = learner.ask(n)
         assert isinstance(rows, np.ndarray)
         assert (rows.shape, rows.dtype) == ((0,), np.int64)

@@ -87,12 +87,37 @@ def test_models_are_no_learners_and_learners_no_models(data: bytes, tmp_path: Pa
         marginwise.load(path)
 
 
-@pytest.mark.parametrize("rows", [X[:-1], X[::-1], X + 1e-9, X[:, ::-1], np.tile(X, (2, 1))])
+@pytest.mark.parametrize("rows", [X[:-1], X[::-1], X + 1e-9, X[:, ::-1], np.tile(X[::-1], (2, 1))])
 def test_another_pool_is_refused(data: bytes, rows: Any, tmp_path: Path) -> None:
     path = tmp_path / "learner.mwz"
     path.write_bytes(data)
     with pytest.raises(ModelFileError, match="it belongs to another pool"):
         ActiveLearner.load(path, np.ascontiguousarray(rows))
+
+
+def test_a_pool_that_was_extended_is_the_same_pool(
+    data: bytes, honest: ActiveLearner, tmp_path: Path
+) -> None:
+    """Rows may be added before a learner is saved, after it, and both."""
+    path, more = tmp_path / "learner.mwz", np.concatenate([X, X + 0.1])
+    path.write_bytes(data)
+    longer = ActiveLearner.load(path, more)
+    extended = copy.deepcopy(honest).extend(X + 0.1)
+    assert_same_learner(extended, longer, "rows that were added after saving")
+    extended.save(path)
+    assert_same_learner(extended, ActiveLearner.load(path, more), "rows that were added before")
+    with pytest.raises(ModelFileError, match="it belongs to another pool"):
+        ActiveLearner.load(path, X)
+
+
+def test_files_of_earlier_formats(honest: ActiveLearner, data: bytes, tmp_path: Path) -> None:
+    """They know nothing of audits, corrections and extensions."""
+    _, state = unpack(data, ["ActiveLearner"])
+    state = copy.deepcopy(state)
+    del state["sizes"], state["foreseen"], state["log"]["purposes"], state["asked"]["audited"]
+    path = tmp_path / "learner.mwz"
+    write_file(path, pack("ActiveLearner", state, 4))
+    assert_same_learner(honest, ActiveLearner.load(path, X), "an earlier file")
 
 
 def test_what_files_do_not_hold_is_to_be_given(tmp_path: Path) -> None:
@@ -264,6 +289,16 @@ FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
     "estimator unknown": changed("estimator", value="SVC"),
     "estimator a list": changed("estimator", value=["OnlineSVC"]),
     "pool": changed("pool", value=3),
+    "sizes too many": changed("sizes", value=[40, 41]),
+    "sizes none": changed("sizes", value=[0, 40]),
+    "sizes falling": changed("sizes", value=[40, 30]),
+    "sizes a word": changed("sizes", value="ab"),
+    "correct early": changed("log", "kinds", value=lambda v: np.full_like(v, 3)),
+    "withdraw all": changed("log", "kinds", value=lambda v: np.full_like(v, 4)),
+    "purposes unknown": changed("log", "purposes", value=lambda v: v + 7),
+    "purposes short": changed("log", "purposes", value=lambda v: v[:-1]),
+    "audited words": changed("asked", "audited", value=np.array(["a"])),
+    "foreseen short": changed("foreseen", value={"rows": np.arange(2), "labels": np.arange(1)}),
 }
 
 

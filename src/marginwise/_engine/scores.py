@@ -41,7 +41,7 @@ class Scores:
         labelled: bool = False,
     ) -> None:
         self.engine = engine
-        self._batch = batch
+        self.batch = batch
         self._find = find
         self._labelled = labelled
         # A correction meets all rows; labelled rows, in pairs of classes, a third of the members.
@@ -63,7 +63,7 @@ class Scores:
         if sums is None or (len(changed) and (centres is None or self._too_large)):
             native = engine.native
             decision = native.own_decision if self._labelled else native.decision
-            sums = decision(self._batch) - native.bias()
+            sums = decision(self.batch) - native.bias()
             self.recomputed += 1
         elif centres is not None:
             sums = sums + engine.expansion(centres, change, self._rows_laid_out())
@@ -75,7 +75,7 @@ class Scores:
         """Return the rows as the core multiplies them, in the precision of the model."""
         double = self.engine.plan.double
         if self._laid is None or self._laid[0] != double:
-            self._laid = double, self.engine.native.pack_rows(self._batch)
+            self._laid = double, self.engine.native.pack_rows(self.batch)
         return self._laid[1]
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -349,13 +349,18 @@ class StreamLearner(KernelModel):
         return self
 
     @on_draft
-    def _teach_from(self, pool: PoolFeed, rows: Ints, y: NDArray[Any]) -> Self:
-        """Learn rows of a pool."""
-        labels = self._numbers(y.tolist())
-        pool.label(rows, labels, self._engine.costs(self._penalties()[labels]))
+    def _teach_from(
+        self, pool: PoolFeed, parts: Sequence[tuple[Ints, NDArray[Any]]], counts: list[int | None]
+    ) -> Self:
+        """Learn rows of a pool, part by part, and append the support vectors after each part."""
+        costs, trainer = self._engine.costs(self._penalties()), self._trainer
         self._engine.native.reserve_ids(int(pool.ids[-1]) + 1)
         self._step_aside()
-        self._trainer.learn(pool, rows)
+        for rows, y in parts:
+            labels = self._numbers(y.tolist())
+            pool.label(rows, labels, costs[labels])
+            trainer.learn(pool, rows)
+            counts.append(len(self._engine.native.coefficients()[0]))
         return self
 
     def _finder(self, X: Any, ids: Ints) -> Callable[[Ints], Any]:

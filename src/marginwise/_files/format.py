@@ -25,7 +25,8 @@ from marginwise._files.values import Part, decode_state, encode_state
 # first format that holds what is in it, so that earlier versions read what they can.
 FORMAT = 4
 PIPELINE_FORMAT = 5
-LATEST_FORMAT = 5
+LEARNER_FORMAT = 6
+LATEST_FORMAT = 6
 DOCUMENT = "model.json"
 MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}

@@ -1,7 +1,7 @@
 """Active learning: ask for the labels that matter, and know when to stop."""
 
 from marginwise.active.learner import ActiveLearner
-from marginwise.active.questions import STRATEGIES
+from marginwise.active.questions import STRATEGIES, PoolExhaustedError
 from marginwise.active.scores import closeness, pool_size_for
 from marginwise.active.stopping import MarginExhausted, MaxLabels, SupportVectorPlateau
 from marginwise.active.stream import BudgetRule, MarginRule
@@ -16,6 +16,7 @@ __all__ = [
     "MarginExhausted",
     "MarginRule",
     "MaxLabels",
+    "PoolExhaustedError",
     "StoppingRule",
     "SupportVectorPlateau",
     "Verdict",

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from marginwise._arrays import Ints
 from marginwise._checks import plain
 
+# Why a row was asked about: the strategy chose it, it was drawn at random, or it was not asked.
+STRATEGY, AUDIT, GIVEN = PURPOSES = ("strategy", "audit", "given")
+
 
 def row_numbers(rows: Any, n: int) -> Ints:
     """Return one or several rows of a pool of n as an array without repetitions."""
@@ -96,6 +99,15 @@ def plain_answers(labels: Any, rows: Ints) -> list[Any]:
                 "skip() for a row without a label."
             )
     return found
+
+
+def check_purposes(purposes: Sequence[str]) -> list[str]:
+    """Return why rows were asked about, if that is known to a learner."""
+    for purpose in purposes:
+        if purpose not in PURPOSES:
+            listed = ", ".join(repr(name) for name in PURPOSES)
+            raise ValueError(f"purpose must be one of {listed}, got {purpose!r}.")
+    return list(purposes)
 
 
 def noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:

@@ -7,12 +7,14 @@ are stored as well, because they are sums whose last bits depend on when they we
 from __future__ import annotations
 
 import os
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from marginwise._checks import check_params, current
 from marginwise._files.format import (
+    LEARNER_FORMAT,
     estimator_class,
     estimators,
     guarded,
@@ -20,8 +22,9 @@ from marginwise._files.format import (
     unpack,
     write_file,
 )
+from marginwise.active.answers import PURPOSES
 from marginwise.active.learner import ActiveLearner
-from marginwise.active.log import Event
+from marginwise.active.log import Event, check_log
 from marginwise.active.models import OwnModel, is_fitted, model_for
 from marginwise.active.pool import Pool
 from marginwise.active.questions import STRATEGIES
@@ -29,7 +32,8 @@ from marginwise.active.stopping import RULES
 from marginwise.active.verdict import StoppingRule, Verdict
 
 NAME = "ActiveLearner"
-KINDS = ("teach", "skip", "finish")
+OTHER = "it belongs to another pool than X_pool"
+KINDS = ("teach", "skip", "finish", "correct", "withdraw")  # to withdraw: to correct to None
 MOST_SEED = 2**31 - 1
 KEYS = {
     "estimator",
@@ -47,7 +51,10 @@ KEYS = {
     "seconds",
     "verdict",
     "scores",
+    "sizes",
+    "foreseen",
 }
+LATER = {"sizes", "foreseen"}  # parts that files before format 6 lack
 
 
 def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
@@ -69,12 +76,14 @@ def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
         "seed": learner._seed,
         "verbose": learner.verbose,
         "log": _log_as_dict(learner._log),
-        "asked": _asked_as_dict(learner._scores_asked),
+        "asked": _asked_as_dict(learner._scores_asked, learner._audited),
+        "sizes": [learner._pool.first, learner._pool.n],
+        "foreseen": _foreseen_as_dict(learner._foreseen),
         "seconds": np.array([step["seconds"] for step in learner.history_], dtype=np.float64),
         "verdict": _verdict_as_list(learner),
         "scores": model.kept_state if isinstance(model, OwnModel) else None,
     }
-    write_file(path, pack(NAME, state))
+    write_file(path, pack(NAME, state, LEARNER_FORMAT))
 
 
 def load_learner(
@@ -94,13 +103,14 @@ def _restored(
     kind: type[ActiveLearner], data: bytes, X_pool: Any, estimator: Any, strategy: Any
 ) -> ActiveLearner:
     _, state = unpack(data, [NAME])
-    if state.keys() != KEYS:
+    if state.keys() != KEYS and state.keys() != KEYS - LATER:
         odd = min(set(state) ^ KEYS)
         raise ValueError(f"its parts are not those expected: {odd!r:.40}")
     if strategy is None and state["strategy"] not in STRATEGIES:
         raise ValueError(
             "its strategy is a function, which files do not contain: pass it as strategy"
         )
+    noted = _noted_from_dict(state["noted"], X_pool)
     learner = kind(
         _estimator(state, estimator),
         X_pool,
@@ -108,13 +118,30 @@ def _restored(
         pool_size=state["pool_size"],
         stop=_rule_from_dict(state["stop"]),
         classes=state["classes"],
-        y_pool=_noted_from_dict(state["noted"], X_pool),
+        y_pool=noted,
         verbose=state["verbose"],
     )
-    if learner._pool.fingerprint() != state["pool"]:
-        raise ValueError("it belongs to another pool than X_pool")
+    first, n = _sizes(state, learner._pool.n)
+    if learner._pool.fingerprint(n) != state["pool"]:
+        raise ValueError(OTHER)
+    learner._pool.first = first
     _go_through(learner, state)
+    if state["scores"] is not None and learner._pool.n == n:  # else the pool was extended
+        model = learner._model
+        if not isinstance(model, OwnModel) or not model.ready:
+            raise ValueError("it has scores of the pool, but no model")
+        model.restore_kept(state["scores"])
     return learner
+
+
+def _sizes(state: dict[str, Any], n: int) -> tuple[int, int]:
+    """Return how many rows the pool had first and last; it may have been extended since."""
+    if "sizes" not in state:
+        return n, n
+    first, last = (_natural(size, 2**62) for size in state["sizes"])
+    if not 1 <= first <= last <= n:
+        raise ValueError(OTHER)
+    return first, last
 
 
 def _estimator(state: dict[str, Any], given: Any) -> Any:
@@ -134,14 +161,15 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
 def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
     """Carry out the events of the log, and restore what does not follow from it."""
     learner._seed = _natural(state["seed"], MOST_SEED)
-    learner._scores_asked = _asked_from_dict(state["asked"])
-    for event in _log_from_dict(state["log"]):
-        if event.kind == "teach":
-            learner.teach(event.rows, event.labels)
-        elif event.kind == "skip":
-            learner.skip(event.rows)
-        else:
-            learner._do(event)
+    learner._scores_asked, learner._audited = _asked_from_dict(state["asked"])
+    learner._foreseen = _foreseen_from_dict(state.get("foreseen"))
+    log = _log_from_dict(state["log"])
+    if "purposes" not in state["log"]:
+        for event in log:
+            event.purposes = [learner._purpose(row) for row in event.rows if event.labels]
+    check_log(log, learner._pool.n, learner._given)
+    learner._begin()
+    learner._rebuild(log)
     for step, seconds in zip(learner.history_, state["seconds"].tolist(), strict=True):
         step["seconds"] = seconds
     if len(state["seconds"]):
@@ -149,11 +177,6 @@ def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
     if state["verdict"] is not None:
         stop, reason = state["verdict"]
         learner._verdict = len(learner._log), learner.stop, Verdict(bool(stop), str(reason))
-    if state["scores"] is not None:
-        model = learner._model
-        if not isinstance(model, OwnModel) or not model.ready:
-            raise ValueError("it has scores of the pool, but no model")
-        model.restore_kept(state["scores"])
 
 
 def _natural(value: Any, most: int) -> int:
@@ -211,8 +234,8 @@ def _noted_from_dict(said: dict[str, Any] | None, X_pool: Any) -> Any:
     if said is None:
         return None
     n = X_pool.shape[0] if hasattr(X_pool, "shape") else len(X_pool)
-    if said["n"] != n:
-        raise ValueError("it belongs to another pool than X_pool")
+    if said["n"] > n:
+        raise ValueError(OTHER)
     noted = np.empty(n, dtype=object)
     if said["labels"] is not None:
         noted[said["rows"]] = said["labels"].tolist()
@@ -220,12 +243,15 @@ def _noted_from_dict(said: dict[str, Any] | None, X_pool: Any) -> Any:
 
 
 def _log_as_dict(log: list[Event]) -> dict[str, Any]:
-    labels = [label for event in log for label in event.labels]
+    kinds = ["withdraw" if e.kind == "correct" and e.labels == [None] else e.kind for e in log]
+    labels = [label for event in log for label in event.labels if label is not None]
+    purposes = [PURPOSES.index(why) for event in log for why in event.purposes]
     return {
-        "kinds": np.array([KINDS.index(event.kind) for event in log], dtype=np.uint8),
+        "kinds": np.array([KINDS.index(kind) for kind in kinds], dtype=np.uint8),
         "counts": np.array([len(event.rows) for event in log], dtype=np.int64),
         "rows": np.array([row for event in log for row in event.rows], dtype=np.int64),
         "labels": np.array(labels) if labels else None,
+        "purposes": np.array(purposes, dtype=np.uint8),
     }
 
 
@@ -234,29 +260,53 @@ def _log_from_dict(said: dict[str, Any]) -> list[Event]:
     most = len(said["rows"])
     rows = iter(said["rows"].tolist())
     labels = iter([] if said["labels"] is None else said["labels"].tolist())
+    purposes = iter(said["purposes"].tolist()) if "purposes" in said else repeat(0)
     log = []
     for kind, count in zip(kinds, counts, strict=True):
-        name = KINDS[kind]
-        taken = [next(rows) for _ in range(_natural(count, most))]
-        log.append(Event(name, taken, [next(labels) for _ in taken] if name == "teach" else []))
-    if next(rows, None) is not None or next(labels, None) is not None:
+        event = Event(KINDS[kind], [next(rows) for _ in range(_natural(count, most))])
+        if event.kind in ("teach", "correct"):
+            event.labels = [next(labels) for _ in event.rows]
+        if event.kind == "teach":
+            event.purposes = [PURPOSES[next(purposes)] for _ in event.rows]
+        if event.kind == "withdraw":
+            event = Event("correct", event.rows, [None])
+        log.append(event)
+    parts = (rows, labels, purposes if "purposes" in said else iter(()))
+    if any(next(part, None) is not None for part in parts):
         raise ValueError("its log has more rows or labels than events")
     return log
 
 
-def _asked_as_dict(asked: dict[int, Any]) -> dict[str, Any]:
+def _foreseen_as_dict(foreseen: dict[int, Any]) -> dict[str, Any] | None:
+    if not foreseen:
+        return None
+    rows = np.array(list(foreseen), dtype=np.int64)
+    return {"rows": rows, "labels": np.array(list(foreseen.values()))}
+
+
+def _foreseen_from_dict(said: dict[str, Any] | None) -> dict[int, Any]:
+    return (
+        {}
+        if said is None
+        else dict(zip(said["rows"].tolist(), said["labels"].tolist(), strict=True))
+    )
+
+
+def _asked_as_dict(asked: dict[int, Any], audited: set[int]) -> dict[str, Any]:
     width = max((np.size(score) for score in asked.values() if score is not None), default=1)
     scores = np.full((len(asked), width), np.nan)
     for k, score in enumerate(asked.values()):
         if score is not None:
             scores[k, : np.size(score)] = score
-    return {"rows": np.array(list(asked), dtype=np.int64), "scores": scores}
+    rows = {"rows": np.array(list(asked), dtype=np.int64), "scores": scores}
+    return {**rows, "audited": np.array(sorted(audited), dtype=np.int64)}
 
 
-def _asked_from_dict(said: dict[str, Any]) -> dict[int, Any]:
+def _asked_from_dict(said: dict[str, Any]) -> tuple[dict[int, Any], set[int]]:
     def value(score: Any) -> Any:
         known = score[~np.isnan(score)]
         return None if not len(known) else float(known[0]) if len(known) == 1 else known.tolist()
 
     scores = said["scores"]
-    return {row: value(scores[k]) for k, row in enumerate(said["rows"].tolist())}
+    asked = {row: value(scores[k]) for k, row in enumerate(said["rows"].tolist())}
+    return asked, set(said["audited"].tolist() if "audited" in said else ())

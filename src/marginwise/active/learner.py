@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -13,23 +14,17 @@ from sklearn.utils import check_random_state
 
 from marginwise._arrays import Float
 from marginwise._estimator.base import alone
-from marginwise.active.answers import (
-    check_labels,
-    checked_classes,
-    noted_labels,
-    plain_answers,
-    positive_integer,
-    row_numbers,
-)
-from marginwise.active.log import Event
+from marginwise.active.answering import Answering
+from marginwise.active.answers import checked_classes, noted_labels, positive_integer
+from marginwise.active.marks import Marks
 from marginwise.active.models import model_for
-from marginwise.active.pool import TAUGHT, UNSEEN, Pool
-from marginwise.active.questions import STRATEGIES, Questions
+from marginwise.active.pool import UNSEEN, Pool
+from marginwise.active.questions import STRATEGIES, PoolExhaustedError
 from marginwise.active.verdict import StoppingRule, Verdict
 from marginwise.progress import Progress
 
 
-class ActiveLearner(Questions):
+class ActiveLearner(Answering):
     """Learn from a pool of unlabelled rows by asking for the labels that matter most.
 
     `ask` returns the row to label next, `teach` learns its label, and `should_stop` reports whether
@@ -124,9 +119,6 @@ class ActiveLearner(Questions):
     1.0
     """
 
-    # What `run` ended with, and the log and rule that it goes with.
-    _verdict: tuple[int, StoppingRule | None, Verdict] | None
-
     def __init__(
         self,
         estimator: Any,
@@ -151,89 +143,16 @@ class ActiveLearner(Questions):
         self._seed = int(check_random_state(random_state).randint(2**31))
         self._noted = noted_labels(y_pool, self._pool.n)
         self._log = []
+        self._course = []
         self._scores_asked = {}
+        self._audited = set()
+        self._foreseen = {}
         self._started = time.perf_counter()
         self._begin()
 
     def _begin(self) -> None:
         self._verdict = None
         super()._begin()
-
-    # -- answering -------------------------------------------------------------------------------
-
-    @alone
-    def teach(self, rows: int | ArrayLike, labels: Any) -> ActiveLearner:
-        """Learn the labels of one or several rows.
-
-        Parameters
-        ----------
-        rows : int or array-like of int
-            Row numbers. They need not have been asked about.
-        labels : label or array-like of labels
-            One label per row.
-
-        Returns
-        -------
-        self : object
-            The learner, whose model has learned the labels.
-        """
-        numbers = row_numbers(rows, self._pool.n)
-        answers = plain_answers(labels, numbers)
-        taught = numbers[self._pool.status[numbers] == TAUGHT]
-        if len(taught):
-            raise ValueError(
-                f"row {taught[0]} was already taught, as {self._label_of(int(taught[0]))!r}; to "
-                "change an answer, call undo() and teach the row again."
-            )
-        check_labels(answers, self._given, self._classes)
-        self._do(Event("teach", numbers.tolist(), answers))
-        return self
-
-    @alone
-    def skip(self, rows: int | ArrayLike) -> ActiveLearner:
-        """Skip one or several rows: they are not asked about again, but may still be taught.
-
-        Parameters
-        ----------
-        rows : int or array-like of int
-            Row numbers.
-
-        Returns
-        -------
-        self : object
-            The learner.
-        """
-        numbers = row_numbers(rows, self._pool.n)
-        gone = numbers[self._pool.status[numbers] != UNSEEN]
-        if len(gone):
-            raise ValueError(
-                f"row {gone[0]} was already taught or skipped and cannot be skipped; pass unseen "
-                "rows only."
-            )
-        self._do(Event("skip", numbers.tolist(), []))
-        return self
-
-    @alone
-    def undo(self) -> list[int]:
-        """Undo the last `teach` or `skip`.
-
-        The model is then as if these rows had never been taught, and `ask` returns the same rows
-        as at that time.
-
-        Returns
-        -------
-        rows : list of int
-            Rows of the answer that was undone; empty if there is none.
-        """
-        taken: list[int] = []
-        with self._all_or_nothing():
-            log = list(self._log)
-            while log and log[-1].kind == "finish":
-                log.pop()
-            if log:
-                taken = log.pop().rows
-            self._replay(log)
-        return list(taken)
 
     def run(
         self,
@@ -274,14 +193,21 @@ class ActiveLearner(Questions):
                 verdict = self.should_stop()
                 if verdict:
                     break
-                rows = np.atleast_1d(self.ask(min(batch, left - given) if batch > 1 else None))
-                for row in rows.tolist():
+                for row in self._next_rows(min(batch, left - given) if batch > 1 else None):
                     self._answer(row, oracle(row))
                 progress.learned(len(self.history_) - before - given, self._size(), 0.0)
         if len(self.history_) > before:
             self.finish()
         self._verdict = (len(self._log), self.stop, verdict) if verdict else None
         return self
+
+    def _next_rows(self, batch: int | None) -> list[int]:
+        """Return the rows to ask an oracle about; none if another thread took the last."""
+        if batch is not None:
+            return [int(row) for row in self.ask(batch)]
+        with contextlib.suppress(PoolExhaustedError):
+            return [self.ask()]
+        return []
 
     @alone
     def _answer(self, row: int, label: Any) -> None:
@@ -292,21 +218,6 @@ class ActiveLearner(Questions):
 
     def _size(self) -> int:
         return self.history_[-1]["support_vectors"] or 0 if self.history_ else 0
-
-    @alone
-    def finish(self) -> ActiveLearner:
-        """Finish the model, if the estimator supports it, so that it is as exact as labels allow.
-
-        `run` ends with it. Call it before using the model if labels were taught one by one.
-
-        Returns
-        -------
-        self : object
-            The learner.
-        """
-        if self.has_model_:
-            self._do(Event("finish", [], []))
-        return self
 
     @alone
     def should_stop(self) -> Verdict:
@@ -379,8 +290,10 @@ class ActiveLearner(Questions):
     def __getstate__(self) -> dict[str, Any]:
         # What other threads may change while it is written is copied.
         state = {k: list(v) if isinstance(v, list) else v for k, v in self.__dict__.items()}
-        parts = {"_met": set(self._met), "_pool": self._pool.copy(), "_model": self._model.copy()}
-        return {**state, **parts}
+        model = self._model.copy(cached=self._model)
+        model.pool = self._pool.copy()
+        copies = {"_met": set(self._met), "_audited": set(self._audited)}
+        return {**state, **copies, "_pool": model.pool, "_model": model, "_marks": Marks({})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

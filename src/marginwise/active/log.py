@@ -1,33 +1,92 @@
 """The log of answers, and what follows from it: the model, the state of the pool, the history.
 
-The log is the truth. Undoing an answer or restoring after an error replays the log, and a learner
-that is loaded from a file has carried out the same events as the one that was saved.
+The log is the truth. It lists what was done, corrections included; its *course* lists the answers
+that count, each in its place. Undoing or correcting an answer, or restoring after an error, goes
+back to a mark at which the course was the same and continues from there, and a learner that is
+loaded from a file has gone the same course as the one that was saved.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marginwise._arrays import Ints
 from marginwise._estimator.base import Exclusive
-from marginwise.active.answers import contains
+from marginwise.active.answers import (
+    AUDIT,
+    GIVEN,
+    check_labels,
+    contains,
+    plain_answers,
+    row_numbers,
+)
+from marginwise.active.marks import Mark, Marks, is_due, rung
 from marginwise.active.models import Model
-from marginwise.active.pool import SKIPPED, TAUGHT, UNSEEN, Pool
+from marginwise.active.pool import SKIPPED, TAUGHT, Pool
 
 
 @dataclass
 class Event:
-    """An entry of the log: "teach", "skip" or "finish", the rows, and the labels of "teach"."""
+    """An entry of the log: "teach", "skip", "correct" or "finish", the rows and their answers.
+
+    Answers are labels, or None for a row that was skipped. Only "teach" has purposes: why each row
+    was asked about.
+    """
 
     kind: str
     rows: list[int]
-    labels: list[Any]
+    labels: list[Any] = field(default_factory=list)
+    purposes: list[str] = field(default_factory=list)
+
+
+def course_of(log: Iterable[Event]) -> list[Event]:
+    """Return the answers of a log, each in its place and as it was last corrected."""
+    course: list[Event] = []
+    place: dict[int, int] = {}  # of the answer of a row
+    for event in log:
+        if event.kind != "correct":
+            place.update(dict.fromkeys(event.rows, len(course)))
+            course.append(event)
+            continue
+        for row, label in zip(event.rows, event.labels, strict=True):
+            former = course[place[row]]
+            k = former.rows.index(row)
+            labels = former.labels or [None] * len(former.rows)
+            purposes = former.purposes or [GIVEN] * len(former.rows)
+            labels = [*labels[:k], label, *labels[k + 1 :]]
+            kind = "skip" if all(one is None for one in labels) else "teach"
+            course[place[row]] = Event(kind, former.rows, labels, purposes)
+    return course
+
+
+def check_log(log: Iterable[Event], n: int, given: NDArray[Any] | None) -> None:
+    """Raise unless a log from outside is one of a learner with a pool of n rows."""
+    taught: set[int] = set()
+    answered: set[int] = set()
+    known: NDArray[Any] = np.empty(0)
+    for event in log:
+        if event.kind == "finish" and not event.rows:
+            continue
+        rows = row_numbers(event.rows, n).tolist()
+        free = answered.issuperset(rows) if event.kind == "correct" else taught.isdisjoint(rows)
+        if not free or (event.kind == "skip" and not answered.isdisjoint(rows)):
+            raise ValueError(f"its log has an answer to row {rows[0]} that cannot be")
+        answered.update(rows)
+        if event.labels and event.labels != [None]:
+            labels = plain_answers(event.labels, np.array(rows))
+            check_labels(labels, given, known)
+            known = np.array(labels[:1]) if given is None else given
+        if event.kind == "teach" or event.labels:
+            taught.update(rows)
+        if event.labels == [None]:
+            taught.difference_update(rows)
 
 
 class AnswerLog(Exclusive):
@@ -37,11 +96,15 @@ class AnswerLog(Exclusive):
     support_counts_: list[int | None]
     _pool: Pool
     _model: Model
+    _seed: int
     _given: NDArray[Any] | None  # classes, if they were given
     _classes: NDArray[Any]
     _met: set[Any]  # labels taught
     _log: list[Event]
+    _course: list[Event]  # the answers that count, in their order
+    _marks: Marks
     _scores_asked: dict[int, Any]
+    _foreseen: dict[int, Any]  # what was predicted for rows of an audit before they were learned
     _started: float
 
     # -- fitted attributes -----------------------------------------------------------------------
@@ -49,7 +112,7 @@ class AnswerLog(Exclusive):
     @property
     def estimator_(self) -> Any:
         """Model that has learned every answer."""
-        return self._model.estimator
+        return self._model.fitted()
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -87,23 +150,26 @@ class AnswerLog(Exclusive):
         self.history_ = []
         self.support_counts_ = []
         self._met = set()
-        self._pool.status[:] = UNSEEN
-        self._pool.n_unseen = self._pool.n
+        self._course = []
+        self._pool.set_answers({})
         self._classes = np.empty(0) if self._given is None else self._given
-        self._model = self._model.blank()
+        self._model = self._model.blank(self._seed)
         if self._model.warm and not len(self._classes):
             self._classes = self._model.estimator.classes_
         if len(self._classes) >= 2:
             self._model.start(self._classes)
+        self._marks = Marks({0: self._mark(0)})
 
     def _do(self, event: Event) -> None:
         """Carry out an event and log it; if it fails or is interrupted, nothing has happened."""
         try:
-            self._carry_out(event)
+            self._foresee(event)
+            self._carry_out([event])
+            self._log.append(event)
         except KeyboardInterrupt:
             # Errors leave a model as it was; Ctrl-C may leave it with half of an answer.
             with self._all_or_nothing():
-                self._replay(self._log)
+                self._rebuild(self._log)
             raise
 
     @contextlib.contextmanager
@@ -120,69 +186,156 @@ class AnswerLog(Exclusive):
             self._pool.n_unseen = unseen
             raise
 
-    def _carry_out(self, event: Event) -> None:
-        if event.kind == "teach":
-            self._learn(event)
-        elif event.kind == "skip":
-            self._pool.mark(np.array(event.rows), SKIPPED)
-        else:
+    def _carry_out(self, events: list[Event]) -> None:
+        """Carry out an event, or several answers that a model can learn one after the other."""
+        before = len(self.history_)
+        if events[0].kind == "finish":
             self._model.finish()
-        self._log.append(event)
+        elif events[0].kind == "skip":
+            self._pool.mark(np.array(events[0].rows), SKIPPED)
+        else:
+            self._learn(events)
+        self._course += events
+        if is_due(len(self._course), before, len(self.history_)):
+            self._marks = self._marks.plus(self._mark(before))
 
-    def _learn(self, event: Event) -> None:
-        rows = np.array(event.rows, dtype=np.int64)
-        known = self._classes
-        self._pool.require(rows)
-        new = [label for label in event.labels if not contains(known, label)]
+    def _learn(self, events: list[Event]) -> None:
+        """Learn answers; only if there is a single event may it have labels that are new."""
+        parts = [_taught(event) for event in events]
+        for rows, _ in parts:
+            self._pool.require(rows)
+        new = [label for label in parts[0][1] if not contains(self._classes, label)]
+        counts: list[int | None] = []
         if new:
-            self._grow_classes(new, event)
-        elif len(known) >= 2:
-            self._model.learn(rows, np.array(event.labels, dtype=known.dtype))
-        self._pool.mark(rows, TAUGHT)
-        self._record(event)
+            self._grow_classes(new, parts[0])
+        elif len(self._classes) >= 2:
+            labelled = [(rows, np.array(y, dtype=self._classes.dtype)) for rows, y in parts]
+            counts = self._model.learn(labelled)
+        for k, event in enumerate(events):
+            rows, labels = parts[k]
+            if len(rows) < len(event.rows):
+                self._pool.mark(np.array(event.rows, dtype=np.int64), SKIPPED)
+            self._pool.mark(rows, TAUGHT)
+            self._met.update(labels)
+            support: int | None = 0
+            if self.has_model_:
+                support = self._model.support() if new else counts[k]
+            self._record(event, support)
 
-    def _grow_classes(self, new: list[Any], event: Event) -> None:
+    def _grow_classes(self, new: list[Any], part: tuple[Ints, list[Any]]) -> None:
         """Build the model again with more classes, from all answers including these."""
-        before = self._classes
-        classes = np.unique(np.array([*before.tolist(), *new]))
+        classes = np.unique(np.array([*self._classes.tolist(), *new]))
         if len(classes) >= 2:
-            answers = [past for past in self._log if past.kind == "teach"] + [event]
-            rows = np.array([row for past in answers for row in past.rows], dtype=np.int64)
-            labels = np.array([y for past in answers for y in past.labels], dtype=classes.dtype)
-            model = self._model.blank()
+            parts = [_taught(past) for past in self._course if past.kind == "teach"] + [part]
+            rows = np.concatenate([rows for rows, _ in parts])
+            labels = np.array([y for _, labels in parts for y in labels], dtype=classes.dtype)
+            model = self._model.blank(self._seed)
             model.start(classes)
-            model.learn(rows, labels)
+            model.learn([(rows, labels)])
             self._model = model
         self._classes = classes
 
-    def _record(self, event: Event) -> None:
-        self._met.update(event.labels)
-        counts = self._model.support_counts() if self.has_model_ else np.zeros(1)
-        support = None if counts is None else int(counts.sum())
+    def _record(self, event: Event, support: int | None) -> None:
+        given = [k for k, label in enumerate(event.labels) if label is not None]
         # Within a batch the model was as it had been before.
         before = self.support_counts_[-1] if self.support_counts_ else 0
-        self.support_counts_ += [before] * (len(event.rows) - 1) + [support]
-        for row, label in zip(event.rows, event.labels, strict=True):
+        self.support_counts_ += [before] * (len(given) - 1) + [support]
+        for k in given:
+            row = event.rows[k]
             self.history_.append(
                 {
                     "row": row,
-                    "label": label,
+                    "label": event.labels[k],
                     "asked": row in self._scores_asked,
+                    "purpose": event.purposes[k],
                     "score": self._scores_asked.get(row),
+                    "predicted": self._foreseen.get(row),
                     "support_vectors": support,
                     "seconds": time.perf_counter() - self._started,
                 }
             )
 
-    def _replay(self, log: list[Event]) -> None:
-        """Bring the learner to the state that a log describes."""
-        times = [step["seconds"] for step in self.history_]
-        self._log = []
-        self._begin()
-        for event in log:
-            self._carry_out(event)
-        for step, seconds in zip(self.history_, times, strict=False):
-            step["seconds"] = seconds
+    def _foresee(self, event: Event) -> None:
+        """Note what the model predicts for rows of an audit, before it learns them."""
+        audited = [
+            row
+            for row, label, why in zip(event.rows, event.labels, event.purposes, strict=False)
+            if why == AUDIT and label is not None and row not in self._foreseen
+        ]
+        if audited and self.has_model_:
+            found = self._model.predict(np.array(audited, dtype=np.int64)).tolist()
+            self._foreseen = {**self._foreseen, **dict(zip(audited, found, strict=True))}
+
+    # -- going back ------------------------------------------------------------------------------
+
+    def _mark(self, before: int) -> Mark:
+        """Return a mark of the learner as it is; it had `before` labels one event earlier."""
+        labels = len(self.history_)
+        reached = rung(labels) if rung(labels) > rung(before) else 0
+        parts = self._model.copy(), self._classes, frozenset(self._met)
+        return Mark(len(self._course), labels, reached, *parts)
+
+    def _rebuild(self, log: list[Event]) -> None:
+        """Bring the learner to the state that a log describes, from the last mark they share."""
+        times = {step["row"]: step["seconds"] for step in self.history_}
+        course = course_of(log)
+        pairs = enumerate(zip(course, self._course, strict=False))
+        same = next((k for k, (a, b) in pairs if a != b), min(len(course), len(self._course)))
+        answered = {row for event in course for row in event.rows}
+        self._foreseen = {row: y for row, y in self._foreseen.items() if row in answered}
+        self._return_to(self._marks.until(same))
+        while len(self._course) < len(course):
+            events = self._together(course)
+            self._foresee(events[0])
+            self._carry_out(events)
+        self._log = log
+        self._model.fitted()
+        for step in self.history_:
+            step["seconds"] = times.get(step["row"], step["seconds"])
+
+    def _return_to(self, marks: Marks) -> None:
+        """Be as at the last of some marks, or as in the beginning if there is none."""
+        if not marks.kept:
+            self._begin()
+            return
+        mark = marks.last
+        self._marks = marks
+        self._course = self._course[: mark.events]
+        self.history_ = self.history_[: mark.labels]
+        self.support_counts_ = self.support_counts_[: mark.labels]
+        self._classes, self._met = mark.classes, set(mark.met)
+        self._model = mark.model.copy(cached=self._model)
+        answers = [_answers(event) for event in self._course]
+        self._pool.set_answers({row: status for part in answers for row, status in part.items()})
+
+    def _together(self, course: list[Event]) -> list[Event]:
+        """Return the next events of a course that can be carried out in one go."""
+        first, labels = len(self._course), len(self.history_)
+        end = first
+        while end < len(course):
+            event = course[end]
+            plain = event.kind == "teach" and all(
+                label is not None and contains(self._classes, label) for label in event.labels
+            )
+            unforeseen = AUDIT in event.purposes and not self._foreseen.keys() >= set(event.rows)
+            if end > first and not (plain and not unforeseen):
+                break
+            end, before, labels = end + 1, labels, labels + len(event.labels)
+            if not plain or len(self._classes) < 2 or is_due(end, before, labels):
+                break
+        return course[first:end]
 
     def _label_of(self, row: int) -> Any:
         return next(step["label"] for step in self.history_ if step["row"] == row)
+
+
+def _taught(event: Event) -> tuple[Ints, list[Any]]:
+    """Return the rows of an event that have labels, and the labels."""
+    given = [(r, y) for r, y in zip(event.rows, event.labels, strict=True) if y is not None]
+    return np.array([row for row, _ in given], dtype=np.int64), [label for _, label in given]
+
+
+def _answers(event: Event) -> dict[int, int]:
+    """Return the status that an event gives to its rows."""
+    labels = event.labels or [None] * len(event.rows)
+    return {r: SKIPPED if y is None else TAUGHT for r, y in zip(event.rows, labels, strict=True)}

@@ -67,6 +67,9 @@ def _width(estimator: Any, pool: Pool) -> str:
     )
 
 
+Part = tuple[Ints, NDArray[Any]]  # rows of the pool and their labels
+
+
 class Model:
     """Any classifier with `partial_fit` and `decision_function`.
 
@@ -76,22 +79,28 @@ class Model:
         The classifier; a fitted one continues to learn.
     pool : Pool
         The rows.
+    seed : int, default=0
+        Stands in for a `random_state` of None, so that equal answers make equal models.
     """
 
-    def __init__(self, estimator: Any, pool: Pool) -> None:
+    def __init__(self, estimator: Any, pool: Pool, seed: int = 0) -> None:
         self.given = copy.deepcopy(estimator)
         self.pool = pool
         self.warm = is_fitted(estimator)
-        self.estimator = copy.deepcopy(self.given)
+        self.estimator = self._fresh(seed)
         self.ready = self.warm  # it can score
         self._classes: NDArray[Any] = np.empty(0)
 
-    def blank(self) -> Self:
-        """Return a model of the same estimator and pool that has learned none of its rows."""
-        return type(self)(self.given, self.pool)
+    def _fresh(self, seed: int) -> Any:
+        """Return a copy of the estimator, as it was given, that learns in a repeatable way."""
+        return seeded(copy.deepcopy(self.given), seed)
 
-    def copy(self) -> Self:
-        """Return a model that later answers do not change."""
+    def blank(self, seed: int) -> Self:
+        """Return a model of the same estimator and pool that has learned none of its rows."""
+        return type(self)(self.given, self.pool, seed)
+
+    def copy(self, cached: Model | None = None) -> Self:
+        """Return a model that later answers do not change, with the scores that `cached` keeps."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "estimator": copy.deepcopy(self.estimator)}
         return twin
@@ -106,13 +115,20 @@ class Model:
                 f"cannot learn the new labels {unknown}; pass an unfitted estimator."
             )
 
-    def learn(self, rows: Ints, y: NDArray[Any]) -> None:
-        """Learn rows of the pool."""
+    def learn(self, parts: list[Part]) -> list[int | None]:
+        """Learn rows of the pool, part by part; return the support vectors after each part."""
         classes = None if self.warm else self._classes
-        estimator = copy.deepcopy(self.estimator)  # what fails half-way is thrown away
-        estimator.partial_fit(self.pool.take_given(rows), y, classes=classes)
+        estimator, counts = copy.deepcopy(self.estimator), []  # what fails is thrown away
+        for rows, y in parts:
+            estimator.partial_fit(self.pool.take_given(rows), y, classes=classes)
+            counts.append(_count(estimator))
         self.estimator = estimator
         self.ready = True
+        return counts
+
+    def fitted(self) -> Any:
+        """Return the estimator, which has learned all that the model was taught."""
+        return self.estimator
 
     def finish(self) -> None:
         """Finish the model, if the estimator supports it."""
@@ -126,21 +142,63 @@ class Model:
         """Return the decision values of the whole pool."""
         return np.concatenate([self.scores(part) for part in _parts(self.pool.n)])
 
+    def predict(self, rows: Ints) -> NDArray[Any]:
+        """Return the labels that are predicted for rows of the pool."""
+        found: NDArray[Any] = self.fitted().predict(self.pool.take_given(rows))
+        return found
+
     @property
     def delta(self) -> float:
         """Remaining violation of the optimality conditions, which widens the margin."""
         return 0.0
 
-    def support_counts(self) -> NDArray[np.int32] | None:
-        """Return the number of support vectors of each class, None if not counted."""
-        return getattr(self.estimator, "n_support_", None)
+    def support(self) -> int | None:
+        """Return the number of support vectors, None if they are not counted."""
+        return _count(self.estimator)
+
+
+def _count(estimator: Any) -> int | None:
+    counts = getattr(estimator, "n_support_", None)
+    return None if counts is None else int(np.sum(counts))
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Set each `random_state` of an estimator and of its parts that is None."""
+    if not hasattr(estimator, "get_params"):
+        return estimator
+    unset = {
+        name: seed
+        for name, value in estimator.get_params(deep=True).items()
+        if value is None and name.split("__")[-1] == "random_state"
+    }
+    return estimator.set_params(**unset) if unset else estimator
+
+
+class Rows:
+    """The rows of a pool as the models of a learner read them: converted once, for all of them.
+
+    Parameters
+    ----------
+    feed : PoolFeed
+        The rows.
+    shape : tuple
+        What of a model decides how its rows are converted.
+    """
+
+    def __init__(self, feed: PoolFeed, shape: tuple[Any, ...]) -> None:
+        self.feed = feed
+        self.shape = shape
 
 
 class OwnModel(Model):
     """An estimator of this package: rows are checked once, and scores of the pool are cached."""
 
     _kept: Scores | None = None
-    _feed: PoolFeed | None = None
+    _rows: Rows | None = None
+    _spare: Rows | None = None  # those of a model before this one, which may fit
+
+    def _fresh(self, seed: int) -> Any:
+        return copy.deepcopy(self.given)
 
     def start(self, classes: NDArray[Any]) -> None:
         """Begin; gamma and precision are chosen from rows spread over the pool."""
@@ -158,28 +216,58 @@ class OwnModel(Model):
             )
         # A model that was there before keeps its ids: rows of the pool get new ones.
         self._first = self.estimator._engine.native.next_id if self.warm else 0
-        self._feed = self._make_feed() if pool.in_memory else None
+        if not pool.in_memory:
+            self._rows = None
+        elif self._spare is not None and self._spare.shape == self._shape:
+            self._rows = self._spare
+        else:
+            self._rows = Rows(self._make_feed(), self._shape)
 
-    def copy(self) -> Self:
-        """Return a model that later answers do not change."""
+    @property
+    def _shape(self) -> tuple[Any, ...]:
+        plan = self.estimator._engine.plan
+        kind = plan.kernel, plan.sparse, plan.double, plan.features, self._first
+        return *kind, plan.scale, np.asarray(plan.center).tobytes()
+
+    def blank(self, seed: int) -> Self:
+        """Return a model of the same estimator and pool that has learned none of its rows."""
+        twin = super().blank(seed)
+        twin._spare = self._rows or self._spare
+        return twin
+
+    def copy(self, cached: Model | None = None) -> Self:
+        """Return a model that later answers do not change, with the scores that `cached` keeps."""
         twin = type(self).__new__(type(self))
-        own = {"estimator": self.estimator._snapshot(), "_kept": copy.copy(self._kept)}
-        twin.__dict__ = {**self.__dict__, **own}
+        twin.__dict__ = {**self.__dict__, "_kept": None}
+        if is_fitted(self.estimator):
+            twin.estimator = self.estimator._snapshot()
+        kept = getattr(cached, "_kept", None)
+        if self.ready and kept is not None and getattr(cached, "_rows", None) is self._rows:
+            # Its sums may be those of other coefficients, from which the next call corrects them.
+            twin._kept = copy.copy(kept)
+            twin._kept.engine = twin.estimator._engine
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
         # What the core looks at is rebuilt.
         state = {**self.__dict__, "_kept": self.kept_state}
-        state["_feed"] = self._feed is not None
+        state["_rows"], state["_spare"] = self._rows is not None, None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept, had_feed = state.pop("_kept"), state.pop("_feed")
+        kept, had_feed = state.pop("_kept"), state.pop("_rows")
         self.__dict__.update(state)
         if had_feed:
-            self._feed = self._make_feed()
+            self._rows = Rows(self._make_feed(), self._shape)
         if kept is not None:
             self.restore_kept(kept)
+
+    @property
+    def _feed(self) -> PoolFeed | None:
+        """The pool in the form in which models read it; None if it is not in memory."""
+        if self._rows is not None and len(self._rows.feed.ids) < self.pool.n:
+            self._rows.feed = self._make_feed()  # the pool was extended
+        return None if self._rows is None else self._rows.feed
 
     def _make_feed(self) -> PoolFeed:
         """Convert the whole pool to the form in which the model reads it."""
@@ -193,13 +281,18 @@ class OwnModel(Model):
     def _ids(self, rows: Ints) -> Ints:
         return rows + self._first
 
-    def learn(self, rows: Ints, y: NDArray[Any]) -> None:
+    def learn(self, parts: list[Part]) -> list[int | None]:
         """Learn rows of the pool, which were checked when it was created."""
-        if self._feed is not None:
-            self.estimator._teach_from(self._feed, rows, y)
+        counts: list[int | None] = []
+        feed = self._feed
+        if feed is not None:
+            self.estimator._teach_from(feed, parts, counts)
         else:
-            self.estimator._teach(self.pool.take(rows), y, self._ids(rows))
+            for rows, y in parts:
+                self.estimator._teach(self.pool.take(rows), y, self._ids(rows))
+                counts.append(_count(self.estimator))
         self.ready = True
+        return counts
 
     def finish(self) -> None:
         """Finish the model."""
@@ -208,23 +301,35 @@ class OwnModel(Model):
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
-        if self._feed is None:
+        if (feed := self._feed) is None:
             found: Float = self.estimator._score(self.pool.take(rows))
         else:
             engine = self.estimator._engine
-            found = engine.native.decision_of(self._feed.batch, np.ascontiguousarray(rows))
+            found = engine.native.decision_of(feed.batch, np.ascontiguousarray(rows))
             if engine.given_bias is not None:
                 found = found + (engine.bias - engine.native.bias())
         return self._shaped(found)
 
+    def predict(self, rows: Ints) -> NDArray[Any]:
+        """Return the labels that are predicted for rows of the pool."""
+        classes: NDArray[Any] = self.estimator.classes_
+        if len(classes) > 2:
+            return super().predict(rows)
+        return classes[(self.scores(rows) > 0).astype(np.intp)]
+
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool, brought up to date."""
-        if self._feed is None:
+        if (feed := self._feed) is None:
             return super().all_scores()
         # An estimator that was put back after an error has another engine.
-        if self._kept is None or self._kept.engine is not self.estimator._engine:
-            self._kept = Scores(self.estimator._engine, self._feed.batch, self._find)
-        return self._shaped(self._kept.values())
+        kept = self._kept
+        if (
+            kept is None
+            or kept.engine is not self.estimator._engine
+            or kept.batch is not feed.batch
+        ):
+            self._kept = kept = Scores(self.estimator._engine, feed.batch, self._find)
+        return self._shaped(kept.values())
 
     def _shaped(self, found: Float) -> Float:
         shaped: Float = self.estimator._shaped(found)
@@ -241,7 +346,8 @@ class OwnModel(Model):
     @property
     def kept_state(self) -> dict[str, Any] | None:
         """State of the cached scores, if there are any."""
-        return None if self._kept is None else self._kept.state()
+        stale = self._feed is None or self._kept is None or self._kept.batch is not self._feed.batch
+        return None if stale or self._kept is None else self._kept.state()
 
     def _find(self, ids: Ints) -> Any | None:
         """Return the features of members that are rows of the pool."""
@@ -252,11 +358,6 @@ class OwnModel(Model):
     def delta(self) -> float:
         """Remaining violation of the optimality conditions, which widens the margin."""
         return float(self.estimator._engine.delta)
-
-    def support_counts(self) -> NDArray[np.int32] | None:
-        """Return the number of support vectors of each class."""
-        counts: NDArray[np.int32] = self.estimator.n_support_
-        return counts
 
 
 def _parts(n: int) -> list[Ints]:

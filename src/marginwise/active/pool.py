@@ -13,10 +13,46 @@ from sklearn.utils import check_array
 
 from marginwise._arrays import Ints, spread_rows
 from marginwise._checks import canonical, check_finite, check_rows
+from marginwise.active.frames import is_frame, joined, rows_of
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
 LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
 PRINTS = 64  # rows by which pools are distinguished
+
+
+class Joined:
+    """The rows of one pool after those of another, read on demand.
+
+    Parameters
+    ----------
+    one, other : Pool
+        The pools.
+    """
+
+    def __init__(self, one: Pool, other: Pool) -> None:
+        self._one, self._other = one, other
+
+    def __len__(self) -> int:
+        return self._one.n + self._other.n
+
+    def read(self, rows: Ints) -> Any:
+        """Return the features of some rows."""
+        early = rows < self._one.n
+        if early.all():
+            return self._one.take(rows)
+        if not early.any():
+            return self._other.take(rows - self._one.n)
+        both = _stacked(self._one.take(rows[early]), self._other.take(rows[~early] - self._one.n))
+        back = np.empty(len(rows), dtype=np.int64)
+        back[np.concatenate([np.flatnonzero(early), np.flatnonzero(~early)])] = np.arange(len(rows))
+        return both[back]
+
+
+def _stacked(one: Any, other: Any) -> Any:
+    """Return rows below rows; dense ones become sparse below or above sparse ones."""
+    if not sp.issparse(one) and not sp.issparse(other):
+        return np.concatenate([one, other])
+    return canonical(sp.csr_array(sp.vstack([one, other], format="csr")))
 
 
 class Pool:
@@ -39,6 +75,7 @@ class Pool:
         self.n = len(X) if self._source is not None else self._rows.shape[0]
         if self.n == 0:
             raise ValueError("X_pool is empty; pass one row or more.")
+        self.first = self.n  # rows that were there from the beginning
         self.status: NDArray[np.uint8] = np.zeros(self.n, dtype=np.uint8)
         self.n_unseen = self.n
         self.features = int(self.take(np.zeros(1, dtype=np.int64)).shape[1])
@@ -48,6 +85,27 @@ class Pool:
         twin = copy.copy(self)
         twin.status = self.status.copy()
         return twin
+
+    def extended(self, X: Any) -> Pool:
+        """Return a pool that has more rows after these, with the same statuses."""
+        more = Pool(X)
+        if more.features != self.features:
+            raise ValueError(
+                f"X_new has {more.features} features, but the pool has {self.features}; pass the "
+                "same columns."
+            )
+        both = copy.copy(self)
+        both.n = self.n + more.n
+        both.n_unseen = self.n_unseen + more.n
+        both.status = np.concatenate([self.status, more.status])
+        if self._source is not None or more._source is not None:
+            both._source = both.given = Joined(self.copy(), more)
+            both._rows = None
+            return both
+        both._rows = _stacked(self._rows, more._rows)
+        both._checked = self._checked and more._checked
+        both.given = joined(self.given, X) if is_frame(self.given) else both._rows
+        return both
 
     def _accept(self, X: Any) -> Any:
         """Check rows in memory; those of a large array are checked only when they are taken."""
@@ -92,8 +150,8 @@ class Pool:
 
     def take_given(self, rows: Ints) -> Any:
         """Return some rows, as a data frame if that is what was given."""
-        framed = self._source is None and hasattr(self.given, "iloc")
-        return self.given.iloc[rows] if framed else self.take(rows)
+        framed = self._source is None and is_frame(self.given)
+        return rows_of(self.given, rows) if framed else self.take(rows)
 
     def require(self, rows: Ints) -> None:
         """Raise if rows cannot be read or contain values that are not numbers."""
@@ -101,14 +159,22 @@ class Pool:
             self.take(rows)
 
     def spread(self, most: int) -> Any:
-        """Return some rows from all over the pool, as a data frame if that is what was given."""
-        return self.take_given(spread_rows(self.n, most))
+        """Return some of the first rows, from all over, as a data frame if one was given."""
+        return self.take_given(spread_rows(self.first, most))
 
     def mark(self, rows: Ints, status: int) -> None:
         """Set the status of rows."""
         self.n_unseen += int(np.count_nonzero(self.status[rows] != UNSEEN) * (status == UNSEEN))
         self.n_unseen -= int(np.count_nonzero(self.status[rows] == UNSEEN) * (status != UNSEEN))
         self.status[rows] = status
+
+    def set_answers(self, statuses: dict[int, int]) -> None:
+        """Set the status of some rows; all others become unseen."""
+        self.status[:] = UNSEEN
+        self.status[np.fromiter(statuses, dtype=np.int64, count=len(statuses))] = np.fromiter(
+            statuses.values(), dtype=np.uint8, count=len(statuses)
+        )
+        self.n_unseen = self.n - len(statuses)
 
     def unseen(self) -> Ints:
         """Return all rows that were neither taught nor skipped."""
@@ -128,10 +194,11 @@ class Pool:
             found = both[np.sort(first)][:size]
         return found
 
-    def fingerprint(self) -> str:
-        """Return a digest of the shape and of some rows spread over the pool."""
-        X = self.take(spread_rows(self.n, PRINTS))
-        digest = hashlib.sha256(f"{self.n} {self.features}".encode())
+    def fingerprint(self, n: int | None = None) -> str:
+        """Return a digest of the shape and of some rows of the pool, or of its first n."""
+        n = self.n if n is None else n
+        X = self.take(spread_rows(n, PRINTS))
+        digest = hashlib.sha256(f"{n} {self.features}".encode())
         parts = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
         for part in parts:
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())

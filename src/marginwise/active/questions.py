@@ -6,7 +6,7 @@ Asking twice without an answer in between gives the same question.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,10 @@ from marginwise._arrays import Float, Ints
 from marginwise._core import MOST_SAMPLED
 from marginwise._estimator.base import alone
 from marginwise._training.loop import READ
-from marginwise.active.answers import check_inside, places_of, positive_integer
+from marginwise.active.answers import AUDIT, STRATEGY, check_inside, places_of, positive_integer
 from marginwise.active.batch import different_rows
 from marginwise.active.log import AnswerLog, Event
+from marginwise.active.pool import UNSEEN
 from marginwise.active.scores import (
     autoactive_size,
     by_function,
@@ -25,9 +26,15 @@ from marginwise.active.scores import (
     disagreement,
     least_positive,
 )
+from marginwise.active.verdict import StoppingRule
 
 STRATEGIES = ("random", "gradient", "active", "autoactive", "near_boundary", "largest_positive")
+NONE: Ints = np.empty(0, dtype=np.int64)
 WHOLE_POOL = ("near_boundary", "largest_positive")
+
+
+class PoolExhaustedError(LookupError):
+    """There is no row left to ask about."""
 
 
 class Draw(NamedTuple):
@@ -52,36 +59,55 @@ class Questions(AnswerLog):
     pool_size: int | None
     _seed: int
     _noted: NDArray[Any] | None  # labels of y_pool
-    _drawn: tuple[int, Draw] | None  # how many rows were wanted, and what was drawn
+    _drawn: tuple[Any, Draw] | None  # what was wanted, and what was drawn
+    _audited: set[int]  # rows that were last asked about because they were drawn at random
+    stop: StoppingRule | None
+
+    @overload
+    def ask(self, n: None = None, *, exclude: ArrayLike | None = None) -> int: ...
+
+    @overload
+    def ask(self, n: int, *, exclude: ArrayLike | None = None) -> Ints: ...
 
     @alone
-    def ask(self, n: int | None = None) -> int | Ints:
+    def ask(self, n: int | None = None, *, exclude: ArrayLike | None = None) -> int | Ints:
         """Return the row to label next, or `n` rows of which no two are near-duplicates.
 
-        The same rows are returned until an answer is taught, skipped or undone.
+        The same rows are returned until an answer is taught, skipped, corrected or undone. Where
+        the stopping rule is an audit, some of them are drawn at random.
 
         Parameters
         ----------
         n : int, default=None
             Number of rows. None returns one row, as an integer.
+        exclude : array-like of int, default=None
+            Unseen rows not to return, such as those that another person is labelling.
 
         Returns
         -------
         rows : int or ndarray of shape (n_rows,)
             Row numbers. The array is empty if the pool is exhausted, and shorter than `n` if the
             pool has too few different rows.
+
+        Raises
+        ------
+        PoolExhaustedError
+            If one row is wanted and there is none left.
         """
         wanted = 1 if n is None else positive_integer(n, "n")
-        draw = self._draw(wanted)
-        order = self._order(draw, wanted)
-        if wanted > 1 and len(order) > 1:
-            order = self._different(draw, order, wanted)
-        places = order[:wanted]
-        for place in places.tolist():
-            score = None if draw.scores is None else draw.scores[place].tolist()
-            self._scores_asked[int(draw.rows[place])] = score
-        rows = draw.rows[places]
-        return int(rows[0]) if n is None and len(rows) else rows
+        barred = self._barred(exclude)
+        found = self._choose(wanted, barred)
+        for row, score, why in found:
+            self._scores_asked[row] = score
+            (self._audited.add if why == AUDIT else self._audited.discard)(row)
+        if n is not None:
+            return np.array([row for row, _, _ in found], dtype=np.int64)
+        if not found:
+            raise PoolExhaustedError(
+                f"all {self._pool.n:,} rows of the pool were taught or skipped"
+                f"{', or are excluded' if len(barred) else ''}; extend(X_new) adds rows to it."
+            )
+        return found[0][0]
 
     @alone
     def decision_values(self, rows: ArrayLike | None = None) -> Float:
@@ -123,7 +149,7 @@ class Questions(AnswerLog):
         values : ndarray of shape (n_rows,) or (n_rows, n_classes)
             Decision values; empty if there is no model yet or the strategy does not use them.
         """
-        draw = self._draw(1)
+        draw = self._draw(1, NONE)
         return np.empty(0) if draw.scores is None else draw.scores
 
     @alone
@@ -148,9 +174,55 @@ class Questions(AnswerLog):
         self._drawn = None
         super()._begin()
 
-    def _carry_out(self, event: Event) -> None:
-        super()._carry_out(event)
+    def _carry_out(self, events: list[Event]) -> None:
+        super()._carry_out(events)
         self._drawn = None
+
+    def _barred(self, exclude: ArrayLike | None) -> Ints:
+        """Return the unseen rows among those to exclude, ascending."""
+        if exclude is None or np.size(exclude) == 0:
+            return NONE
+        rows = np.unique(np.asarray(exclude))
+        if rows.dtype.kind not in "iu":
+            raise TypeError(f"exclude must be row numbers, got {exclude!r:.60}.")
+        check_inside(rows, self._pool.n)
+        unseen: Ints = rows[self._pool.status[rows] == UNSEEN].astype(np.int64)
+        return unseen
+
+    def _choose(self, wanted: int, barred: Ints) -> list[tuple[int, Any, str]]:
+        """Return the next questions: rows, their scores, and why they are asked about."""
+        answered = self._pool.n - self._pool.n_unseen + len(barred)
+        audits = self._audits(answered, wanted) if self.has_model_ else []
+        drawn: Ints = NONE
+        if audits:
+            drawn = self._pool.sample(len(audits) + len(barred), self._rng(2))
+            drawn = drawn[~np.isin(drawn, barred)][: len(audits)]
+        chosen: list[tuple[int, Any, str]] = []
+        if len(drawn) < wanted:
+            taken = np.union1d(barred, drawn)
+            draw = self._draw(wanted - len(drawn), taken)
+            for place in self._best(draw, wanted - len(drawn)).tolist():
+                score = None if draw.scores is None else draw.scores[place].tolist()
+                chosen.append((int(draw.rows[place]), score, STRATEGY))
+        scores = self.decision_values(drawn).tolist() if len(drawn) else []
+        for k, row, score in zip(audits, drawn.tolist(), scores, strict=False):
+            chosen.insert(k, (row, score, AUDIT))
+        return chosen
+
+    def _audits(self, answered: int, wanted: int) -> list[int]:
+        """Return which of the next questions are drawn at random, to measure the error."""
+        share = 0.0 if self.stop is None else self.stop.audit_share
+        if share and self.strategy == "random":
+            return list(range(wanted))
+        places = range(answered, answered + wanted)
+        return [k - answered for k in places if int((k + 1) * share) > int(k * share)]
+
+    def _best(self, draw: Draw, wanted: int) -> Ints:
+        """Return the places of drawn rows to ask about."""
+        order = self._order(draw, wanted)
+        if wanted > 1 and len(order) > 1:
+            order = self._different(draw, order, wanted)
+        return order[:wanted]
 
     def _different(self, draw: Draw, order: Ints, wanted: int) -> Ints:
         """Return the first places in order of which no two rows are near-duplicates."""
@@ -191,29 +263,35 @@ class Questions(AnswerLog):
         sampled = self.strategy in ("active", "autoactive", "gradient")
         return sampled and self.pool_size is not None
 
-    def _draw(self, n: int) -> Draw:
+    def _draw(self, n: int, barred: Ints) -> Draw:
         """Draw the rows among which the next n questions are chosen; kept until the log changes."""
-        if self._drawn is None or self._drawn[0] != n:
-            self._drawn = n, self._fresh_draw(n)
+        key = n, barred.tobytes()
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = key, self._fresh_draw(n, barred)
         return self._drawn[1]
 
-    def _fresh_draw(self, n: int) -> Draw:
-        pool, rng = self._pool, self._rng(0)
-        if pool.n_unseen == 0:
-            return Draw(np.empty(0, dtype=np.int64), None)
+    def _fresh_draw(self, n: int, barred: Ints) -> Draw:
+        if self._pool.n_unseen == len(barred):
+            return Draw(NONE, None)
         if not self.has_model_ or self.strategy == "random":
-            return Draw(pool.sample(n if n == 1 else 16 * n, rng), None)
+            return Draw(self._sample(n if n == 1 else 16 * n, barred), None)
         if self.strategy in WHOLE_POOL or self.pool_size is None:
-            rows = pool.unseen()
+            rows = self._pool.unseen()
+            rows = rows[~np.isin(rows, barred)] if len(barred) else rows
             return Draw(rows, self.decision_values(rows))
         each = MOST_SAMPLED if self.strategy == "autoactive" else self.pool_size
-        rows = pool.sample(n * each, rng)
+        rows = self._sample(n * each, barred)
         scores = self.decision_values(rows)
         if self.strategy == "autoactive" and n == 1:
             size = autoactive_size(scores, self._model.delta)
             rows, scores = rows[:size], scores[:size]
         return Draw(rows, scores)
 
+    def _sample(self, size: int, barred: Ints) -> Ints:
+        rows = self._pool.sample(size + len(barred), self._rng(0))
+        return rows[~np.isin(rows, barred)][:size] if len(barred) else rows
+
     def _rng(self, purpose: int) -> np.random.Generator:
-        key = np.array([2 * self._seed + purpose, len(self._log)], dtype=np.uint64)
+        first = 2 * self._seed + purpose if purpose < 2 else (purpose << 40) + self._seed
+        key = np.array([first, len(self._course)], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=key))

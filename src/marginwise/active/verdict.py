@@ -121,6 +121,11 @@ class StoppingRule:
         """
         raise NotImplementedError
 
+    @property
+    def audit_share(self) -> float:
+        """Share of the questions that the rule needs to be drawn at random."""
+        return 0.0
+
     def values(self) -> dict[str, Any]:
         """Return the parameters of the rule.
 
@@ -178,6 +183,11 @@ class _Combination(StoppingRule):
         bad = [rule for rule in rules if not isinstance(rule, StoppingRule)]
         if bad:
             raise TypeError(f"rules must be stopping rules such as MaxLabels(100), got {bad[0]!r}.")
+
+    @property
+    def audit_share(self) -> float:
+        """Share of the questions that the rules need to be drawn at random."""
+        return max(rule.audit_share for rule in self.rules)
 
 
 @dataclass(frozen=True)

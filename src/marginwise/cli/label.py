@@ -18,9 +18,10 @@ from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.label.features import Features
 from marginwise.label.item_files import Columns
 from marginwise.label.items import Items
+from marginwise.label.queue import Settings
 from marginwise.label.security import Address
 from marginwise.label.server import fetch, listening, make_app, new_token, serve
-from marginwise.label.session import Session, Settings
+from marginwise.label.session import Session
 from marginwise.label.start import GOALS, Request, start
 
 TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # of OnlineSVC on TF-IDF features, whose length is 1

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from marginwise._arrays import Float, Ints
-from marginwise.active import ActiveLearner, StoppingRule
+from marginwise.active import ActiveLearner, StoppingRule, closeness
+from marginwise.active.questions import WHOLE_POOL
+from marginwise.active.scores import least_positive
+from marginwise.label.agreement import share_of as share_of
 
-Taught = list[tuple[int, str | None]]  # items by row, with a label, or None for a skip
+# Items by row, with a label, or None for a skip, and why they were asked about.
+Taught = list[tuple[int, str | None, str | None]]
 
 REFINED = 64  # best rows of a ranking that are scored again, exactly
+FORESEEN = 300  # held-out items whose labels are predicted now and then,
+EVERY = 10  # which is after so many labels
+WHY = {"random": "audit", "strategy": "strategy", "rank": "strategy"}  # as learners name purposes
 
 
 class LabelModel:
@@ -26,8 +33,8 @@ class LabelModel:
     ----------
     X : {ndarray, CSR array} of shape (n_items, n_features)
         Features of all items.
-    pool : ndarray of shape (n_pool,)
-        Rows of the items that may be learned, in order.
+    held : ndarray of shape (n_held,)
+        Rows of the items that are never learned, in the order in which they are asked about.
     estimator : estimator
         What learns.
     labels : sequence of str
@@ -38,12 +45,23 @@ class LabelModel:
         Seed of the sampling.
     stop : StoppingRule or None
         Rule that decides when to stop.
+
+    Attributes
+    ----------
+    learner : ActiveLearner
+        The learner, whose rows are those of `pool`.
+    pool, held : ndarray
+        Rows of the items that may be learned, and of those that are held out.
+    taught : list of (int, str or None, str or None)
+        Rows, their answers and purposes, in the order in which they were learned.
+    foreseen : list of (int, list of str)
+        After some numbers of labels, what the model predicted for the first held-out items.
     """
 
     def __init__(
         self,
         X: Any,
-        pool: Ints,
+        held: Ints,
         *,
         estimator: Any,
         labels: Sequence[str],
@@ -51,22 +69,22 @@ class LabelModel:
         seed: int,
         stop: StoppingRule | None,
     ) -> None:
-        self._X, self._pool = X, pool
+        pool = np.setdiff1d(np.arange(X.shape[0], dtype=np.int64), held)
+        if not len(pool):
+            raise ValueError("all items are held out; choose a smaller --holdout.")
+        self._X, self.pool, self.held = X, pool, held
         self._place = np.full(X.shape[0], -1, dtype=np.int64)
         self._place[pool] = np.arange(len(pool))
-        self._options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "strategy": strategy,
             "stop": stop,
             "classes": list(labels),
             "random_state": seed,
         }
-        self._estimator = estimator
-        self._rows = X if len(pool) == X.shape[0] else X[pool]
+        rows = X if len(pool) == X.shape[0] else X[pool]
         self.taught: Taught = []
-        self.learner = self._fresh()
-
-    def _fresh(self) -> ActiveLearner:
-        return ActiveLearner(self._estimator, self._rows, **self._options)
+        self.foreseen: list[tuple[int, list[str]]] = []
+        self.learner = ActiveLearner(estimator, rows, **options)
 
     @property
     def version(self) -> int:
@@ -84,77 +102,100 @@ class LabelModel:
         found: list[str] = self.learner.classes_.tolist()
         return found
 
-    def holds(self, row: int) -> bool:
-        """Return whether an item may be learned."""
-        return bool(self._place[row] >= 0)
+    def holds(self, rows: Any) -> Any:
+        """Return whether an item, or each of several, may be learned."""
+        return self._place[rows] >= 0
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def learn(self, row: int, label: str | None) -> None:
-        """Learn the answer of an item that has none yet."""
+    def learn(self, row: int, label: str | None, purpose: str | None) -> None:
+        """Learn the answer of an item that has none yet, unless it is held out."""
         place = int(self._place[row])
+        if place < 0:
+            return
         if label is None:
             self.learner.skip(place)
         else:
-            self.learner.teach(place, label)
-        self.taught.append((row, label))
+            self.learner.teach(place, label, purpose=WHY.get(purpose or "", "given"))
+        self.taught.append((row, label, purpose))
+        if label is not None and self.version % EVERY == 0:
+            self._foresee()
 
-    def learn_all(self, answers: Taught) -> None:
-        """Learn many labels at once, before all others."""
-        rows = self._place[np.array([row for row, _ in answers], dtype=np.int64)]
-        self.learner.teach(rows, [label for _, label in answers])
-        self.taught += answers
+    def become(self, answers: Taught) -> None:
+        """Be the model of these answers, given as all that count, in their order."""
+        pairs = enumerate(zip(answers, self.taught, strict=False))
+        same = next((k for k, (a, b) in pairs if a != b), min(len(answers), len(self.taught)))
+        labels = sum(label is not None for _, label, _ in answers[:same])
+        self.foreseen = [point for point in self.foreseen if point[0] <= labels]
+        if len(self.held):
+            for k in range(same, len(answers)):
+                labels += answers[k][1] is not None
+                if answers[k][1] is not None and labels % EVERY == 0:
+                    self._replay(answers[: k + 1])
+                    self._foresee()
+        self._replay(answers)
 
-    def become(self, answers: Taught, first: int = 0) -> None:
-        """Be the model of these answers.
+    def _replay(self, answers: Taught) -> None:
+        rows = np.array([row for row, _, _ in answers], dtype=np.int64)
+        whys = [WHY.get(purpose or "", "given") for _, _, purpose in answers]
+        self.learner.replay(self._place[rows], [label for _, label, _ in answers], whys)
+        self.taught = list(answers)
 
-        Parameters
-        ----------
-        answers : list of (row, label or None)
-            All answers that count, in order.
-        first : int, default=0
-            How many of them are learned at once, before the others.
-        """
-        same = answers[: len(self.taught)] == self.taught and (self.taught or not first)
-        if not same:
-            self.learner, self.taught = self._fresh(), []
-            if first:
-                self.learn_all(answers[:first])
-        for row, label in answers[len(self.taught) :]:
-            self.learn(row, label)
+    def _foresee(self) -> None:
+        """Note what the model predicts for held-out items."""
+        if len(self.held) and self.ready:
+            self.foreseen.append((self.version, self.predict(self.held[:FORESEEN])))
 
     # -- questions ---------------------------------------------------------------------------------
 
-    def ask(self, without: Collection[int]) -> int | None:
-        """Return the item to ask about next that is not one of some rows; None if there is none."""
-        for n in range(1, len(without) + 2):
-            places = np.atleast_1d(self.learner.ask(n if n > 1 else None))
-            for row in self._pool[places].tolist():
-                if row not in without:
-                    return int(row)
-        left = [row for row in self.unseen().tolist() if row not in without]
-        return left[0] if left else None
+    def ask(self, without: Collection[int]) -> tuple[int, str] | None:
+        """Return the item to ask about next that is not one of some rows, and why.
 
-    def best(self, label: str, without: Collection[int]) -> int | None:
-        """Return the unseen item that the model gives the highest score for a label.
+        Parameters
+        ----------
+        without : collection of int
+            Rows that may not be asked about.
 
-        Scores of the whole pool are kept up to date by sums, whose last bits depend on when they
-        were computed; so the best of them are scored again.
+        Returns
+        -------
+        question : (int, str) or None
+            The row, and "random" for an audit or "strategy"; None if there is none left.
+        """
+        places = self._place[np.array(sorted(without), dtype=np.int64)]
+        found = self.learner.ask(1, exclude=places[places >= 0])
+        if not len(found):
+            return None
+        place = int(found[0])
+        if place in self.learner._audited:
+            return int(self.pool[place]), "random"
+        if self.ready and self.learner.strategy in WHOLE_POOL:
+            rule = closeness if self.learner.strategy == "near_boundary" else least_positive
+            return self._first(rule, without), "strategy"
+        return int(self.pool[place]), "strategy"
+
+    def _first(self, rule: Callable[[Float], Float], without: Collection[int]) -> int:
+        """Return the unseen item whose decision values a rule maps to the smallest number.
+
+        Decision values of the whole pool are kept up to date by sums, whose last bits depend on
+        when they were computed. So the best of them are scored again, and the choice depends on
+        the answers alone.
         """
         unseen = self.unseen()
         unseen = unseen[~np.isin(unseen, list(without))]
-        if not len(unseen):
+        rough = rule(self.learner.decision_values())[self._place[unseen]]
+        top = np.sort(unseen[np.argsort(rough, kind="stable")[:REFINED]])
+        return int(top[rule(self.values(top)).argmin()])
+
+    def best(self, label: str, without: Collection[int]) -> int | None:
+        """Return the unseen item with the highest score for a label; None if there is none."""
+        if len(self.unseen()) <= len(without) and not set(self.unseen().tolist()) - set(without):
             return None
-        rough = self.scores(label)[unseen]
-        top = unseen[np.argsort(-rough, kind="stable")[:REFINED]]
-        top.sort()
-        exact = self._of(label, self.values(top))
-        return int(top[exact.argmax()])
+        return self._first(lambda values: -self.toward(label, values), without)
 
     def unseen(self) -> Ints:
         """Return the items that were neither labelled nor skipped."""
-        seen = np.array([row for row, _ in self.taught], dtype=np.int64)
-        return np.setdiff1d(self._pool, seen, assume_unique=True)
+        seen = np.array([row for row, _, _ in self.taught], dtype=np.int64)
+        return np.setdiff1d(self.pool, seen, assume_unique=True)
 
     # -- scores ------------------------------------------------------------------------------------
 
@@ -167,10 +208,11 @@ class LabelModel:
     def scores(self, label: str) -> Float:
         """Return how much the model is for a label, for all items; -inf for held-out ones."""
         found = np.full(self._X.shape[0], -np.inf)
-        found[self._pool] = self._of(label, self.learner.decision_values())
+        found[self.pool] = self.toward(label, self.learner.decision_values())
         return found
 
-    def _of(self, label: str, values: Float) -> Float:
+    def toward(self, label: str, values: Float) -> Float:
+        """Return how much decision values are for a label."""
         place = self.classes.index(label)
         if values.ndim == 1:
             return values if place == 1 else -values

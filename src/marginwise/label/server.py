@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 from marginwise.label.images import served
+from marginwise.label.opening import StoreError
 from marginwise.label.security import Address, App, Guard, Message, RefusedError, Scope
 from marginwise.label.session import Session
 
@@ -59,9 +60,9 @@ def make_app(session: Session, address: Address, routes: list[Any] | None = None
     need_starlette()
     from starlette.applications import Starlette
 
-    app = Starlette(
-        routes=[*_routes(session, address), *(routes or [])], exception_handlers=_HANDLERS
-    )
+    every = [*_routes(session, address), *(routes or [])]
+    app = Starlette(routes=every, exception_handlers=_HANDLERS)
+    app.router.redirect_slashes = False
     return Guard(app, address, _refusal)
 
 
@@ -92,7 +93,13 @@ def _on_fault(request: Any, error: Any) -> Any:
     return _json({"error": str(error) or type(error).__name__}, 500)
 
 
-_HANDLERS: Any = {ValueError: _on_error, KeyError: _on_error, 404: _on_error, 405: _on_error}
+_HANDLERS: Any = {
+    StoreError: _on_fault,
+    ValueError: _on_error,
+    KeyError: _on_error,
+    404: _on_error,
+    405: _on_error,
+}
 
 
 # -- routes ----------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from marginwise.active import STRATEGIES, StoppingRule
 from marginwise.label.features import Features, make_features
 from marginwise.label.item_files import open_items
 from marginwise.label.items import Items, checked_labels
+from marginwise.label.queue import Settings
 from marginwise.label.reopening import Request as Request
 from marginwise.label.reopening import item_set, remember
-from marginwise.label.session import Session, Settings
+from marginwise.label.session import Session
 from marginwise.label.store import LabelStore
 
 GOALS = ("learn", "find")

@@ -1,0 +1,36 @@
+"""Data frames of pandas, polars and other libraries, through narwhals: rows by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from marginwise._arrays import Ints
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame whose rows are in memory."""
+    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def rows_of(frame: Any, rows: Ints) -> Any:
+    """Return some rows of a data frame, in the order given, with its index if it has one."""
+    return nw.from_native(frame, eager_only=True)[rows].to_native()
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return a data frame below another one, which must have the same columns."""
+    above = nw.from_native(one, eager_only=True)
+    if not is_frame(other):
+        raise TypeError(
+            f"the pool is a data frame with the columns {', '.join(map(str, above.columns))}; pass "
+            f"X_new as such a frame, too, not as {type(other).__name__}."
+        )
+    below = nw.from_native(other, eager_only=True)
+    if below.columns != above.columns:
+        raise ValueError(
+            f"X_new has the columns {below.columns!r:.200}, but the pool has "
+            f"{above.columns!r:.200}; pass the same columns in the same order."
+        )
+    return nw.concat([above, below], how="vertical").to_native()

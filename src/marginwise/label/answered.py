@@ -1,0 +1,116 @@
+"""The answers of a session, with counts that are kept up to date."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+
+from marginwise.label.events import Answers, Event
+
+UNASKED = ("browse", "import")  # purposes of answers to questions that were not in the queue
+PAUSE = 300.0  # seconds without an answer after which the annotator is taken to have paused
+RECENT = 200  # answers by which the speed is measured
+LEAST_TIMED = 3
+
+
+class Answered:
+    """Answers, and what is counted of them.
+
+    A new answer changes counts at once; a changed answer or an undo counts all of them again.
+
+    Attributes
+    ----------
+    answers : Answers
+        The answers, flags and notes.
+    counting : list of Event
+        The label or skip that counts for each answered item, in the order of `Answers.effective`.
+    counts : Counter of str
+        Number of items with each label.
+    flagged : set of str
+        Items that are flagged.
+    """
+
+    # INVARIANT: counting == answers.effective(), and all counts are of these.
+
+    def __init__(self) -> None:
+        self.answers = Answers()
+        self.flagged: set[str] = set()
+        self._recount()
+
+    def apply(self, event: Event) -> bool:
+        """Apply an event; return whether an answer was changed or taken back."""
+        fresh = event.is_answer and self.answers.answer(event.item) is None
+        self.answers.apply(event)
+        if self.answers.flagged(event.item):
+            self.flagged.add(event.item)
+        else:
+            self.flagged.discard(event.item)
+        if fresh:
+            self._count(event)
+        elif event.is_answer or event.kind == "undo":
+            self._recount()
+            return True
+        return False
+
+    @property
+    def skipped(self) -> int:
+        """Number of items that were skipped."""
+        return len(self.counting) - sum(self.counts.values())
+
+    def given(self, annotator: str, purpose: str | None = None) -> int:
+        """Return how many questions of the queue an annotator has answered, for one or any reason.
+
+        Parameters
+        ----------
+        annotator : str
+            Who answered.
+        purpose : str or None, default=None
+            Why the questions were asked; None for all of them.
+        """
+        return self._given[annotator, purpose]
+
+    def per_hour(self, annotator: str) -> float | None:
+        """Return how many answers an annotator gives per hour of work, pauses excluded.
+
+        Of a pause, which is any time without an answer that is longer than five minutes, only the
+        time that the item was on screen counts, if that is known.
+        """
+        last = list(self._newest_of(annotator))
+        if len(last) < LEAST_TIMED:
+            return None
+        worked = 0.0
+        for later, earlier in itertools.pairwise(last):
+            passed = max(later.time - earlier.time, 0.0)
+            worked += passed if passed <= PAUSE else min(later.duration or 0.0, PAUSE)
+        return 3600 * (len(last) - 1) / worked if worked > 0 else None
+
+    def _newest_of(self, annotator: str) -> Iterator[Event]:
+        own = (
+            event
+            for event in reversed(self.counting)
+            if event.annotator == annotator and event.purpose != "import"
+        )
+        found = [event for event, _ in zip(own, range(RECENT), strict=False)]
+        yield from sorted(found, key=lambda event: -event.time)
+
+    def _count(self, event: Event) -> None:
+        self.counting.append(event)
+        if event.label is not None:
+            self.counts[event.label] += 1
+        self._note_given(event)
+
+    def _note_given(self, event: Event) -> None:
+        if event.purpose not in UNASKED:
+            self._given.update([(event.annotator, None), (event.annotator, event.purpose)])
+
+    def _recount(self) -> None:
+        self.counting: list[Event] = []
+        self.counts: Counter[str] = Counter()
+        self._given: Counter[tuple[str, str | None]] = Counter()
+        for event in self.answers.effective():
+            self.counting.append(event)
+            self.counts.update([event.label] if event.label is not None else [])
+        for name in self.answers.annotators():
+            for event in self.answers.effective(name):
+                self._note_given(event)
