@@ -205,6 +205,11 @@ def _read(file: str) -> str:
 @with_console
 def info(store: str, console: Console) -> None:
     """Describe STORE: labels, annotators, how often they agree, and how long it took."""
+    describe_store(store, console)
+
+
+def describe_store(store: str, console: Console) -> None:
+    """Print what is in a store."""
     with LabelStore.open(store, readonly=True) as opened:
         report = described(opened)
     console.give(report, lines_of(report))
