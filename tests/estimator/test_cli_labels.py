@@ -212,6 +212,16 @@ def test_import_of_a_table_that_another_program_labelled(store: Path, tmp_path: 
     assert {event.purpose for event in answers.effective("asreview")} == {"import"}
 
 
+def test_a_fresh_store_remembers_the_items_of_an_import(store: Path, tmp_path: Path) -> None:
+    done("labels", "export", store, tmp_path / "labels.csv")
+    fresh, reviews = tmp_path / "fresh.db", tmp_path / "reviews.csv"
+    done("labels", "import", fresh, tmp_path / "labels.csv", "--items", reviews)
+    done("train", fresh, tmp_path / "model.mwz", "-q")
+    reviews.write_text("title,abstract\n")  # items that are gone do not hinder an import
+    again = done("labels", "import", fresh, tmp_path / "labels.csv").stdout
+    assert "0 events added" in again
+
+
 def test_import_refuses_wrong_files(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "given.csv"
     cases = {
