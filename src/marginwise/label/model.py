@@ -9,6 +9,7 @@ import numpy as np
 
 from marginwise._arrays import Float, Ints
 from marginwise.active import ActiveLearner, StoppingRule, closeness
+from marginwise.active.pool import UNSEEN
 from marginwise.active.questions import WHOLE_POOL
 from marginwise.active.scores import least_positive
 
@@ -182,19 +183,25 @@ class LabelModel:
         unseen = self.unseen()
         unseen = unseen[~np.isin(unseen, list(without))]
         rough = rule(self.learner.decision_values())[self._place[unseen]]
-        top = np.sort(unseen[np.argsort(rough, kind="stable")[:REFINED]])
+        if len(rough) > REFINED:
+            unseen = unseen[np.argpartition(rough, REFINED)[:REFINED]]
+        top = np.sort(unseen)
         return int(top[rule(self.values(top)).argmin()])
 
     def best(self, label: str, without: Collection[int]) -> int | None:
         """Return the unseen item with the highest score for a label; None if there is none."""
-        if len(self.unseen()) <= len(without) and not set(self.unseen().tolist()) - set(without):
+        taken = sum(self._place[row] >= 0 and not self._is_seen(row) for row in without)
+        if self.learner.n_unseen_ <= taken:
             return None
         return self._first(lambda values: -self.toward(label, values), without)
 
+    def _is_seen(self, row: int) -> bool:
+        return bool(self.learner._pool.status[self._place[row]] != UNSEEN)
+
     def unseen(self) -> Ints:
         """Return the items that were neither labelled nor skipped."""
-        seen = np.array([row for row, _, _ in self.taught], dtype=np.int64)
-        return np.setdiff1d(self.pool, seen, assume_unique=True)
+        found: Ints = self.pool[self.learner._pool.unseen()]
+        return found
 
     # -- scores ------------------------------------------------------------------------------------
 
