@@ -44,7 +44,7 @@ class LabelModel:
     seed : int
         Seed of the sampling.
     stop : StoppingRule or None
-        Rule that decides when to stop.
+        Rule that decides when to stop; None for the default of `ActiveLearner`.
 
     Attributes
     ----------
@@ -77,10 +77,10 @@ class LabelModel:
         self._place[pool] = np.arange(len(pool))
         options: dict[str, Any] = {
             "strategy": strategy,
-            "stop": stop,
             "classes": list(labels),
             "random_state": seed,
         }
+        options |= {} if stop is None else {"stop": stop}
         rows = X if len(pool) == X.shape[0] else X[pool]
         self.taught: Taught = []
         self.foreseen: list[tuple[int, list[str]]] = []
@@ -148,13 +148,17 @@ class LabelModel:
 
     # -- questions ---------------------------------------------------------------------------------
 
-    def ask(self, without: Collection[int]) -> tuple[int, str] | None:
+    def ask(
+        self, without: Collection[int], audited: Collection[int] = ()
+    ) -> tuple[int, str] | None:
         """Return the item to ask about next that is not one of some rows, and why.
 
         Parameters
         ----------
         without : collection of int
             Rows that may not be asked about.
+        audited : collection of int, default=()
+            Those of them that wait for an answer and were drawn at random.
 
         Returns
         -------
@@ -162,6 +166,8 @@ class LabelModel:
             The row, and "random" for an audit or "strategy"; None if there is none left.
         """
         places = self._place[np.array(sorted(without), dtype=np.int64)]
+        # What the learner noted itself would be lost in a restart.
+        self.learner._audited = {int(self._place[row]) for row in audited}
         found = self.learner.ask(1, exclude=places[places >= 0])
         if not len(found):
             return None

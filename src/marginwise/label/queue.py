@@ -220,12 +220,13 @@ class Queue:
         Shared items have questions of their own, or else more than their share would be asked of
         all annotators.
         """
-        found = first = self._model.ask(taken)
+        waiting = [self._items.row(q.item) for q in self.questions if q.purpose == "random"]
+        found = first = self._model.ask(taken, waiting)
         for _ in range(RETRIES if len(self._shared) else 0):
             if found is None or found[0] not in self._shared_rows:
                 return found or first
             taken = taken | {found[0]}
-            found = self._model.ask(taken)
+            found = self._model.ask(taken, waiting)
         return first
 
     def audits(self) -> Ints:
