@@ -155,11 +155,11 @@ class Backend:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _item(self, project: str, task: Any, config: Config | None) -> str | None:
+    def _item(self, project: str, task: Any, config: Config) -> str | None:
         """Return the item of a task with its data, and remember it; None for an unknown one."""
-        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+        if not isinstance(task, dict):
             return None
-        item = self._matcher.find(task["data"], None if config is None else config.field)
+        item = self._matcher.find(task, config.field)
         if item is not None and type(task.get("id")) is int:
             with self._lock:
                 self._tasks[project, task["id"]] = item
