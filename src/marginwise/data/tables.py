@@ -195,7 +195,12 @@ class TableSource:
             parts.append(self._encoded(self._tables.fetch(k, self._columns()), rows))
             places.append(at)
         if not parts:
-            return self._encoded(next(self._tables.blocks(self._columns())), ids)
+            block = next(self._tables.blocks(self._columns()), None)
+            if block is None:
+                raise DataError(
+                    f"{self._tables.first.head}: the table has no rows; expected at least one."
+                )
+            return self._encoded(block, ids)
         return gather(parts, places)
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:

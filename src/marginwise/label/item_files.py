@@ -209,7 +209,7 @@ def open_items(
     return found
 
 
-def _from_table(path: Path, columns: Columns, given: Any = None) -> Items:
+def _from_table(path: Path, columns: Columns) -> Items:
     source = open_source(path, labelled=False, encoder=None)
     names = source.feature_names
     for name in (columns.label, *columns.text, columns.image):
@@ -222,14 +222,14 @@ def _from_table(path: Path, columns: Columns, given: Any = None) -> Items:
     rest = table.drop_columns([columns.label]) if columns.label is not None else table
     if columns.image is not None:
         paths = [path.parent / name if name else None for name in rest[columns.image].to_pylist()]
-        return _images(path.name, paths, path.parent, labels, given)
-    texts = list(columns.text) or _prose(rest)
+        return _images(path.name, paths, path.parent, labels)
+    texts = list(columns.text) or prose_columns(rest)
     if texts:
-        return grouped(path.name, TextContent(_joined(rest, texts)), labels, given=given)
+        return grouped(path.name, TextContent(_joined(rest, texts)), labels)
     if not rest.column_names:
         raise DataError(f"{path}: there is no column besides the label {columns.label!r}.")
     typed = open_source(path, labelled=False, label=columns.label, encoder="types").load()[0]
-    return grouped(path.name, RowContent(rest), labels, given=given, table=typed)
+    return grouped(path.name, RowContent(rest), labels, table=typed)
 
 
 def _labels(column: Any) -> list[str | None]:
@@ -239,7 +239,7 @@ def _labels(column: Any) -> list[str | None]:
     return [text or None for text in texts]
 
 
-def _prose(table: Any) -> list[str]:
+def prose_columns(table: Any) -> list[str]:
     """Return the columns of text: those that look like it, and others by their usual names."""
     pa = need_arrow()
     head = table.slice(0, PROFILED)
@@ -281,16 +281,13 @@ def _from_numbers(path: Path, columns: Columns, items_file: str | os.PathLike[st
     X, _ = open_source(path, labelled=False).load()
     X = X if sp.issparse(X) else np.asarray(X, dtype=np.float32)
     shows = Path(items_file)
-    found = _from_folder(shows, columns) if shows.is_dir() else _from_table(shows, columns, X)
-    rows = int(found.counts.sum())
-    if rows != X.shape[0]:
+    found = _from_folder(shows, columns) if shows.is_dir() else _from_table(shows, columns)
+    if found.rows != X.shape[0]:
         raise DataError(
-            f"{shows}: there are {rows:,} items, but {path} has {X.shape[0]:,} rows of features; "
-            "expected one row per item, in the same order."
+            f"{shows}: there are {found.rows:,} items, but {path} has {X.shape[0]:,} rows of "
+            "features; expected one row per item, in the same order."
         )
-    if found.given is None:
-        found.given = X[found.first]
-    found.table = None
+    found.given, found.table = X[found.first], None
     return found
 
 
@@ -308,18 +305,18 @@ def _from_folder(folder: Path, columns: Columns) -> Items:
     )
     images = [path for path in files if path.suffix.lower() in IMAGES]
     if 2 * len(images) > len(files):
-        return _images(folder.name, list(images), folder, None, None, files)
-    texts, titles, bad = [], [], []
-    for path in files:
-        text = _text_of(path, folder)
-        if text is None:
-            bad.append(path)
-        else:
-            texts.append(text)
-            titles.append(path.relative_to(folder).as_posix())
+        return _images(folder.name, list(images), folder, None, files)
+    found = [_text_of(path, folder) for path in files]
+    good = np.array([k for k, text in enumerate(found) if text is not None], dtype=np.int64)
+    bad = [path for path, text in zip(files, found, strict=True) if text is None]
     pa = need_arrow()
-    content = TextContent(pa.array(texts, pa.large_string()), titles)
-    return grouped(folder.name, content, notes=_left_out(bad, "text files (UTF-8)"))
+    content = TextContent(
+        pa.array([text for text in found if text is not None], pa.large_string()),
+        [files[k].relative_to(folder).as_posix() for k in good.tolist()],
+    )
+    items = grouped(folder.name, content, notes=_left_out(bad, "text files (UTF-8)"))
+    items.first, items.rows = good[items.first], len(files)
+    return items
 
 
 def _text_of(path: Path, folder: Path) -> str | None:
@@ -344,13 +341,13 @@ def _images(
     paths: Sequence[Path | None],
     folder: Path,
     labels: list[str | None] | None,
-    given: Any,
     files: Sequence[Path] = (),
 ) -> Items:
     """Read images; those that cannot be read are left out, with a note."""
     found = [path if path is not None and readable(path, folder) else None for path in paths]
     good = np.array([k for k, path in enumerate(found) if path is not None], dtype=np.int64)
-    others = [path for path in files if path not in set(paths)]
+    known = set(paths)
+    others = [path for path in files if path not in known]
     bad = [paths[k] for k, path in enumerate(found) if path is None]
     kept = [path for path in found if path is not None]
     hashes = [hashlib.sha256(path.read_bytes()).digest() for path in kept]
@@ -358,8 +355,7 @@ def _images(
         name,
         ImageContent(kept, hashes, folder),
         None if labels is None else [labels[k] for k in good.tolist()],
-        given=None if given is None else given[good],
         notes=_left_out([*bad, *others], "readable images within the folder"),
     )
-    items.first = good[items.first]
+    items.first, items.rows = good[items.first], len(paths)
     return items

@@ -63,8 +63,10 @@ class Items:
         Features that the file has, one row per item.
     notes : list of str
         What was grouped or left out, in sentences.
-    source : tuple, default=()
-        What the features of table rows are encoded from.
+    table : pyarrow Table, default=None
+        Columns that features may be encoded from, one row per item.
+    rows : int, default=0
+        Number of rows or files that were read, those that were left out included.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Items:
     given: Any = None
     notes: list[str] = field(default_factory=list)
     table: Any = None
+    rows: int = 0
 
     def __post_init__(self) -> None:
         self._rows = {item: row for row, item in enumerate(self.ids)}
@@ -162,7 +165,7 @@ def grouped(
         noted.append(
             f"{conflicts:,} items have duplicates with different labels; the first label counts."
         )
-    return Items(name, content, list(groups), counts, merged, first, given, noted, table)
+    return Items(name, content, list(groups), counts, merged, first, given, noted, table, n)
 
 
 def _merged(labels: Sequence[str | None] | None, of: Ints, n: int) -> tuple[list[str | None], int]:
