@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from marginwise.active import StoppingRule
+from marginwise.label.agreement import share_of
 from marginwise.label.answered import Answered
 from marginwise.label.events import Event
 from marginwise.label.items import Items
-from marginwise.label.model import LabelModel, Taught, share_of
+from marginwise.label.model import LabelModel, Taught
 from marginwise.label.progress import Measures
 from marginwise.label.queue import Question, Queue, Settings, drawn, pending
 from marginwise.label.store import LabelStore
@@ -43,7 +44,7 @@ class Session:
     settings : Settings
         How to ask.
     stop : StoppingRule or None, default=None
-        Rule that decides when to stop.
+        Rule that decides when to stop; None for the default of `ActiveLearner`.
     """
 
     def __init__(
