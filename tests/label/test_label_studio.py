@@ -299,6 +299,11 @@ MALFORMED: dict[str, tuple[str, Any]] = {
         "/webhook",
         annotated(0, "good") | {"task": {"id": 1, "data": {"text": "?"}}},
     ),
+    "too many annotations": (
+        "/webhook",
+        {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 1}] * (MOST_TASKS + 1)},
+    ),
+    "a user of half a character": ("/webhook", annotated(0, "good", user="\ud800")),
     "deleted without id": ("/webhook", {"action": "ANNOTATION_DELETED", "annotation": {}}),
 }
 
@@ -306,7 +311,8 @@ MALFORMED: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_requests_are_refused(client: Any, session: Session, name: str) -> None:
     path, given = MALFORMED[name]
-    answer = client.post(path, json=given)
+    body = json.dumps(given)  # with escapes, unlike the client's own
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert answer.json()["ok"] is False
     assert len(answer.json()["error"]) > 20
@@ -335,13 +341,16 @@ def test_bodies_are_bounded(client: Any) -> None:
         {"completed_by": None, "lead_time": None, "updated_at": None, "created_at": None},
         {"completed_by": {"id": 4}, "lead_time": -1, "updated_at": "yesterday"},
         {"completed_by": "x", "lead_time": True, "updated_at": 5, "created_at": 5},
+        {"completed_by": "x" * 1000, "lead_time": "long", "updated_at": "y" * 1000},
     ],
 )
 def test_odd_fields_of_an_annotation_do_not_matter(
     client: Any, session: Session, fields: dict[str, Any]
 ) -> None:
     assert client.post("/webhook", json=annotated(0, "good", **fields)).json()["learned"] == 1
-    assert session.store.events()[0].duration is None
+    (event,) = session.store.events()
+    assert event.duration is None
+    assert len(event.key + event.annotator) < 250
 
 
 def test_the_command_has_the_routes_on_request(tmp_path: Path) -> None:
