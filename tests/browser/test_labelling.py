@@ -154,7 +154,7 @@ def test_undo_any_number_of_steps(serve: Serve, open_page: Open) -> None:
         assert item(page) == expected  # at once
     sent(page)
     assert server.labels_by_item() == {}
-    assert page.locator("#undo").is_disabled()
+    assert page.locator("#undo").get_attribute("aria-disabled") == "true"
     press(page, "u")
     said(page, "nothing to undo")
 
@@ -357,6 +357,17 @@ def test_rows_of_a_table_are_shown_as_fields(serve: Serve, open_page: Open, tmp_
     age, city = page.locator("#item-body td").all_inner_texts()
     assert 20 <= int(age) < 32
     assert city in ("Bonn", "—")
+
+
+def test_long_texts_scroll_by_keyboard(serve: Serve, open_page: Open, tmp_path: Path) -> None:
+    rows = [{"text": f"Line {k}.\n" * 200} for k in range(5)]
+    page = open_page(serve(write_csv(tmp_path / "long.csv", rows), columns={"text": ("text",)}))
+    top = "() => document.querySelector('#item').scrollTop"
+    page.keyboard.press("PageDown")
+    until(page, f"() => ({top})() > 100")
+    assert page.locator("#labels button").last.bounding_box()["y"] < 800  # still in sight
+    press(page, "1")
+    assert page.evaluate(top) == 0
 
 
 def test_images_are_fitted_and_enlarged(serve: Serve, open_page: Open, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ function renderBody(item) {
   $("item-title").classList.toggle("prompt", !title);
   $("item-body").replaceChildren(...body(item, pictures, zoom));
   $("item").scrollTop = 0;
+  if ($("item").getBoundingClientRect().top < 0) scrollTo({ top: 0 });
 }
 
 function renderMarks(item) {
@@ -93,13 +94,18 @@ function renderDock() {
   for (const button of $("labels").children) {
     const chosen = item?.answer?.kind === "label" && item.answer.label === button.dataset.label;
     button.setAttribute("aria-pressed", String(chosen));
-    button.disabled = !item;
+    enable(button, item);
   }
-  for (const id of ["skip", "flag", "note", "guess-button"]) $(id).disabled = !item;
+  for (const id of ["skip", "flag", "note", "guess-button"]) enable($(id), item);
   $("skip").setAttribute("aria-pressed", String(item?.answer?.kind === "skip"));
   $("flag").setAttribute("aria-pressed", String(Boolean(item?.flagged)));
-  $("undo").disabled = !session.canUndo;
+  enable($("undo"), session.canUndo);
   document.body.classList.toggle("busy", session.busy);
+}
+
+/** A button that really was disabled would lose the focus while the page waits for an item. */
+function enable(button, yes) {
+  button.setAttribute("aria-disabled", String(!yes));
 }
 
 function renderPast() {
@@ -110,7 +116,7 @@ function renderPast() {
   const answer = past.entries[past.at].answer;
   const place = past.at === 0 ? "The last answer" : `${count(past.at, "answer")} before the last`;
   $("past-text").textContent = `${place}: ${answer ? spoken(answer) : "open"}. Choose a label to change it.`;
-  $("older").disabled = past.at + 1 >= past.entries.length && !past.more;
+  enable($("older"), past.at + 1 < past.entries.length || past.more);
 }
 
 function renderConnection() {
@@ -260,7 +266,18 @@ function run(command) {
   COMMANDS[command.name](command);
 }
 
+/** A long item is scrolled without focusing it first. */
+function scroll(event) {
+  const item = $("item");
+  const page = 0.9 * item.clientHeight;
+  const far = { ArrowDown: 60, ArrowUp: -60, PageDown: page, PageUp: -page }[event.key];
+  if (!far || event.target !== document.body || item.scrollHeight <= item.clientHeight) return;
+  event.preventDefault();
+  item.scrollBy({ top: far });
+}
+
 function wire() {
+  document.addEventListener("keydown", scroll);
   for (const [id, name] of Object.entries(BUTTONS)) {
     $(id).addEventListener("click", () => run({ name }));
   }
