@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from marginwise.cli import main
-from marginwise.cli.commands import Command, EstimatorOption
+from marginwise.cli.commands import Command, EstimatorOption, every_command
 
 MARK = "<!-- What follows is written by docs/make_cli.py. -->\n"
 PAGE = Path(__file__).with_name("cli.md")
@@ -31,23 +31,22 @@ def page() -> str:
 def commands_part() -> str:
     """Return the description of all commands."""
     root = click.Context(main, info_name="marginwise")
-    commands = [command for _, command in sorted(main.commands.items())]
+    commands = every_command(main)
     rows = ["| command | |", "|---|---|"]
-    for command in commands:
+    for name, command in commands.items():
         summary = prose(command.help or "").partition("\n")[0]
-        rows.append(f"| [`{command.name}`](#marginwise-{command.name}) | {summary} |")
-    parts = [section(command, root) for command in commands]
+        rows.append(f"| [`{name}`](#marginwise-{name.replace(' ', '-')}) | {summary} |")
+    parts = [section(name, command, root) for name, command in commands.items()]
     every = described(main.commands["train"], root)["Estimator options"]
     parts.append(OPTIONS + "\n".join(table("option", every)) + "\n")
     return "\n## Commands\n\n" + "\n".join(rows) + "\n\n" + "\n".join(parts)
 
 
-def section(command: click.Command, root: click.Context) -> str:
+def section(name: str, command: Command, root: click.Context) -> str:
     """Return the description of a command."""
-    assert isinstance(command, Command)
-    context = click.Context(command, info_name=command.name, parent=root)
+    context = click.Context(command, info_name=name, parent=root)
     usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
-    lines = [f"### marginwise {command.name}", "", "```", usage, "```", ""]
+    lines = [f"### marginwise {name}", "", "```", usage, "```", ""]
     lines += [prose(command.help or ""), "", "For example:", "", "```", *command.example, "```", ""]
     sections = described(command, root)
     lines += table("option", sections["Options"])

@@ -14,8 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from marginwise.cli import main
-from marginwise.cli.commands import Command
+from marginwise.cli.commands import every_command
 from marginwise.data import write_svmlight
+from marginwise.label import Event, LabelStore
+from marginwise.label.item_files import Columns, open_items
+from marginwise.label.reopening import Request, item_set, remember
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cli.md"
@@ -38,8 +41,7 @@ def test_the_page_is_that_of_the_code() -> None:
 
 def test_every_command_is_described_with_an_example() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name, command in main.commands.items():
-        assert isinstance(command, Command)
+    for name, command in every_command(main).items():
         assert any(line.startswith(f"marginwise {name}") for line in command.example), name
         assert f"### marginwise {name}\n" in text
         for line in command.example:
@@ -47,16 +49,15 @@ def test_every_command_is_described_with_an_example() -> None:
 
 
 def test_every_option_is_described() -> None:
-    for name, command in main.commands.items():
+    for name, command in every_command(main).items():
         for param in command.params:
             if isinstance(param, click.Option):
                 assert len((param.help or "").split()) >= 1, f"{name} {param.opts}"
 
 
 def test_help_texts_show_the_example() -> None:
-    for name, command in main.commands.items():
-        assert isinstance(command, Command)
-        shown = CliRunner().invoke(main, [name, "--help"])
+    for name, command in every_command(main).items():
+        shown = CliRunner().invoke(main, [*name.split(), "--help"])
         assert shown.exit_code == 0
         assert "\n  ".join(["Example:", *command.example]) in shown.output
 
@@ -84,6 +85,21 @@ def write_files(folder: Path) -> None:
     for name in ("train", "digits"):
         write_svmlight(X, y, folder / f"{name}.svm")
     (folder / "gone.txt").write_text("c3\n")
+    write_store(folder)
+
+
+def write_store(folder: Path) -> None:
+    """Write messages, and a store with labels of some of them."""
+    texts = [f"{['win cash prize', 'see you at lunch'][k % 2]} number {k}" for k in range(40)]
+    names = [["spam", "ham"][k % 2] for k in range(40)]
+    lines = [f"{text},{name}" for text, name in zip(texts, names, strict=True)]
+    (folder / "messages.csv").write_text("\n".join(["text,label", *lines]) + "\n")
+    request = Request(str(folder / "messages.csv"), Columns("label", ("text",)))
+    items = open_items(request.items, request.columns)
+    with LabelStore.open(folder / "labels.db", items=item_set(items)) as store:
+        remember(store, request)
+        for item, name in zip(items.ids[:20], names, strict=False):
+            store.append(Event(kind="label", item=item, annotator="ann", label=name))
 
 
 def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +108,10 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     first = ["train", "test", "predict", "continue"]
-    for name in [*first, *sorted(main.commands.keys() - {*first, "import"}), "import"]:
-        command = main.commands[name]
-        assert isinstance(command, Command)
+    commands = every_command(main)
+    last = ["labels import", "import"]
+    for name in [*first, *sorted(commands.keys() - {*first, *last}), *last]:
+        command = commands[name]
         for line in command.example:
             if NOT_RUN.search(line):
                 continue

@@ -90,7 +90,9 @@ def search(rng: np.random.Generator, items: int, relevant: int, look: int) -> tu
     first = order[:sample]
     found = int(truth[seen].sum())
     sampled = int(truth[first].sum())
-    return Evidence(items, look, found, sample, sampled, draws), relevant - found
+    started = any(draws)  # by a hit, which is not a fair draw
+    evidence = Evidence(items, look, found, sample - started, sampled - started, draws)
+    return evidence, relevant - found
 
 
 @pytest.mark.parametrize("look", [60, 150, 300])

@@ -34,6 +34,7 @@ ATTACKS = (
     "threads",
     "interrupts",
     "kills",
+    "labelling",
     "commands",
     "mutations",
     "libsvm_files",

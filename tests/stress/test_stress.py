@@ -19,6 +19,7 @@ SHORT: dict[str, Sequence[int]] = {
     "threads": (0, 3, 5, 7, 11, 14, 16, 18, 19),
     "interrupts": range(66),
     "kills": (0, 4),
+    "labelling": (0,),
     "commands": (0, 1, 2),
     "mutations": range(180),
     "libsvm_files": range(150),

@@ -1,8 +1,9 @@
 """The command `marginwise`: commands are thin over the library, and share their manners."""
 
-from marginwise.cli import apply, label, learn, manage, shell, simulate
+from marginwise.cli import apply, label, labels, learn, manage, shell, simulate
 from marginwise.cli.group import main as main
 from marginwise.cli.images import guessed_shape as guessed_shape
 from marginwise.cli.images import virtual as virtual
 
-COMMANDS = (apply, label, learn, manage, shell, simulate)  # modules whose commands are in the group
+# Modules whose commands are in the group.
+COMMANDS = (apply, label, labels, learn, manage, shell, simulate)

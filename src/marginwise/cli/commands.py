@@ -47,6 +47,24 @@ class Command(click.Command):
         write_example(self.example, formatter)
 
 
+class Subcommands(click.Group):
+    """A command that has commands."""
+
+    command_class = Command
+
+
+def every_command(group: click.Group, before: str = "") -> dict[str, Command]:
+    """Return all commands of a group and of the groups in it, by name, in the order of names."""
+    found: dict[str, Command] = {}
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            found |= every_command(command, f"{before}{name} ")
+        else:
+            assert isinstance(command, Command)
+            found[f"{before}{name}"] = command
+    return found
+
+
 def write_example(lines: Sequence[str], formatter: click.HelpFormatter) -> None:
     """Write an example at the end of a help text."""
     formatter.write("\nExample:\n")

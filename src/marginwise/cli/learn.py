@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 from marginwise.cli.continuing import resumed, targets, updated
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
+from marginwise.cli.labelled import check_apart, is_store, prepare_store
 from marginwise.cli.options import Duration, force_option, threads_option
 from marginwise.cli.output import (
     STANDARD,
@@ -43,6 +45,11 @@ from marginwise.cli.tuning import report_of, table_of, tuning_options
 @click.option(
     "--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory."
 )
+@click.option(
+    "--items",
+    metavar="ITEMS",
+    help="File of the items, where DATA is a label store.  [default: where `label` read them]",
+)
 @click.option("--checkpoint", metavar="FILE", help="File from which `continue` resumes the run.")
 @click.option(
     "--every",
@@ -54,7 +61,9 @@ from marginwise.cli.tuning import report_of, table_of, tuning_options
 @force_option
 @recipe_options()
 @with_console
-def train(data: str, model: str, force: bool, console: Console, **given: Any) -> None:
+def train(
+    data: str, model: str, items: str | None, force: bool, console: Console, **given: Any
+) -> None:
     """Learn a model from DATA and write it to the file MODEL.
 
     DATA is a file, a pattern such as 'part-*.csv', a folder of Parquet files, or - for standard
@@ -64,6 +73,9 @@ def train(data: str, model: str, force: bool, console: Console, **given: Any) ->
     Columns of tables are encoded: numbers are standardised, categories one-hot encoded, and text
     becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
     contains the preprocessing, too.
+
+    DATA may also be a label store, which `marginwise label` writes: the model then learns the items
+    that have labels.
     """
     job = Job(data, model, **given)
     check_job(job)
@@ -73,7 +85,14 @@ def train(data: str, model: str, force: bool, console: Console, **given: Any) ->
     console.head()
     if job.checkpoint is not None:
         Path(job.checkpoint).unlink(missing_ok=True)  # of another run
-    fitted, report = trained(replace(job, data=placed(data)), console)
+    job = replace(job, data=placed(data))
+    stored = is_store(job.data)
+    if items is not None and not stored:
+        raise click.UsageError(f"--items goes with a label store, which {data} is not.")
+    if stored:
+        check_apart(job.data, model)
+    preparing = partial(prepare_store, items=items) if stored else None
+    fitted, report = trained(job, console, preparing)
     save_model(fitted, model)
     finish(console, model, report)
 

@@ -1,18 +1,22 @@
-"""`active` and `bench`: what learning costs, in labels and in seconds."""
+"""`active`, `simulate` and `bench`: what learning costs, in labels and in seconds."""
 
 from __future__ import annotations
 
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 import numpy as np
 
 from marginwise._core import cpu
-from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, SupportVectorPlateau
+from marginwise.active import STRATEGIES
 from marginwise.cli.group import Refused, main
 from marginwise.cli.jobs import Job
+from marginwise.cli.label import estimator_for
+from marginwise.cli.labelled import item_options, labelled_items
 from marginwise.cli.options import force_option, packed, seed_option
 from marginwise.cli.output import (
     STANDARD,
@@ -25,42 +29,28 @@ from marginwise.cli.output import (
 )
 from marginwise.cli.reading import Layout, layout_options
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
+from marginwise.cli.replaying import (
+    RULES,
+    Point,
+    Replay,
+    Rows,
+    Simulation,
+    curve_lines,
+    draw,
+    mean_curve,
+    needed_of,
+    replayed,
+    shown,
+)
 from marginwise.cli.training import prepare
-from marginwise.cli.tuning import sampled
-from marginwise.progress import Progress
+from marginwise.label.features import make_features
+from marginwise.label.reopening import Request
 
-RULES: dict[str, Any] = {"margin": MarginExhausted, "plateau": SupportVectorPlateau}
 COUNT = click.IntRange(1)
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-
-Curve = list[tuple[int, float, int]]  # labels, error, support vectors
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """How labels are asked for.
-
-    Parameters
-    ----------
-    strategy, pool_size : str, int
-        The parameters of ActiveLearner.
-    max_labels, step : int
-        How many labels to ask for at most, and between two measurements of the error.
-    target_error : float or None
-        Error at which to stop.
-    rule : str or None
-        Stopping rule.
-    holdout : float
-        Share of the rows on which the error is measured.
-    """
-
-    strategy: str
-    pool_size: int
-    max_labels: int
-    step: int
-    target_error: float | None
-    rule: str | None
-    holdout: float
+HELD = 0.25  # share of the rows on which the error is measured
+LIMIT = 500  # labels of a run without a target recall
+SHOWN = 12  # rows of a printed curve
 
 
 def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Option:
@@ -69,17 +59,23 @@ def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Optio
     )
 
 
+def _asking(step: int) -> list[click.Option]:
+    """Return the options that both commands have."""
+    return [
+        _option("--pool-size", COUNT, "Rows sampled per question.", 59),
+        _option("--step", COUNT, "Labels between two measurements.", step),
+        _option("--target-error", click.FloatRange(0, 1), "Error at which to stop."),
+        _option("--stop rule", click.Choice(list(RULES)), "Rule that may stop earlier."),
+    ]
+
+
 simulation_options = packed(
     "simulation",
     Simulation,
     [
-        _option("--strategy", click.Choice(list(STRATEGIES)), "Which row to ask about.", "active"),
-        _option("--pool-size", COUNT, "Rows sampled per question.", 59),
-        _option("--max-labels", COUNT, "Labels to ask for at most.", 500),
-        _option("--step", COUNT, "Labels between two measurements.", 25),
-        _option("--target-error", click.FloatRange(0, 1), "Error at which to stop."),
-        _option("--stop rule", click.Choice(list(RULES)), "Rule that may stop earlier."),
-        _option("--holdout", SHARE, "Share of the rows on which the error is measured.", 0.25),
+        *_asking(25),
+        _option("--max-labels", COUNT, "Labels to ask for at most.", LIMIT),
+        _option("--holdout", SHARE, "Share of the rows on which the error is measured.", HELD),
     ],
 )
 
@@ -87,6 +83,13 @@ simulation_options = packed(
 @main.command(example=["marginwise active train.csv --max-labels 100 --target-error 0.05"])
 @click.argument("data")
 @layout_options
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default="active",
+    show_default=True,
+    help="Which row to ask about.",
+)
 @simulation_options
 @click.option("--out", metavar="FILE", help="CSV file for the curve; - for standard output.")
 @force_option
@@ -95,6 +98,7 @@ simulation_options = packed(
 def active(
     data: str,
     layout: Layout,
+    strategy: str,
     simulation: Simulation,
     recipe: Recipe,
     out: str | None,
@@ -104,7 +108,7 @@ def active(
     """Simulate active learning on DATA, whose labels are known.
 
     Labels are asked for one by one, as of a pool without labels, and the error on rows that are
-    held out is measured after every few labels.
+    held out is measured after every few labels. `simulate` compares strategies and seeds.
     """
     console.check_output(out)
     check_free(out, force)
@@ -112,44 +116,229 @@ def active(
     prepared = prepare(Job(data, "", layout, recipe))
     if prepared.arrays is None:
         raise Refused(f"{data} does not fit in memory, which a pool must; take a part of it.")
-    curve, reason = simulated(*prepared.arrays, recipe, simulation, console)
+    rows = Rows(*prepared.arrays)
+    estimator = recipe.make(Console(quiet=True))
+    run = replayed(rows, estimator, simulation, strategy, recipe.seed, console)
+    curve = [(point.labels, point.error, point.support_vectors) for point in run.curve]
     if out is not None:
         points = (f"{labels},{error:.6g},{support}\n" for labels, error, support in curve)
         write_blocks(out, ["labels,error,support_vectors\n", *points])
-    rows = [(labels, f"{error:.4f}", support) for labels, error, support in curve]
-    lines = [*table(("labels", "error", "support vectors"), rows), reason]
-    report = {"labels": curve[-1][0], "error": curve[-1][1], "reason": reason, "curve": curve}
+    shown_rows = [(labels, f"{error:.4f}", support) for labels, error, support in curve]
+    lines = [*table(("labels", "error", "support vectors"), shown_rows), run.reason]
+    report = {"labels": curve[-1][0], "error": curve[-1][1], "reason": run.reason, "curve": curve}
     console.give(report, [] if out == STANDARD else lines)
 
 
-def simulated(
-    X: Any, y: Any, recipe: Recipe, simulation: Simulation, console: Console
-) -> tuple[Curve, str]:
-    """Ask for labels; return the error after every few of them, and why it ended."""
-    order = sampled(y, len(y), recipe.seed)
-    held, pool = np.split(order, [max(1, round(simulation.holdout * len(y)))])
-    learner = ActiveLearner(
-        recipe.make(Console(quiet=True)),
-        X[pool],
-        strategy=simulation.strategy,
-        pool_size=simulation.pool_size,
-        stop=None if simulation.rule is None else RULES[simulation.rule](),
-        classes=np.unique(y),
-        random_state=recipe.seed,
+# -- several strategies and seeds ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which runs are compared.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        How labels are asked for.
+    strategies : sequence of str
+        Which rows are asked about.
+    seeds : int
+        Number of runs of each strategy.
+    positive : str or None
+        The label whose recall is measured.
+    """
+
+    simulation: Simulation
+    strategies: tuple[str, ...]
+    seeds: int
+    positive: str | None
+
+
+def _compared(
+    strategy: tuple[str, ...],
+    seeds: int,
+    positive: str | None,
+    target_recall: float | None,
+    max_labels: int | None,
+    holdout: float | None,
+    **given: Any,
+) -> Comparison:
+    if target_recall is not None and given["target_error"] is not None:
+        raise click.UsageError("give either --target-error or --target-recall.")
+    if (target_recall is None) != (positive is None):
+        raise click.UsageError(
+            "--target-recall and --positive go together: give the recall to reach, and the label "
+            "that is looked for."
+        )
+    finding = target_recall is not None
+    simulation = Simulation(
+        max_labels=max_labels or (sys.maxsize if finding else LIMIT),
+        holdout=(0.0 if finding else HELD) if holdout is None else holdout,
+        target_recall=target_recall,
+        **given,
     )
-    curve: Curve = []
-    most, target = simulation.max_labels, simulation.target_error
-    with Progress(min(most, len(pool)), console.verbose, unit="label") as progress:
-        while (asked := learner.counts_["taught"]) < most and not learner.should_stop():
-            learner.run(lambda row: y[pool[row]], max_labels=min(simulation.step, most - asked))
-            progress.count(learner.counts_["taught"] - asked)
-            error = 1 - learner.estimator_.score(X[held], y[held]) if learner.has_model_ else 1.0
-            curve.append((learner.counts_["taught"], error, learner.support_counts_[-1] or 0))
-            if target is not None and error <= target:
-                return curve, f"{curve[-1][0]} labels reach an error of {error:.4f}."
-    stop = learner.should_stop()
-    reason = stop.reason if stop else f"the limit of {most} labels was reached."
-    return curve, reason if target is None else f"an error of {target:g} was not reached: {reason}"
+    usual = "largest_positive" if finding else "active"
+    return Comparison(simulation, strategy or (usual,), seeds, positive)
+
+
+comparison_options = packed(
+    "comparison",
+    _compared,
+    [
+        click.Option(
+            ["--strategy"],
+            type=click.Choice(STRATEGIES),
+            multiple=True,
+            help="Which row to ask about; may be repeated, to compare strategies.  [default: "
+            "active, or largest_positive with --target-recall]",
+        ),
+        _option("--seeds", COUNT, "Runs of each strategy, with seeds that follow --seed.", 5),
+        *_asking(10),
+        _option(
+            "--target-recall",
+            click.FloatRange(0, 1, min_open=True),
+            "Share of the rows of the label --positive to find.",
+        ),
+        click.Option(["--positive"], metavar="LABEL", help="Label that is looked for."),
+        _option(
+            "--max-labels",
+            COUNT,
+            f"Labels to ask for at most.  [default: {LIMIT}, or all with --target-recall]",
+        ),
+        _option(
+            "--holdout",
+            SHARE,
+            "Share of the rows on which the error is measured.  "
+            f"[default: {HELD}, or none with --target-recall]",
+        ),
+    ],
+)
+
+
+@main.command(
+    example=[
+        "marginwise simulate train.csv --target-error 0.1 --strategy active --strategy random",
+        "marginwise simulate messages.csv --label label --target-recall 0.95 --positive spam",
+    ]
+)
+@click.argument("items")
+@item_options
+@comparison_options
+@click.option("--out", metavar="FILE", help="CSV file for the curves; - for standard output.")
+@click.option("--picture", metavar="FILE", help="PNG file for the curves; needs matplotlib.")
+@force_option
+@recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
+@with_console
+def simulate(
+    items: str,
+    request: Request,
+    comparison: Comparison,
+    recipe: Recipe,
+    out: str | None,
+    picture: str | None,
+    force: bool,
+    console: Console,
+) -> None:
+    """Replay labelling of ITEMS, whose labels are known, and count the labels that are needed.
+
+    ITEMS are those of `label`: a CSV, JSON-lines, Parquet, svmlight, .npy or .npz file; text
+    becomes TF-IDF features. Each strategy is run with several seeds. With --target-error, runs end
+    when the error on items that are held out is low enough; with --target-recall, when enough of
+    the items with the label --positive have been asked about.
+    """
+    console.check_output(out)
+    for path in (out, picture):
+        check_free(path, force)
+    console.head()
+    rows, estimator = labelled_rows(replace(request, items=items), recipe, comparison, console)
+    replays = [
+        replayed(rows, estimator, comparison.simulation, strategy, recipe.seed + k, console)
+        for strategy in comparison.strategies
+        for k in range(comparison.seeds)
+    ]
+    if out is not None:
+        write_blocks(out, curve_lines(replays))
+    if picture is not None:
+        draw(replays, comparison.simulation, picture)
+    report, lines = compared(replays, comparison, len(rows.y))
+    console.give(report, [] if out == STANDARD else lines)
+
+
+def labelled_rows(
+    request: Request, recipe: Recipe, comparison: Comparison, console: Console
+) -> tuple[Rows, Any]:
+    """Return items with their labels, and the estimator that suits them.
+
+    Where a label is looked for, labels are whether they are that one.
+    """
+    items = labelled_items(request)
+    for note in items.notes:
+        console.say(f"{items.name}: {note}")
+    y, positive = np.array(items.labels), comparison.positive
+    if positive is not None and positive not in y:
+        raise Refused(
+            f"{request.items}: no item has the label {positive!r} of --positive; the labels are "
+            f"{', '.join(np.unique(y))}."
+        )
+    features = make_features(items, request.features, console.verbose)
+    console.say(f"{items.name}: {len(items):,} items, {features.origin}")
+    rows = Rows(features.X, y) if positive is None else Rows(features.X, y == positive, True)
+    return rows, estimator_for(recipe, items, features)
+
+
+def compared(
+    replays: Sequence[Replay], comparison: Comparison, n: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what runs needed, as a report and as lines of text."""
+    simulation = comparison.simulation
+    by_strategy = {
+        name: [replay for replay in replays if replay.strategy == name]
+        for name in comparison.strategies
+    }
+    found = {name: needed_of(own) for name, own in by_strategy.items()}
+    runs = [{"strategy": r.strategy, "seed": r.seed, "labels": r.needed} for r in replays]
+    curves = {name: mean_curve(own) for name, own in by_strategy.items()}
+    report = {
+        "items": n,
+        "target_error": simulation.target_error,
+        "target_recall": simulation.target_recall,
+        "strategies": found,
+        "runs": runs,
+        "curves": {name: [list(point) for point in curve] for name, curve in curves.items()},
+    }
+    if simulation.target_error is None and simulation.target_recall is None:
+        return report, _curve_table(curves)
+    return report, _needed_table(found, simulation, n)
+
+
+def _needed_table(found: dict[str, dict[str, Any]], simulation: Simulation, n: int) -> list[str]:
+    finding = simulation.target_recall is not None
+    keys = ("median", "least", "most", "reached")
+    rows = [
+        [name, *("-" if line[key] is None else line[key] for key in keys)]
+        for name, line in found.items()
+    ]
+    seeds = next(iter(found.values()))["seeds"]
+    header = ("strategy", "labels (median)", "least", "most", f"reached (of {seeds})")
+    if finding:
+        title = f"labels to find {simulation.target_recall:.0%} of the positive items, of {n:,}:"
+    else:
+        title = f"labels to reach an error of {simulation.target_error:g}:"
+    return [title, *table(header, rows)]
+
+
+def _curve_table(curves: dict[str, list[Point]]) -> list[str]:
+    """Return the mean error after some numbers of labels, one column per strategy."""
+    by_labels: dict[int, dict[str, str]] = {}
+    for name, curve in curves.items():
+        for point in curve:
+            by_labels.setdefault(point.labels, {})[name] = shown(point.error)
+    chosen = sorted(by_labels)
+    if len(chosen) > SHOWN:
+        places = np.linspace(0, len(chosen) - 1, SHOWN).round().astype(int)
+        chosen = [chosen[k] for k in dict.fromkeys(places.tolist())]
+    rows = [[k, *(by_labels[k].get(name, "") for name in curves)] for k in chosen]
+    return table(("labels", *(f"error, {name}" for name in curves)), rows)
 
 
 @main.command(example=["marginwise bench --rows 5000"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,10 +90,15 @@ def check_job(job: Job) -> None:
             raise click.UsageError(f"{name} has no checkpoints: leave out --checkpoint.")
 
 
-def trained(job: Job, console: Console) -> tuple[Any, dict[str, Any]]:
-    """Do what a call of `train` asks for; return the model and a report."""
+def trained(
+    job: Job, console: Console, preparing: Callable[[Job], Prepared] | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Do what a call of `train` asks for; return the model and a report.
+
+    `preparing` opens data that are not rows of a file.
+    """
     clock = Clock()
-    prepared = prepare(job)
+    prepared = (preparing or prepare)(job)
     clock.note("read")
     search = tuned(prepared, job, console)
     clock.note("tune")

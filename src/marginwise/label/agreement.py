@@ -37,25 +37,20 @@ class Agreement:
     kappa: float | None
 
 
-def in_share(item: str, share: float, *, seed: int, purpose: str = "overlap") -> bool:
-    """Return whether an item belongs to a share of all items that is chosen by hash.
+def share_of(seed: int, purpose: str, item: str) -> float:
+    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone.
 
-    Every process gets the same result, whatever the number and order of the items; a larger share
-    contains the smaller ones.
-
-    Parameters
-    ----------
-    item : str
-        Id of the item.
-    share : float
-        The share, from 0 to 1.
-    seed : int
-        Which items are chosen.
-    purpose : str
-        Items that are chosen for different purposes are chosen independently.
+    Items whose number is below 0.1 are a tenth of all, the same in every process, whatever the
+    number and order of the items; a larger share contains the smaller ones. Items that are chosen
+    for different purposes are chosen independently.
     """
-    digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=BYTES).digest()
-    return int.from_bytes(digest, "big") < share * 2 ** (8 * BYTES)
+    digest = hashlib.blake2b(f"{seed} {purpose} {item}".encode(), digest_size=BYTES).digest()
+    return int.from_bytes(digest, "big") / 2.0 ** (8 * BYTES)
+
+
+def is_shared(item: str, overlap: float, seed: int) -> bool:
+    """Return whether an item is one that every annotator is asked about."""
+    return share_of(seed, "overlap", item) < overlap
 
 
 def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:

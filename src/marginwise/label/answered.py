@@ -58,9 +58,17 @@ class Answered:
         """Number of items that were skipped."""
         return len(self.counting) - sum(self.counts.values())
 
-    def given(self, annotator: str) -> int:
-        """Return how many questions of the queue an annotator has answered."""
-        return self._given[annotator]
+    def given(self, annotator: str, purpose: str | None = None) -> int:
+        """Return how many questions of the queue an annotator has answered, for one or any reason.
+
+        Parameters
+        ----------
+        annotator : str
+            Who answered.
+        purpose : str or None, default=None
+            Why the questions were asked; None for all of them.
+        """
+        return self._given[annotator, purpose]
 
     def per_hour(self, annotator: str) -> float | None:
         """Return how many answers an annotator gives per hour of work, pauses excluded.
@@ -90,15 +98,19 @@ class Answered:
         self.counting.append(event)
         if event.label is not None:
             self.counts[event.label] += 1
-        self._given[event.annotator] += event.purpose not in UNASKED
+        self._note_given(event)
+
+    def _note_given(self, event: Event) -> None:
+        if event.purpose not in UNASKED:
+            self._given.update([(event.annotator, None), (event.annotator, event.purpose)])
 
     def _recount(self) -> None:
         self.counting: list[Event] = []
         self.counts: Counter[str] = Counter()
-        self._given: Counter[str] = Counter()
+        self._given: Counter[tuple[str, str | None]] = Counter()
         for event in self.answers.effective():
             self.counting.append(event)
             self.counts.update([event.label] if event.label is not None else [])
         for name in self.answers.annotators():
-            own = self.answers.effective(name)
-            self._given[name] = sum(event.purpose not in UNASKED for event in own)
+            for event in self.answers.effective(name):
+                self._note_given(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import math
 import time
 import uuid
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 KINDS = ("label", "skip", "undo", "flag", "note")
 PURPOSES = ("strategy", "random", "holdout", "overlap", "rank", "browse", "import")
 ON, OFF = "on", "off"  # texts of a flag
+LAST = 253402300799.0  # the end of the year 9999, in seconds since 1970
 
 
 def new_key() -> str:
@@ -77,6 +79,12 @@ class Event:
             object.__setattr__(self, "pending", tuple(self.pending))
         for name, problem in _problems(self):
             raise ValueError(f"event of kind {self.kind!r}: {name} must be {problem}.")
+
+    def numbered(self, seq: int) -> Event:
+        """Return the event with its number."""
+        made = copy.copy(self)
+        object.__setattr__(made, "seq", seq)
+        return made
 
     @property
     def is_answer(self) -> bool:
@@ -261,7 +269,12 @@ def _problems(event: Event) -> Iterable[tuple[str, str]]:
 
 def _is_text(value: object) -> bool:
     """Return whether a value is text that can be encoded as UTF-8."""
-    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+    if not isinstance(value, str):
+        return False
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:  # a half of a surrogate pair
+        return False
 
 
 def _is_number(value: object, least: float) -> bool:
@@ -301,7 +314,7 @@ _RULES: dict[str, tuple[Callable[[Event], bool], str]] = {
     "text": (_has_text, "on or off for a flag, a text for a note, and None for other kinds"),
     "undone": (_has_number, "the number of an event for an undo, and None for other kinds"),
     "key": (lambda e: _is_text(e.key) and e.key != "", "a text that is not empty"),
-    "time": (lambda e: _is_number(e.time, 0), "seconds since 1970"),
+    "time": (lambda e: _is_number(e.time, 0) and e.time <= LAST, "seconds since 1970"),
     "duration": (lambda e: e.duration is None or _is_number(e.duration, 0), "seconds or None"),
     "model_version": (
         lambda e: (

@@ -231,7 +231,7 @@ def _from_table(path: Path, columns: Columns) -> Items:
     if columns.image is not None:
         paths = [path.parent / name if name else None for name in rest[columns.image].to_pylist()]
         return _images(path.name, paths, path.parent, labels)
-    texts = list(columns.text) or _prose(rest)
+    texts = list(columns.text) or prose_columns(rest)
     if texts:
         return grouped(path.name, _texts(rest, texts), labels)
     if not rest.column_names:
@@ -247,7 +247,7 @@ def _labels(column: Any) -> list[str | None]:
     return [text or None for text in texts]
 
 
-def _prose(table: Any) -> list[str]:
+def prose_columns(table: Any) -> list[str]:
     """Return the columns of text: those that look like it, and others by their usual names."""
     pa = need_arrow()
     head = table.slice(0, PROFILED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -20,15 +19,6 @@ REFINED = 64  # best rows of a ranking that are scored again, exactly
 FORESEEN = 300  # held-out items whose labels are predicted now and then,
 EVERY = 10  # which is after so many labels
 WHY = {"random": "audit", "strategy": "strategy", "rank": "strategy"}  # as learners name purposes
-
-
-def share_of(seed: int, purpose: str, item: str) -> float:
-    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone.
-
-    It is below a share if `agreement.in_share` is true.
-    """
-    digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") / 2**64
 
 
 class LabelModel:

@@ -211,12 +211,14 @@ class Measures:
             sample = max(places[row(event.item)] for event in draws)
         first = self._queue.audits()[:sample].tolist()
         known = [relevant[place] for place in first if place in relevant]
+        # Random questions become rare with the first hit, so that hit is not a fair draw.
+        started = any(event.label == wanted for event in draws)
         return Evidence(
             items=len(self._model.pool),
             seen=len(seen),
             found=sum(relevant.values()),
-            sample=len(known),
-            sample_found=sum(known),
+            sample=len(known) - started,
+            sample_found=sum(known) - started,
             draws=[event.label == wanted for event in draws],
             expected=self._expected(seen),
         )

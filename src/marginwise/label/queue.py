@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Ints
+from marginwise.label.agreement import share_of
 from marginwise.label.answered import Answered
 from marginwise.label.items import Items
-from marginwise.label.model import LabelModel, share_of
+from marginwise.label.model import LabelModel
 
 DEPTH = 3  # questions that the page has at a time
 AUDIT = 10  # one of so many questions is drawn at random
 ACTIVE = 1800.0  # seconds within which the questions of other annotators are left to them
+RETRIES = 10  # to find a question about an item that is not shared
 AUDITS = "audit"  # names the order in which random questions are drawn
 
 # Returns the row of an item, with the purpose where that is not the one that was chosen for.
@@ -111,6 +113,7 @@ class Queue:
         self._items, self._settings, self._model = items, settings, model
         self._answered, self._held = answered, held
         self._shared = drawn(items, settings.seed, "overlap", settings.overlap)
+        self._shared_rows = set(self._shared.tolist())
         self._audits: Ints | None = None
         self._starts: dict[str, int] = {}  # up to which place all items of an order are answered
         self.questions: list[Question] = []
@@ -167,7 +170,7 @@ class Queue:
 
     def _choose(self) -> Question | None:
         """Choose the next question, which depends on the answers and on the queue alone."""
-        slot = self._answered.given(self._settings.annotator) + len(self.questions)
+        slot = self._answered.given(self._settings.annotator) + len(self.questions) + 1
         for purpose, chooser in self._choosers(slot):
             found = chooser()
             if found is not None:
@@ -186,16 +189,35 @@ class Queue:
             "overlap": lambda: self._next("overlap", self._shared, mine, settings.annotator),
             "random": lambda: self._next(AUDITS, self.audits(), taken, None),
             "rank": lambda: self._model.best(settings.labels[0], taken),
-            "strategy": lambda: self._model.ask(taken),
+            "strategy": lambda: self._unshared(taken),
         }
-        names = ["holdout"] if is_due(slot, settings.holdout, 0) else []
-        names += ["overlap"] if is_due(slot, settings.overlap, 1) else []
+        shares = {"holdout": settings.holdout, "overlap": settings.overlap}
+        names = [name for name, share in shares.items() if self._count(name) < int(slot * share)]
         if settings.goal == "find":
-            audit = not self._model.ready or is_due(slot, 1 / AUDIT, 2)
+            audit = not self._model.ready or slot % AUDIT == 0
             names += ["random", "rank"] if audit else ["rank"]
         else:
             names.append("strategy")
         return [(name, choosers[name]) for name in names]
+
+    def _count(self, purpose: str) -> int:
+        """Return how many questions were asked for a reason, those in the queue included."""
+        waiting = sum(asked.purpose == purpose for asked in self.questions)
+        return self._answered.given(self._settings.annotator, purpose) + waiting
+
+    def _unshared(self, taken: set[int]) -> tuple[int, str] | None:
+        """Return what the model asks about, of the items that are not shared if possible.
+
+        Shared items have questions of their own, or else more than their share would be asked of
+        all annotators.
+        """
+        found = first = self._model.ask(taken)
+        for _ in range(RETRIES if len(self._shared) else 0):
+            if found is None or found[0] not in self._shared_rows:
+                return found or first
+            taken = taken | {found[0]}
+            found = self._model.ask(taken)
+        return first
 
     def audits(self) -> Ints:
         """Return the items that may be learned, in the order in which random ones are drawn."""
@@ -233,11 +255,3 @@ class Queue:
 def pending(questions: Sequence[Question]) -> tuple[str, ...]:
     """Return what an event stores of the queue after it: items, and why they are asked about."""
     return tuple(f"{asked.item}:{asked.purpose}" for asked in questions)
-
-
-def is_due(slot: int, share: float, offset: int) -> bool:
-    """Return whether a slot is one of a share of all slots, which are evenly spaced."""
-    if share <= 0:
-        return False
-    period = max(1, round(1 / share))
-    return (slot + offset) % period == period - 1

@@ -15,7 +15,8 @@ by the method of Clopper and Pearson, which is conservative for draws without re
    of them was asked at place m of that order, all of its first m items have been seen, whether they
    were asked at random or by rank. So these m are a random sample of all items. A lower bound of
    the share of relevant items in it bounds the number of all relevant items, and V is what of them
-   was not found.
+   was not found. The first random hit is left out of the sample: until then all questions are
+   random and from then on few, so that the size of the sample depends on it.
 
 The first bound rests on the assumption that it states, which may fail while the model is poor. It
 becomes small when random questions find nothing for a long time, which is what to wait for before

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from marginwise.active import StoppingRule
+from marginwise.label.agreement import share_of
 from marginwise.label.answered import Answered
 from marginwise.label.events import Event
 from marginwise.label.items import Items
-from marginwise.label.model import LabelModel, Taught, share_of
+from marginwise.label.model import LabelModel, Taught
 from marginwise.label.progress import Measures
 from marginwise.label.queue import Question, Queue, Settings, drawn, pending
 from marginwise.label.store import LabelStore

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from marginwise._warn import warn
 from marginwise.active import STRATEGIES, StoppingRule
 from marginwise.label.features import Features, make_features
-from marginwise.label.item_files import Columns, open_items
+from marginwise.label.item_files import open_items
 from marginwise.label.items import Items, checked_labels
 from marginwise.label.queue import Settings
+from marginwise.label.reopening import Request as Request
+from marginwise.label.reopening import item_set, remember
 from marginwise.label.session import Session
-from marginwise.label.store import ItemSet, LabelStore
+from marginwise.label.store import LabelStore
 
 GOALS = ("learn", "find")
 KEPT = ("goal", "seed", "holdout", "overlap")  # settings of a store, which do not change
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to label, and where to store it.
-
-    Parameters
-    ----------
-    items : str
-        File or folder of the items.
-    columns : Columns
-        Columns of the items that are used.
-    items_file : str or None
-        What shows the items, where `items` has features only.
-    features : str or None
-        ``module:function`` that computes features.
-    store : str
-        File of the answers.
-    """
-
-    items: str
-    columns: Columns
-    items_file: str | None = None
-    features: str | None = None
-    store: str = "labels.db"
 
 
 def read_items(request: Request, labels: list[str] | None) -> tuple[Items, list[str] | None]:
@@ -53,8 +30,9 @@ def read_items(request: Request, labels: list[str] | None) -> tuple[Items, list[
 
 def open_store(request: Request, items: Items) -> LabelStore:
     """Open the store of a request, which must be one of these items."""
-    known = ItemSet(items.name, len(items), items.fingerprint)
-    return LabelStore.open(request.store, items=known)
+    store = LabelStore.open(request.store, items=item_set(items))
+    remember(store, request)
+    return store
 
 
 def settled(

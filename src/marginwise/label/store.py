@@ -105,7 +105,7 @@ class LabelStore:
             if not readonly:
                 store._migrate()
             if items is not None:
-                store._identify(items)
+                store.identify(items)
         except BaseException:
             store.close()
             raise
@@ -163,7 +163,7 @@ class LabelStore:
         if event.kind == "undo":
             event = self._aimed(connection, event)
         cursor = connection.execute(_INSERT, [_to_column(event, name) for name in _COLUMNS])
-        return replace(event, seq=int(cursor.lastrowid or 0))
+        return event.numbered(int(cursor.lastrowid or 0))
 
     def _aimed(self, connection: sqlite3.Connection, undo: Event) -> Event:
         """Return an undo with the number and the item of the event that it takes back."""
@@ -206,7 +206,7 @@ class LabelStore:
         """The items that the store has labels of; None if it does not know them."""
         return _items_of(self.meta())
 
-    def _identify(self, items: ItemSet) -> None:
+    def identify(self, items: ItemSet) -> None:
         """Raise if the store is one of other items; note them if it does not know its items."""
         known = self.items
         if known is None and not self.readonly:

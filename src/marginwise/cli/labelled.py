@@ -1,0 +1,156 @@
+"""Items with labels: those of a file, for `simulate`, and those of a store, for `train`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from marginwise.cli.group import Refused
+from marginwise.cli.jobs import Job
+from marginwise.cli.options import packed
+from marginwise.cli.reading import check_classes
+from marginwise.cli.training import Prepared, applied, scaling_steps
+from marginwise.data import DataError, open_source
+from marginwise.label.events import Answers
+from marginwise.label.features import make_features
+from marginwise.label.item_files import Columns, open_items, prose_columns
+from marginwise.label.items import Items
+from marginwise.label.reopening import Request, is_table, items_of, request_of
+from marginwise.label.store import LabelStore
+
+LABELS = ("label", "included", "target", "class", "y")  # usual names, the most usual first
+MAGIC = b"SQLite format 3\x00"  # with which stores begin
+
+
+def _request(label: str | None, text_column: tuple[str, ...], **given: Any) -> Request:
+    names = tuple(name for text in text_column for name in text.split(",") if name)
+    return Request("", Columns(label, names, given.pop("image_column")), **given)
+
+
+item_options = packed(
+    "request",
+    _request,
+    [
+        click.Option(
+            ["--label"],
+            metavar="COLUMN",
+            help=f"Column of the labels.  [default: {', '.join(LABELS)}, or the last one]",
+        ),
+        click.Option(
+            ["--text-column"],
+            metavar="COLUMNS",
+            multiple=True,
+            help="Column of the text; several, separated by commas, are joined.  [default: those "
+            "that look like text]",
+        ),
+        click.Option(
+            ["--image-column"],
+            metavar="COLUMN",
+            help="Column with paths of images, relative to the folder of ITEMS.",
+        ),
+        click.Option(
+            ["--features"],
+            metavar="MODULE:FUNCTION",
+            help="Function that receives the list of items and returns an array of features.",
+        ),
+    ],
+)
+
+
+def labelled_items(request: Request) -> Items:
+    """Return the items of a file, all of which must have labels, and of two kinds at least."""
+    columns = request.columns
+    label = columns.label or _label_column(request.items)
+    items = open_items(request.items, replace(columns, label=label))
+    bare = [row for row, name in enumerate(items.labels) if name is None]
+    if bare:
+        raise DataError(
+            f"{request.items}: {len(bare):,} of {len(items):,} items have no label, the first of "
+            f"them in row {int(items.first[bare[0]]) + 1}; expected a label for each. Label them, "
+            "or leave them out."
+        )
+    check_classes(np.unique(np.array(items.labels)), request.items)
+    return items
+
+
+def _label_column(path: str) -> str:
+    """Return the column that has the labels, by its name or place."""
+    if not is_table(path):
+        return "y"  # any name stands for the labels of such files
+    names: list[str] = list(open_source(path, labelled=False, encoder=None).feature_names)
+    return next((name for name in LABELS if name in names), names[-1])
+
+
+# -- stores ----------------------------------------------------------------------------------------
+
+
+def is_store(path: str) -> bool:
+    """Return whether a path is a file of SQLite, which data for `train` are not otherwise."""
+    try:
+        with open(path, "rb") as handle:
+            return handle.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def check_apart(store: str, out: str) -> None:
+    """Raise if a result would replace the store."""
+    if os.path.exists(store) and os.path.exists(out) and os.path.samefile(store, out):
+        raise Refused(f"{out} is the label store, which is not replaced; give another name.")
+
+
+def prepare_store(job: Job, items: str | None) -> Prepared:
+    """Return the labelled items of a store as rows, and the steps that make them.
+
+    Transformers are fitted to all items, labelled or not.
+    """
+    if job.stream or job.checkpoint is not None or job.columns.groups is not None:
+        raise click.UsageError("--stream, --checkpoint and --groups are not for label stores.")
+    with LabelStore.open(job.data, readonly=True) as store:
+        request = request_of(store, items)
+        found = items_of(store, request)
+        answers = Answers(store.events())
+    known = [(found.row(e.item), e.label) for e in answers.effective() if e.item in found]
+    rows = np.array([row for row, label in known if label is not None], dtype=np.int64)
+    y = np.array([label for _, label in known if label is not None])
+    if not len(y):
+        raise Refused(f"{job.data} has no labels; label some items first.")
+    check_classes(np.unique(y), job.data)
+    X, steps = _features(job, request, found)
+    return Prepared(None, steps, (X[rows], y))
+
+
+def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple[str, Any]]]:
+    """Return the features of all items, and the steps by which `predict` makes them."""
+    if request.features is not None:
+        return make_features(items, request.features).X, []
+    if items.given is not None:
+        steps = scaling_steps(None, (items.given, None), job)
+        scaled = applied(steps, (items.given, None))
+        assert scaled is not None
+        return scaled[0], steps
+    if items.kind == "image" or not is_table(request.items):
+        raise Refused(
+            f"{request.items}: the items are files, which `predict` cannot read; expected a table, "
+            "svmlight text or an array. Give `label` a table of them, or --features."
+        )
+    table = _table(request, items)
+    columns = job.columns
+    if items.kind == "text":
+        columns = replace(columns, text=tuple(table.column_names))
+    encoder = columns.encoder(scale=job.recipe.scale != "none").fit(table)
+    return encoder.transform(table), [("encoder", encoder)]
+
+
+def _table(request: Request, items: Items) -> Any:
+    """Return the columns of the items that features are made of."""
+    if items.kind == "table":
+        return items.table
+    label = request.columns.label
+    raw = open_source(request.items, labelled=False, encoder=None).load()[0]
+    rest = raw if label is None else raw.drop_columns([label])
+    return rest.select(list(request.columns.text) or prose_columns(rest)).take(items.first)

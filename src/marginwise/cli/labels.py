@@ -1,0 +1,277 @@
+"""`labels`: export, import and describe the labels that a store has."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import click
+import numpy as np
+
+from marginwise.cli.commands import Subcommands
+from marginwise.cli.group import Refused, main
+from marginwise.cli.labelled import check_apart
+from marginwise.cli.options import force_option
+from marginwise.cli.output import Console, check_free, table, with_console, write_blocks
+from marginwise.label.agreement import agreements
+from marginwise.label.events import Answers
+from marginwise.label.exchange import FORMATS
+from marginwise.label.formats import NAMES, Context, format_of, shown_time
+from marginwise.label.opening import StoreError
+from marginwise.label.records import import_records, records_of
+from marginwise.label.reopening import fields_of, items_of, request_of
+from marginwise.label.store import LabelStore
+
+PAUSE = 600.0  # seconds between two answers after which the annotator was away
+
+format_option = click.option(
+    "--format", "named", type=click.Choice(NAMES), help="Format.  [default: by the suffix]"
+)
+positive_option = click.option(
+    "--positive", metavar="LABEL", help="Label that ASReview calls included."
+)
+
+
+@main.group(cls=Subcommands)
+def labels() -> None:
+    """Export, import and describe the labels in a store.
+
+    A store is the file that `marginwise label` writes, labels.db by default.
+    """
+
+
+# -- export ----------------------------------------------------------------------------------------
+
+
+@labels.command(
+    example=[
+        "marginwise labels export labels.db labels.csv",
+        "marginwise labels export labels.db tasks.json --items messages.csv",
+        "marginwise labels export labels.db screened.csv --format asreview --positive spam",
+    ]
+)
+@click.argument("store")
+@click.argument("out")
+@format_option
+@click.option(
+    "--annotator",
+    metavar="NAME",
+    help="Whose answers.  [default: the most recent answer of each item]",
+)
+@click.option("--each", is_flag=True, help="One row per item and annotator.")
+@click.option(
+    "--items",
+    metavar="ITEMS",
+    help="File or folder of the items, whose columns are added.  [default: where `label` read "
+    "them, for the formats of Label Studio and ASReview; none for others]",
+)
+@positive_option
+@force_option
+@with_console
+def export(
+    store: str,
+    out: str,
+    named: str | None,
+    annotator: str | None,
+    each: bool,
+    items: str | None,
+    positive: str | None,
+    force: bool,
+    console: Console,
+) -> None:
+    """Write the labels in STORE to OUT: CSV, JSON lines, Label Studio JSON or ASReview CSV.
+
+    The format follows from the suffix: .csv, .jsonl, or .json for Label Studio. CSV and JSON lines
+    have the id of the item, its label, who gave it and when, notes and flags; with --items, also
+    the columns of the items.
+    """
+    console.check_output(out)
+    check_free(out, force)
+    check_apart(store, out)
+    name = named or format_of(out)
+    chosen = FORMATS[name]
+    with LabelStore.open(store, readonly=True) as opened:
+        answers = Answers(opened.events())
+        wanted = items is not None or chosen.needs_items
+        context = context_of(opened, items, positive, with_items=wanted)
+    records = records_of(answers, annotator, each or (chosen.every and annotator is None))
+    write_blocks(out, chosen.write(records, context))
+    report = {"out": out, "format": name, "records": len(records)}
+    console.give_beside(out, report, f"{out}: {len(records):,} records, format {name}")
+
+
+def context_of(
+    store: LabelStore, items: str | None, positive: str | None, *, with_items: bool
+) -> Context:
+    """Return what formats need to know of a store and of its items."""
+    meta = store.meta()
+    names = json.loads(meta.get("labels", "[]"))
+    if not names:
+        names = sorted({event.label for event in store.events() if event.label is not None})
+    if positive is None and names and "find" in meta.get("goal", ""):
+        positive = names[0]
+    if not with_items:
+        return Context(labels=names, positive=positive)
+    request = request_of(store, items)
+    found = items_of(store, request)
+    return Context(fields_of(found, request), found.kind, names, positive)
+
+
+# -- import ----------------------------------------------------------------------------------------
+
+
+@labels.command(
+    "import",
+    example=[
+        "marginwise labels import labels.db labels.csv",
+        "marginwise labels import labels.db tasks.json --items messages.csv",
+    ],
+)
+@click.argument("store")
+@click.argument("file")
+@format_option
+@click.option(
+    "--annotator",
+    metavar="NAME",
+    default="import",
+    show_default=True,
+    help="Who gave the labels, where FILE does not state it.",
+)
+@click.option(
+    "--items",
+    metavar="ITEMS",
+    help="File or folder of the items, by whose columns rows without an id are found.  [default: "
+    "where `label` read them]",
+)
+@positive_option
+@with_console
+def bring(
+    store: str,
+    file: str,
+    named: str | None,
+    annotator: str,
+    items: str | None,
+    positive: str | None,
+    console: Console,
+) -> None:
+    """Add the labels in FILE to STORE, which is created if it does not exist.
+
+    The formats are those of `labels export`. An answer that STORE has is not added again, and one
+    that its annotator has changed since is not brought back. All labels are added, or none.
+    """
+    text = _read(file)
+    name = named or format_of(file, text)
+    with LabelStore.open(store) as opened:
+        context = importing(opened, items, positive)
+        records = list(FORMATS[name].read(text, file, context))
+        if not records:
+            raise Refused(f"{file} has no labels; expected at least one answer, flag or note.")
+        done = import_records(opened, records, annotator)
+    report = {"store": store, "format": name, "records": len(records), **vars(done)}
+    lines = (
+        f"{store}: {done.added:,} events added; of {len(records):,} records, {done.same:,} were "
+        f"known and {done.older:,} are older than the stored answers"
+    )
+    console.give(report, lines)
+
+
+def importing(store: LabelStore, items: str | None, positive: str | None) -> Context:
+    """Return what formats need to know; items are checked if they are where they were."""
+    try:
+        return context_of(store, items, positive, with_items=True)
+    except (StoreError, OSError):
+        if items is not None:
+            raise
+        return context_of(store, None, positive, with_items=False)
+
+
+def _read(file: str) -> str:
+    try:
+        with click.open_file(file, "rb") as handle:
+            content: bytes = handle.read()
+            return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(
+            f"{file} is not UTF-8 text: byte {error.start + 1} cannot be read. Save it as UTF-8."
+        ) from error
+
+
+# -- info ------------------------------------------------------------------------------------------
+
+
+@labels.command(example=["marginwise labels info labels.db"])
+@click.argument("store")
+@with_console
+def info(store: str, console: Console) -> None:
+    """Describe STORE: labels, annotators, how often they agree, and how long it took."""
+    with LabelStore.open(store, readonly=True) as opened:
+        report = described(opened)
+    console.give(report, lines_of(report))
+
+
+def described(store: LabelStore) -> dict[str, Any]:
+    """Return what is in a store."""
+    events, meta, items = store.events(), store.meta(), store.items
+    answers = Answers(events)
+    counted = answers.effective()
+    touched = answers.touched()
+    names = dict.fromkeys(json.loads(meta.get("labels", "[]")), 0)
+    return {
+        "store": str(store.path),
+        "items": None if items is None else {"name": items.name, "count": items.count},
+        "created": meta.get("created"),
+        "goal": meta.get("goal", "").strip('"') or None,
+        "events": len(events),
+        "labels": names | Counter(event.label for event in counted if event.label is not None),
+        "skipped": sum(event.kind == "skip" for event in counted),
+        "flagged": sum(answers.flagged(item) for item in touched),
+        "notes": sum(bool(answers.note(item)) for item in touched),
+        "first": shown_time(min((event.time for event in events), default=None)),
+        "last": shown_time(max((event.time for event in events), default=None)),
+        "annotators": {name: work_of(answers, name) for name in answers.annotators()},
+        "agreement": [vars(pair) for pair in agreements(answers)],
+    }
+
+
+def work_of(answers: Answers, annotator: str) -> dict[str, Any]:
+    """Return what an annotator has done, and how fast; imported answers have no times."""
+    own = answers.effective(annotator)
+    seconds = [event.duration for event in own if event.duration is not None]
+    times = sorted(event.time for event in own if event.purpose != "import")
+    pauses = np.diff(times)
+    hours = float(pauses[pauses < PAUSE].sum()) / 3600
+    return {
+        "labels": sum(event.kind == "label" for event in own),
+        "skips": sum(event.kind == "skip" for event in own),
+        "seconds": float(np.median(seconds)) if seconds else None,
+        "per_hour": round(float((pauses < PAUSE).sum()) / hours, 1) if hours > 0 else None,
+    }
+
+
+def lines_of(report: dict[str, Any]) -> list[str]:
+    """Return a report as lines of text."""
+    items = report["items"]
+    lines = [f"store: {report['store']}"]
+    if items is not None:
+        lines.append(f"items: {items['name']}, {items['count']:,}")
+    lines += [
+        f"events: {report['events']:,}, from {report['first'] or '-'} to {report['last'] or '-'}",
+        f"skipped: {report['skipped']:,}, flagged: {report['flagged']:,}, "
+        f"with notes: {report['notes']:,}",
+        "",
+        *table(("label", "items"), list(report["labels"].items())),
+        "",
+    ]
+    people = [
+        (name, *("-" if value is None else f"{value:g}" for value in work.values()))
+        for name, work in report["annotators"].items()
+    ]
+    lines += table(("annotator", "labels", "skips", "seconds (median)", "per hour"), people)
+    for pair in report["agreement"]:
+        kappa = "not defined" if pair["kappa"] is None else f"{pair['kappa']:.3f}"
+        lines.append(
+            f"{pair['one']} and {pair['two']}: {pair['items']:,} items labelled by both, "
+            f"{pair['agree']:.1%} alike, Cohen's kappa {kappa}"
+        )
+    return lines

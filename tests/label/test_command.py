@@ -1,0 +1,111 @@
+"""The command `marginwise label`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from marginwise.cli import main
+from tests.label_support import write_csv
+
+pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
+pytest.importorskip("uvicorn", reason="needs marginwise[label]")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_csv(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, ["label", *words])
+
+
+def test_get_prints_an_answer_without_a_server(folder: Path) -> None:
+    done = run(
+        "texts.csv", "--labels", "good,bad", "--annotator", "ann", "-q", "--get", "/api/state"
+    )
+    assert done.exit_code == 0
+    state = json.loads(done.stdout)
+    assert (state["annotator"], state["items"], state["labels"]) == ("ann", 80, ["good", "bad"])
+    assert (folder / "labels.db").exists()
+    missing = run("texts.csv", "--get", "/api/item/none")
+    assert missing.exit_code == 1
+    assert "404" in missing.stderr
+
+
+def test_the_run_is_described(folder: Path) -> None:
+    (folder / "twice.csv").write_text("text\nsome words\nsome words\nother words\n")
+    done = run("twice.csv", "--labels", "a,b", "--get", "/api/state")
+    assert "1 of 3 rows are duplicates" in done.stderr
+    assert "2 items, TF-IDF, 3 terms" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["texts.csv"], 1, "the labels are not known: the items have no labels"),
+        (["texts.csv", "--labels", "a"], 1, "--labels must name two or more different labels"),
+        (["none.csv", "--labels", "a,b"], 1, "none.csv: No such file or directory"),
+        (["texts.csv", "--labels", "a,b", "--text-column", "body"], 1,
+         "column 'body' is missing; the data has 'number', 'text', 'truth'"),
+        (["texts.csv", "--labels", "a,b", "--label-column", "truth"], 1, "row 1 has the label"),
+        (["texts.csv", "--labels", "a,b", "--features", "no.where:f"], 1, "cannot be imported"),
+        (["texts.csv", "--labels", "a,b", "--holdout", "0.9"], 2, "0.9 is not in the range"),
+        (["texts.csv", "--labels", "a,b", "--C", "-1"], 2, "C must be"),
+        (["texts.csv", "--labels", "a,b", "--store", "texts.csv"], 1, "is not a label store"),
+        (["texts.csv", "--labels", "a,b", "--host", "999.1.1.1"], 1, "cannot listen on 999.1.1.1"),
+    ],
+)  # fmt: skip
+def test_bad_calls_end_with_one_line(
+    folder: Path, words: list[str], code: int, message: str
+) -> None:
+    done = run(*words, "-q", "--no-open")
+    assert done.exit_code == code
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_in_use_is_reported(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("texts.csv", "--labels", "a,b", "-q", "--no-open", "--port", str(port))
+    assert done.exit_code == 1
+    assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
+    words = ["texts.csv", "--labels", "good,bad", "--no-open", "--json", "-q"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "marginwise", "label", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())
+            base, token = address["url"].split("/?token=")
+            asked = urllib.request.Request(
+                f"{base}/api/state", headers={"Authorization": f"Bearer {token}"}
+            )
+            with urllib.request.urlopen(asked, timeout=30) as response:
+                assert len(json.load(response)["queue"]) == 3
+            process.send_signal(number)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
+    assert not (folder / "labels.db-wal").exists()  # the store was closed
