@@ -338,11 +338,13 @@ def test_many_labels_can_be_filtered(serve: Serve, open_page: Open) -> None:
 
 def test_titles_stand_apart(serve: Serve, open_page: Open, tmp_path: Path) -> None:
     rows = [{"Title": f"On {k}", "abstract": f"We study {k}.\nMore."} for k in range(6)]
-    rows.append({"Title": "", "abstract": "Untitled."})
+    rows += [{"Title": "", "abstract": "Untitled."}] * 3
     items = write_csv(tmp_path / "studies.csv", rows)
     page = open_page(serve(items, columns={"text": ("Title", "abstract")}))
     seen = set()
-    for _ in rows:
+    for _ in range(7):
+        if "Untitled" in shown(page):
+            assert "stands for 2 other items" in page.locator("#marks").inner_text()
         title = page.locator("#item-title").inner_text()
         seen.add((title, page.locator(".text").text_content()))
         press(page, "1")

@@ -74,7 +74,10 @@ function renderMarks(item) {
   const short = item.id.length > 16 ? `${item.id.slice(0, 7)}…` : item.id;
   const name = (item.image && item.title) || `Item ${short}`;
   const marks = [make("span", { textContent: name, title: item.id })];
-  if (item.duplicates > 1) marks.push(make("span", { textContent: `stands for ${count(item.duplicates, "identical item")}` }));
+  if (item.duplicates) {
+    const others = count(item.duplicates, "other item");
+    marks.push(make("span", { textContent: `stands for ${others} with the same content` }));
+  }
   if (item.flagged) marks.push(make("span", { className: "flagged", textContent: "Flagged" }));
   $("marks").replaceChildren(...marks);
   $("note-shown").hidden = !item.note || !$("note-form").hidden;
