@@ -195,6 +195,7 @@ def test_change_an_earlier_answer(serve: Serve, open_page: Open) -> None:
     question = item(page)
     assert [past(page) for _ in range(2)] == items[:0:-1]
     assert "“spam”" in page.locator("#past-text").inner_text()
+    assert page.locator("#labels [aria-pressed=true]").get_attribute("data-label") == "spam"
     press(page, "1")
     said(page, "Changed to “ham”.")
     assert item(page) == items[1]  # it stays on screen

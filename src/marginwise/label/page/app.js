@@ -48,7 +48,8 @@ function renderItem() {
   if (state !== shown) {
     shown = state;
     closeNote();
-    $("guess").hidden = true;
+    $("guess").hidden = !item || !$("always").checked; // it stays, so that buttons stay in place
+    $("guess-text").textContent = "The model’s guess: …";
     $("item").hidden = !item;
     $("waiting").hidden = state !== "waiting";
     $("end").hidden = state !== "end";
@@ -96,14 +97,20 @@ function renderDock() {
   const { item } = session;
   for (const button of $("labels").children) {
     const chosen = item?.answer?.kind === "label" && item.answer.label === button.dataset.label;
-    button.setAttribute("aria-pressed", String(chosen));
+    choice(button, item, chosen);
     enable(button, item);
   }
   for (const id of ["skip", "flag", "note", "guess-button"]) enable($(id), item);
-  $("skip").setAttribute("aria-pressed", String(item?.answer?.kind === "skip"));
+  choice($("skip"), item, item?.answer?.kind === "skip");
   $("flag").setAttribute("aria-pressed", String(Boolean(item?.flagged)));
   enable($("undo"), session.canUndo);
   document.body.classList.toggle("busy", session.busy);
+}
+
+/** Where there is an answer, buttons show which it is; of a question, they are plain buttons. */
+function choice(button, item, chosen) {
+  if (item?.answer) button.setAttribute("aria-pressed", String(chosen));
+  else button.removeAttribute("aria-pressed");
 }
 
 /** A button that really was disabled would lose the focus while the page waits for an item. */
