@@ -9,6 +9,7 @@ import numpy as np
 
 from marginwise._arrays import Float, Ints
 from marginwise.active import ActiveLearner, StoppingRule, closeness
+from marginwise.active.pool import UNSEEN
 from marginwise.active.questions import WHOLE_POOL
 from marginwise.active.scores import least_positive
 
@@ -43,7 +44,7 @@ class LabelModel:
     seed : int
         Seed of the sampling.
     stop : StoppingRule or None
-        Rule that decides when to stop.
+        Rule that decides when to stop; None for the default of `ActiveLearner`.
 
     Attributes
     ----------
@@ -76,10 +77,10 @@ class LabelModel:
         self._place[pool] = np.arange(len(pool))
         options: dict[str, Any] = {
             "strategy": strategy,
-            "stop": stop,
             "classes": list(labels),
             "random_state": seed,
         }
+        options |= {} if stop is None else {"stop": stop}
         rows = X if len(pool) == X.shape[0] else X[pool]
         self.taught: Taught = []
         self.foreseen: list[tuple[int, list[str]]] = []
@@ -147,13 +148,17 @@ class LabelModel:
 
     # -- questions ---------------------------------------------------------------------------------
 
-    def ask(self, without: Collection[int]) -> tuple[int, str] | None:
+    def ask(
+        self, without: Collection[int], audited: Collection[int] = ()
+    ) -> tuple[int, str] | None:
         """Return the item to ask about next that is not one of some rows, and why.
 
         Parameters
         ----------
         without : collection of int
             Rows that may not be asked about.
+        audited : collection of int, default=()
+            Those of them that wait for an answer and were drawn at random.
 
         Returns
         -------
@@ -161,6 +166,8 @@ class LabelModel:
             The row, and "random" for an audit or "strategy"; None if there is none left.
         """
         places = self._place[np.array(sorted(without), dtype=np.int64)]
+        # What the learner noted itself would be lost in a restart.
+        self.learner._audited = {int(self._place[row]) for row in audited}
         found = self.learner.ask(1, exclude=places[places >= 0])
         if not len(found):
             return None
@@ -182,19 +189,25 @@ class LabelModel:
         unseen = self.unseen()
         unseen = unseen[~np.isin(unseen, list(without))]
         rough = rule(self.learner.decision_values())[self._place[unseen]]
-        top = np.sort(unseen[np.argsort(rough, kind="stable")[:REFINED]])
+        if len(rough) > REFINED:
+            unseen = unseen[np.argpartition(rough, REFINED)[:REFINED]]
+        top = np.sort(unseen)
         return int(top[rule(self.values(top)).argmin()])
 
     def best(self, label: str, without: Collection[int]) -> int | None:
         """Return the unseen item with the highest score for a label; None if there is none."""
-        if len(self.unseen()) <= len(without) and not set(self.unseen().tolist()) - set(without):
+        taken = sum(self._place[row] >= 0 and not self._is_seen(row) for row in without)
+        if self.learner.n_unseen_ <= taken:
             return None
         return self._first(lambda values: -self.toward(label, values), without)
 
+    def _is_seen(self, row: int) -> bool:
+        return bool(self.learner._pool.status[self._place[row]] != UNSEEN)
+
     def unseen(self) -> Ints:
         """Return the items that were neither labelled nor skipped."""
-        seen = np.array([row for row, _, _ in self.taught], dtype=np.int64)
-        return np.setdiff1d(self.pool, seen, assume_unique=True)
+        found: Ints = self.pool[self.learner._pool.unseen()]
+        return found
 
     # -- scores ------------------------------------------------------------------------------------
 

@@ -205,11 +205,9 @@ class Measures:
         seen = [e for e in self._answered.counting if self._model.holds(row(e.item))]
         draws = [event for event in seen if event.purpose == "random"]
         relevant = {row(event.item): event.label == wanted for event in seen}
-        sample = 0
-        if draws:
-            places = {int(place): k for k, place in enumerate(self._queue.audits().tolist(), 1)}
-            sample = max(places[row(event.item)] for event in draws)
-        first = self._queue.audits()[:sample].tolist()
+        order = self._queue.audits()
+        sample = max((self._queue.audit_places[row(event.item)] + 1 for event in draws), default=0)
+        first = order[:sample].tolist()
         known = [relevant[place] for place in first if place in relevant]
         # Random questions become rare with the first hit, so that hit is not a fair draw.
         started = any(event.label == wanted for event in draws)

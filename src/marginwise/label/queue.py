@@ -105,7 +105,16 @@ class Queue:
         The answers.
     held : ndarray
         Rows that are held out, in the order in which they are asked about.
+
+    Attributes
+    ----------
+    questions : list of Question
+        The questions.
+    audit_places : ndarray of shape (n_items,)
+        Place of each row in `audits`, -1 if it is held out; set by `audits`.
     """
+
+    audit_places: Ints
 
     def __init__(
         self, items: Items, settings: Settings, model: LabelModel, answered: Answered, held: Ints
@@ -211,12 +220,13 @@ class Queue:
         Shared items have questions of their own, or else more than their share would be asked of
         all annotators.
         """
-        found = first = self._model.ask(taken)
+        waiting = [self._items.row(q.item) for q in self.questions if q.purpose == "random"]
+        found = first = self._model.ask(taken, waiting)
         for _ in range(RETRIES if len(self._shared) else 0):
             if found is None or found[0] not in self._shared_rows:
                 return found or first
             taken = taken | {found[0]}
-            found = self._model.ask(taken)
+            found = self._model.ask(taken, waiting)
         return first
 
     def audits(self) -> Ints:
@@ -224,6 +234,8 @@ class Queue:
         if self._audits is None:
             order = drawn(self._items, self._settings.seed, AUDITS)
             self._audits = order[self._model.holds(order)]
+            self.audit_places = np.full(len(self._items), -1, dtype=np.int64)
+            self.audit_places[self._audits] = np.arange(len(self._audits))
         return self._audits
 
     def _of_others(self) -> set[int]:

@@ -44,7 +44,7 @@ class Session:
     settings : Settings
         How to ask.
     stop : StoppingRule or None, default=None
-        Rule that decides when to stop.
+        Rule that decides when to stop; None for the default of `ActiveLearner`.
     """
 
     def __init__(
