@@ -25,7 +25,7 @@ DIGITS = [*"1234567890"]
 DRUGS = ("enalapril", "ramipril", "lisinopril", "metoprolol", "amlodipine", "atorvastatin")
 INHIBITORS = DRUGS[:3]
 DESIGNS = ("a randomised trial", "a cohort study", "a review of case reports", "a pilot study")
-PATIENTS = ("older adults", "patients with diabetes", "patients after infarction", "veterans")
+PATIENTS = ("older adults", "patients with diabetes", "patients after surgery", "veterans")
 ENDPOINTS = ("blood pressure", "renal function", "hospital admissions", "exercise capacity")
 
 

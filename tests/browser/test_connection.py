@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from marginwise.cli import main
 from tests.browser.serving import Labelling, until
 from tests.browser.test_labelling import item, press, sent, shown
 
@@ -145,3 +150,16 @@ def test_two_annotators_share_a_store(serve: Serve, open_page: Open) -> None:
     pages[0].reload()
     pages[0].wait_for_selector("#agreement:not([hidden])")
     assert "kappa" in pages[0].locator("#agreement-text").inner_text()
+
+
+def test_labels_leave_by_export(serve: Serve, open_page: Open, tmp_path: Path) -> None:
+    server = serve()
+    page = open_page(server)
+    press(page, "1", "2", "Space", "2")
+    server.stop()
+    out = tmp_path / "labels.csv"
+    done = CliRunner().invoke(main, ["labels", "export", str(server.store), str(out)])
+    assert done.exit_code == 0, done.output
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["label"] for row in rows if row["label"]) == ["ham", "spam", "spam"]

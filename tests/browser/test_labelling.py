@@ -154,7 +154,7 @@ def test_undo_any_number_of_steps(serve: Serve, open_page: Open) -> None:
         assert item(page) == expected  # at once
     sent(page)
     assert server.labels_by_item() == {}
-    assert page.locator("#undo").is_disabled()
+    assert page.locator("#undo").get_attribute("aria-disabled") == "true"
     press(page, "u")
     said(page, "nothing to undo")
 
@@ -195,6 +195,7 @@ def test_change_an_earlier_answer(serve: Serve, open_page: Open) -> None:
     question = item(page)
     assert [past(page) for _ in range(2)] == items[:0:-1]
     assert "“spam”" in page.locator("#past-text").inner_text()
+    assert page.locator("#labels [aria-pressed=true]").get_attribute("data-label") == "spam"
     press(page, "1")
     said(page, "Changed to “ham”.")
     assert item(page) == items[1]  # it stays on screen
@@ -338,11 +339,13 @@ def test_many_labels_can_be_filtered(serve: Serve, open_page: Open) -> None:
 
 def test_titles_stand_apart(serve: Serve, open_page: Open, tmp_path: Path) -> None:
     rows = [{"Title": f"On {k}", "abstract": f"We study {k}.\nMore."} for k in range(6)]
-    rows.append({"Title": "", "abstract": "Untitled."})
+    rows += [{"Title": "", "abstract": "Untitled."}] * 3
     items = write_csv(tmp_path / "studies.csv", rows)
     page = open_page(serve(items, columns={"text": ("Title", "abstract")}))
     seen = set()
-    for _ in rows:
+    for _ in range(7):
+        if "Untitled" in shown(page):
+            assert "stands for 2 other items" in page.locator("#marks").inner_text()
         title = page.locator("#item-title").inner_text()
         seen.add((title, page.locator(".text").text_content()))
         press(page, "1")
@@ -357,6 +360,17 @@ def test_rows_of_a_table_are_shown_as_fields(serve: Serve, open_page: Open, tmp_
     age, city = page.locator("#item-body td").all_inner_texts()
     assert 20 <= int(age) < 32
     assert city in ("Bonn", "—")
+
+
+def test_long_texts_scroll_by_keyboard(serve: Serve, open_page: Open, tmp_path: Path) -> None:
+    rows = [{"text": f"Line {k}.\n" * 200} for k in range(5)]
+    page = open_page(serve(write_csv(tmp_path / "long.csv", rows), columns={"text": ("text",)}))
+    top = "() => document.querySelector('#item').scrollTop"
+    page.keyboard.press("PageDown")
+    until(page, f"() => ({top})() > 100")
+    assert page.locator("#labels button").last.bounding_box()["y"] < 800  # still in sight
+    press(page, "1")
+    assert page.evaluate(top) == 0
 
 
 def test_images_are_fitted_and_enlarged(serve: Serve, open_page: Open, tmp_path: Path) -> None:

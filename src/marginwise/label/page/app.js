@@ -48,7 +48,8 @@ function renderItem() {
   if (state !== shown) {
     shown = state;
     closeNote();
-    $("guess").hidden = true;
+    $("guess").hidden = !item || !$("always").checked; // it stays, so that buttons stay in place
+    $("guess-text").textContent = "The model’s guess: …";
     $("item").hidden = !item;
     $("waiting").hidden = state !== "waiting";
     $("end").hidden = state !== "end";
@@ -66,6 +67,7 @@ function renderBody(item) {
   $("item-title").classList.toggle("prompt", !title);
   $("item-body").replaceChildren(...body(item, pictures, zoom));
   $("item").scrollTop = 0;
+  if ($("item").getBoundingClientRect().top < 0) scrollTo({ top: 0 });
 }
 
 function renderMarks(item) {
@@ -73,7 +75,10 @@ function renderMarks(item) {
   const short = item.id.length > 16 ? `${item.id.slice(0, 7)}…` : item.id;
   const name = (item.image && item.title) || `Item ${short}`;
   const marks = [make("span", { textContent: name, title: item.id })];
-  if (item.duplicates > 1) marks.push(make("span", { textContent: `stands for ${count(item.duplicates, "identical item")}` }));
+  if (item.duplicates) {
+    const others = count(item.duplicates, "other item");
+    marks.push(make("span", { textContent: `stands for ${others} with the same content` }));
+  }
   if (item.flagged) marks.push(make("span", { className: "flagged", textContent: "Flagged" }));
   $("marks").replaceChildren(...marks);
   $("note-shown").hidden = !item.note || !$("note-form").hidden;
@@ -92,14 +97,25 @@ function renderDock() {
   const { item } = session;
   for (const button of $("labels").children) {
     const chosen = item?.answer?.kind === "label" && item.answer.label === button.dataset.label;
-    button.setAttribute("aria-pressed", String(chosen));
-    button.disabled = !item;
+    choice(button, item, chosen);
+    enable(button, item);
   }
-  for (const id of ["skip", "flag", "note", "guess-button"]) $(id).disabled = !item;
-  $("skip").setAttribute("aria-pressed", String(item?.answer?.kind === "skip"));
+  for (const id of ["skip", "flag", "note", "guess-button"]) enable($(id), item);
+  choice($("skip"), item, item?.answer?.kind === "skip");
   $("flag").setAttribute("aria-pressed", String(Boolean(item?.flagged)));
-  $("undo").disabled = !session.canUndo;
+  enable($("undo"), session.canUndo);
   document.body.classList.toggle("busy", session.busy);
+}
+
+/** Where there is an answer, buttons show which it is; of a question, they are plain buttons. */
+function choice(button, item, chosen) {
+  if (item?.answer) button.setAttribute("aria-pressed", String(chosen));
+  else button.removeAttribute("aria-pressed");
+}
+
+/** A button that really was disabled would lose the focus while the page waits for an item. */
+function enable(button, yes) {
+  button.setAttribute("aria-disabled", String(!yes));
 }
 
 function renderPast() {
@@ -110,7 +126,7 @@ function renderPast() {
   const answer = past.entries[past.at].answer;
   const place = past.at === 0 ? "The last answer" : `${count(past.at, "answer")} before the last`;
   $("past-text").textContent = `${place}: ${answer ? spoken(answer) : "open"}. Choose a label to change it.`;
-  $("older").disabled = past.at + 1 >= past.entries.length && !past.more;
+  enable($("older"), past.at + 1 < past.entries.length || past.more);
 }
 
 function renderConnection() {
@@ -260,7 +276,18 @@ function run(command) {
   COMMANDS[command.name](command);
 }
 
+/** A long item is scrolled without focusing it first. */
+function scroll(event) {
+  const item = $("item");
+  const page = 0.9 * item.clientHeight;
+  const far = { ArrowDown: 60, ArrowUp: -60, PageDown: page, PageUp: -page }[event.key];
+  if (!far || event.target !== document.body || item.scrollHeight <= item.clientHeight) return;
+  event.preventDefault();
+  item.scrollBy({ top: far });
+}
+
 function wire() {
+  document.addEventListener("keydown", scroll);
   for (const [id, name] of Object.entries(BUTTONS)) {
     $(id).addEventListener("click", () => run({ name }));
   }

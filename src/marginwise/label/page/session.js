@@ -22,6 +22,8 @@ export class Session {
     this.error = null;
     this.done = []; // what can be undone without asking the server, oldest first
     this.shownAt = performance.now();
+    this.hiddenAt = null;
+    document.addEventListener("visibilitychange", () => this.pause());
     this.outbox = new Outbox({
       done: (action, reply) => this.confirmed(action, reply),
       failed: (action, error) => this.refused(action, error),
@@ -173,6 +175,7 @@ export class Session {
   // -- what the server says ----------------------------------------------------------------------
 
   confirmed(action, reply) {
+    this.error = null;
     const undo = action.path === "/api/undo";
     if (undo && this.busy && !this.outbox.has("/api/undo")) {
       this.busy = false;
@@ -187,6 +190,7 @@ export class Session {
   refused(action, error) {
     this.error = `The server refused this: ${error.message}`;
     this.busy = false;
+    this.past = null;
     this.done = []; // what the page thinks was done is no longer certain
     this.refresh().catch(() => {});
     this.changed();
@@ -217,8 +221,18 @@ export class Session {
     this.say(result, this.item);
   }
 
+  /** Seconds that the item has been on screen, in a window that can be seen. */
   duration() {
     return Math.round(performance.now() - this.shownAt) / 1000;
+  }
+
+  pause() {
+    const now = performance.now();
+    if (document.hidden) this.hiddenAt ??= now;
+    else if (this.hiddenAt !== null) {
+      this.shownAt += now - Math.max(this.hiddenAt, this.shownAt);
+      this.hiddenAt = null;
+    }
   }
 }
 
