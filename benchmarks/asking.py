@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from contestants import CONTESTANTS
 from datasets import Split, load
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.preprocessing import normalize
 from tasks import Setting, percent, timed, warm_up
 
 # -- one question at a time ----------------------------------------------------------------------
@@ -85,6 +87,56 @@ def scratch_ms(model: Any, X: NDArray[np.float32]) -> float:
     """Return how long it takes to score all rows from nothing, the median of a few times."""
     score = partial(model.decision_function, X)
     return statistics.median(1e3 * timed(score)[1]["wall"] for _ in range(SCRATCHES))
+
+
+# -- answers that change -------------------------------------------------------------------------
+
+NONZEROS = 30  # of a row of made-up texts
+CHANGES = 5  # how often an answer is undone and corrected
+
+
+def change(
+    setting: Setting, *, pool: tuple[int, int], taught: int, params: dict[str, Any]
+) -> dict[str, Any]:
+    """Time answers, undoing and correcting them, and replaying all, in a pool of made-up texts."""
+    from marginwise.active import ActiveLearner
+
+    rows, features = pool
+    X, y = made_up_texts(rows // 20 if setting.quick else rows, features, setting.seed)
+    taught = taught // 5 if setting.quick else taught
+    model = CONTESTANTS["OnlineSVC"](params, setting.threads, setting.seed)
+    learner = ActiveLearner(model, X, stop=None, classes=[0, 1], random_state=setting.seed)
+    learner.teach(np.arange(20), y[:20])
+    times = questions_and_answers(learner, y, taught - 21)
+    history = learner.history_
+    result: dict[str, Any] = {"pool": list(X.shape), **times}
+    again = ActiveLearner(model, X, stop=None, classes=[0, 1], random_state=setting.seed)
+    told = [step["row"] for step in history], [step["label"] for step in history]
+    result["replay_ms"] = 1e3 * timed(partial(again.replay, *told))[1]["wall"]
+    for name, place in (("early", 25), ("late", len(history) - 30)):
+        row, label = history[place]["row"], history[place]["label"]
+        spent = []
+        for k in range(CHANGES):
+            other = 1 - label if k % 2 == 0 else label
+            spent.append(1e3 * timed(partial(learner.correct, row, other))[1]["wall"])
+        result[f"correct_{name}_ms"] = statistics.median(spent)
+    undone = [1e3 * timed(learner.undo)[1]["wall"] for _ in range(4 * CHANGES)]
+    result["undo_ms"] = statistics.median(undone)
+    return result
+
+
+def made_up_texts(rows: int, features: int, seed: int) -> tuple[Any, NDArray[np.int64]]:
+    """Return rows of TF-IDF as of texts, of length 1, and labels of which one in nine is 1."""
+    rng = np.random.default_rng(seed)
+    often = 1 / np.arange(1, features + 1) ** 0.9
+    words = rng.choice(features, size=(rows, NONZEROS), p=often / often.sum())
+    ends = np.arange(0, rows * NONZEROS + 1, NONZEROS)
+    X = sp.csr_array((rng.random(words.size), words.ravel(), ends), shape=(rows, features))
+    X.sum_duplicates()
+    X = normalize(X)
+    rule = X @ rng.standard_normal(features)
+    noise = 0.1 * rng.standard_normal(rows)
+    return X, (rule + noise > np.quantile(rule, 8 / 9)).astype(np.int64)
 
 
 # -- so many labels, chosen one by one -----------------------------------------------------------
@@ -176,4 +228,4 @@ def retrain(model: Any, task: Labelling) -> Any:
 
 LABELLING: dict[str, Callable[[Any, Labelling], Any]] = {"OnlineSVC": ask_and_teach, "SVC": retrain}
 
-TASKS: dict[str, Callable[..., dict[str, Any]]] = {"ask": ask, "label": label}
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {"ask": ask, "change": change, "label": label}
