@@ -199,7 +199,7 @@ class Dual {
         const double side = sign(c, label[s]) * cost[s];
         const Index k = sub.P.add(alpha, g, side, diagonal[s], box);
         sub.member.push_back(static_cast<std::int32_t>(s));
-        sub.place[s] = k;
+        sub.set_place(s, k);
         sub.weight[s] = alpha;
         own_[c].open(members, s);
         sub.suspects.forget(members.ids[s]);

@@ -118,7 +118,7 @@ bool Dual<T>::wake(Index c, bool all) {
             sleepers.g[left++] = g;
             continue;
         }
-        sub.place[s] = P.add(alpha, g, y * cost[s], diagonal[s]);
+        sub.set_place(s, P.add(alpha, g, y * cost[s], diagonal[s]));
         sub.member.push_back(s);
         own_[c].open(members, s);
     }
@@ -160,7 +160,7 @@ void Dual<T>::put_in_order() {
     ordered.unsolved = sub.P.unsolved;
     for (Index s = 0; s < size(); ++s) {
         ordered.add(sub.P, sub.place[s]);
-        sub.place[s] = s;
+        sub.set_place(s, s);
         sub.member[s] = static_cast<std::int32_t>(s);
     }
     ordered.find_extremes();

@@ -43,6 +43,9 @@ class Finishing {
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
         return_memory(memory);
+        if (!alone_) return;
+        alone_->rest();
+        alone_->members.drop_features();  // whose memory serves the problem solved next
     }
     bool done() const { return done_; }
 
