@@ -30,10 +30,10 @@ class FunctionKernel {
             return nb::cast(std::move(matrix));
         };
         const nb::object result = callable_(copy(a, m), copy(b, n));
-        mw::OwnedMatrix<double> values;
-        read_array(result, values);
-        mw::require(values.has_shape(m, n), "kernel block shape");
-        std::copy(values.values.begin(), values.values.end(), out);
+        const auto values = nb::cast<NumPy<const double, 2>>(result);
+        mw::require(mw::Index(values.shape(0)) == m && mw::Index(values.shape(1)) == n,
+                    "kernel block shape");
+        std::copy_n(values.data(), m * n, out);
     }
 
     PyObject* callable() const { return callable_.ptr(); }

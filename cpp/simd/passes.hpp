@@ -65,11 +65,10 @@ inline Extremes scan(const T* g, Rule rule, Index n, F updated) {
     }
     // The first member of a chunk that has the value found there.
     const auto locate = [&](Index s, double wanted, auto value_at) {
-        for (;; s += kWide_) {
-            const Vec<T> values = value_at(s, load(g + s));
-            for (Index lane = 0; lane < kWide_; ++lane)
-                if (static_cast<double>(values[lane]) == wanted) return s + lane;
-        }
+        for (;; s += kWide_)
+            if (const Index lane = lane_of(static_cast<T>(wanted), value_at(s, load(g + s)));
+                lane < kWide_)
+                return s + lane;
     };
     constexpr double reachable = Extremes::kInfinite / 2;
     if (best.g_max > -reachable)
@@ -167,38 +166,59 @@ Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
     });
 }
 
+// A place for each lane that gains most of those looked at: its gain as a fraction, and where the
+// vector that it is a lane of begins, counted from the first that this leader saw.
+template <class T>
+struct Leader {
+    Vec<T> above{}, below = all(T(1)), at{};
+
+    void look(Vec<T> squared, Vec<T> curvature, Vec<T> here) {
+        const auto better = squared * below > above * curvature;
+        above = better ? squared : above;
+        below = better ? curvature : below;
+        at = better ? here : at;
+    }
+
+    // The better of `best` and the lanes, the first where gains tie.
+    Best against(Best best, Index first) const {
+        const Vec<T> gain = above / below;
+        for (Index lane = 0; lane < kWidth<T>; ++lane) {
+            const auto value = static_cast<double>(gain[lane]);
+            const Index s = static_cast<Index>(at[lane]) + first + lane;
+            const bool sooner = value == best.gain && s < best.s;
+            if (value > best.gain || (sooner && best.s != kNone)) best = {s, value};
+        }
+        return best;
+    }
+};
+
 // Gains are compared as the fractions they are, slope^2 / curvature, because a division for each
-// member would take longer than all the rest. Several chains of comparisons run side by side.
+// member would take longer than all the rest. Several leaders, which do not wait for each other,
+// run side by side.
 template <class T>
 Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down, T g_i, T k_ii,
                   Index n) {
-    constexpr Index kChains = 4, kWide_ = kWidth<T>;
+    constexpr Index W = kWidth<T>;
     constexpr T kLeast = static_cast<T>(kLeastCurvature);
-    Vec<T> above[kChains] = {}, below[kChains], at[kChains] = {};
-    for (Vec<T>& denominator : below) denominator = all(T(1));
-    for (Index begin = 0; begin < n; begin += kChains * kWide_)
-        for (Index chain = 0; chain < kChains; ++chain) {
-            const Index s = begin + chain * kWide_;
-            const Vec<T> slope = g_i - (load(g + s) + load(down + s));
-            const Vec<T> curvature = (k_ii + load(diagonal + s)) - T(2) * load_as<T>(k_i + s);
-            const Vec<T> safe = curvature > all(kLeast) ? curvature : all(kLeast);
-            const Vec<T> squared = slope > Vec<T>{} ? slope * slope : Vec<T>{};
-            const auto better = squared * below[chain] > above[chain] * safe;
-            above[chain] = better ? squared : above[chain];
-            below[chain] = better ? safe : below[chain];
-            at[chain] = better ? all(static_cast<T>(s)) : at[chain];
-        }
-    Best best;
-    for (Index chain = 0; chain < kChains; ++chain) {
-        const Vec<T> gain = above[chain] / below[chain];
-        for (Index lane = 0; lane < kWide_; ++lane) {
-            const auto value = static_cast<double>(gain[lane]);
-            const Index s = static_cast<Index>(at[chain][lane]) + lane;
-            const bool first = value == best.gain && s < best.s;
-            if (value > best.gain || (first && best.s != kNone)) best = {s, value};
-        }
+    Vec<T> here{};
+    const auto look = [&](Leader<T>& leader, Index s) {
+        const Vec<T> slope = g_i - (load(g + s) + load(down + s));
+        const Vec<T> curvature = (k_ii + load(diagonal + s)) - T(2) * load_as<T>(k_i + s);
+        const Vec<T> safe = curvature > all(kLeast) ? curvature : all(kLeast);
+        leader.look(slope > Vec<T>{} ? slope * slope : Vec<T>{}, safe, here);
+    };
+    Leader<T> first, second, third, fourth;
+    for (Index s = 0; s < n; s += 4 * W) {
+        look(first, s);
+        look(second, s + W);
+        look(third, s + 2 * W);
+        look(fourth, s + 3 * W);
+        here += T(4 * W);
     }
-    return best;
+    Best best = first.against({}, 0);
+    best = second.against(best, W);
+    best = third.against(best, 2 * W);
+    return fourth.against(best, 3 * W);
 }
 
 }  // namespace

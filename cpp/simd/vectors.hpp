@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "marginwise/simd/table.hpp"
 
@@ -47,8 +51,15 @@ inline Vec<T> all(T x) {
 // Values in single precision as those of T.
 template <class T>
 inline Vec<T> load_as(const float* p);
+// One instruction, of which some compilers make five if it is left to them.
 inline Doubles widen(const float* p) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));  // without a mask, GCC 12 warns
+#elif defined(__AVX2__)
+    return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
     return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
+#endif
 }
 
 template <>
@@ -86,6 +97,21 @@ inline T lowest(Vec<T> v) {
     T best = v[0];
     for (Index k = 1; k < kWidth<T>; ++k) best = std::min(best, v[k]);
     return best;
+}
+
+// The first lane that has a value, or their number. Lanes are compared all at once: that is one
+// word to look at, and nearly always 0.
+template <class T>
+inline Index lane_of(T wanted, Vec<T> v) {
+    constexpr std::size_t W = kWidth<T>, kWord = std::min<std::size_t>(W, sizeof(std::uint64_t));
+    typedef std::int8_t Bytes __attribute__((vector_size(W)));
+    const Bytes equal = __builtin_convertvector(v == all(wanted), Bytes);
+    for (std::size_t first = 0; first < W; first += kWord) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, reinterpret_cast<const char*>(&equal) + first, kWord);
+        if (word != 0) return static_cast<Index>(first) + __builtin_ctzll(word) / 8;
+    }
+    return kWidth<T>;
 }
 
 inline double total(Doubles v) {

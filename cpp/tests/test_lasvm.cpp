@@ -304,6 +304,37 @@ TEST(adopted_rows_are_solved_as_a_whole) {
         }
 }
 
+TEST(a_function_is_called_for_large_blocks_of_adopted_rows) {
+    std::atomic<Index> calls{0}, values{0};
+    Options options = noisy(3);
+    options.kernel.kind = KernelKind::callable;
+    options.callable = [&](const double* a, Index m, const double* b, Index n, Index d,
+                           double* out) {
+        ++calls;
+        values += m * n;
+        for (Index i = 0; i < m; ++i)
+            for (Index j = 0; j < n; ++j) {
+                double squared = 0;
+                for (Index k = 0; k < d; ++k) squared += std::pow(a[i * d + k] - b[j * d + k], 2);
+                out[i * n + j] = std::exp(-squared);
+            }
+    };
+    const auto learned = [&](Index threads, double seconds) {
+        options.threads = threads;
+        calls = values = 0;
+        Pupil<double> learner(1000, options);
+        CHECK(learner.adopt(1000));
+        while (!learner.lasvm->finish(1e-4, seconds)) {
+        }
+        CHECK(calls < 40 && values < 700 * 1000);
+        learner.D().check(1e-4);
+        for (Index c = 0; c < 3; ++c) CHECK(learner.P(c).extremes.delta() <= 1e-4);
+        return Essence<double>(learner.D());
+    };
+    const Essence<double> plain = learned(1, 1e9);
+    CHECK(learned(2, 0.0) == plain);
+}
+
 TEST(rows_beyond_the_limit_are_not_adopted) {
     Options options;
     options.norm_limit = 4.0;

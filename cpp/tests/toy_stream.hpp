@@ -15,6 +15,7 @@ using namespace marginwise;
 struct Options {
     Index classes = 2;
     Kernel kernel{KernelKind::rbf, 1.0, 0.5, 2};
+    BlockKernel callable{};  // the kernel, if its kind is that
     bool sparse = false;
     bool csr = false;
     double C = 2.0;
@@ -61,7 +62,8 @@ struct Pupil {
 
     std::unique_ptr<Lasvm<T>> fresh() const {
         return std::make_unique<Lasvm<T>>(
-            Dual<T>(Members<T>(3, options.sparse), KernelBlocks<T>(options.kernel),
+            Dual<T>(Members<T>(3, options.sparse),
+                    KernelBlocks<T>(options.kernel, options.callable),
                     options.classes == 2 ? 1 : options.classes, options.cache_bytes),
             ModelSettings{{}, options.norm_limit, options.threads, false}, options.settings);
     }

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from marginwise import OnlineSVC
 from marginwise._engine import memory
@@ -134,3 +136,20 @@ def test_auto_gives_the_same_model_and_the_same_state(tmp_path: Path) -> None:
     auto, small = (OnlineSVC(cache_size=size, **params).fit(X, y) for size in ("auto", 1e-3))
     assert_same_model(auto, small, "cache_size")
     assert auto._engine.plan.cache_bytes == memory.AUTO, "what was available is not in the state"
+
+
+def test_a_kernel_function_is_called_for_large_blocks_and_needs_no_cache() -> None:
+    blocks: list[int] = []
+
+    def kernel(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        blocks.append(len(A) * len(B))
+        squared = sum((A[:, [k]] - B[:, k]) ** 2 for k in range(A.shape[1]))
+        return np.asarray(np.exp(-0.5 * squared))
+
+    n = 3800  # whose kernel matrix takes more memory than is kept beyond the cache
+    X, y = blobs(n, 0, 3, 2)
+    whole = OnlineSVC(C=0.1, kernel=kernel, cache_size=100).fit(X, y)
+    assert len(blocks) < 160, "calls"
+    assert sum(blocks) < 0.6 * n * n, "each pair of rows once"
+    row_by_row = OnlineSVC(C=0.1, kernel=kernel, cache_size=1e-3).fit(X, y)
+    assert_same_model(whole, row_by_row, "cache_size")

@@ -370,9 +370,10 @@ def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
                 f"kernel returned shape {values.shape} for blocks of {A.shape[0]} and "
                 f"{B.shape[0]} rows; expected {(A.shape[0], B.shape[0])}."
             )
-        if not np.isfinite(values).all():
+        with np.errstate(invalid="ignore"):  # NaN is the least and the greatest of what it is among
+            largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if not np.isfinite(largest):
             raise ValueError("kernel returned NaN or infinity; expected finite values.")
-        largest = float(np.abs(values).max(initial=0.0))
         if largest > LARGEST:
             raise ValueError(
                 f"kernel returned a value of size {largest:.3g}; expected at most {LARGEST:g}, for "

@@ -394,14 +394,21 @@ bool Lasvm<T>::finish(double tau, double seconds) {
 template <class T>
 void Lasvm<T>::begin_finish() {
     const Index lent = D.problems() > 1 ? D.lend_cache(this->threads(), true) : 0;
+    std::shared_ptr<const KnownValues> known;
+    const bool fits = KnownValues::bytes(D.size()) <= D.subproblems[0].rows.most();
+    if (this->adopted_ && D.kernel.is_callable() && D.problems() > 1 && fits) {
+        known = std::make_shared<KnownValues>(D.kernel, D.members);
+        D.stats.kernel_evaluations += D.size() * (D.size() + 1) / 2;
+    }
     for (Index c = 0; c < D.problems(); ++c)
-        finishing_.emplace_back(D, c, D.subproblems[c].borrows ? lent : 0);
+        finishing_.emplace_back(D, c, D.subproblems[c].borrows ? lent : 0, known);
 }
 
 template <class T>
 void Lasvm<T>::end_finish() {
     for (Finishing<T>& finishing : finishing_) finishing.end();
     finishing_.clear();
+    this->adopted_ = false;
 }
 
 }  // namespace marginwise

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "marginwise/base/thread_pool.hpp"
+#include "marginwise/dual/known_values.hpp"
 #include "marginwise/dual/members.hpp"
 #include "marginwise/dual/own_features.hpp"
 #include "marginwise/dual/stats.hpp"
@@ -58,7 +59,10 @@ class Dual {
     Index most_together = 16;    // rows computed when one is missing
     bool full = false;           // kernel values are wanted in the precision of T
     bool sleeps = true;          // members may sleep: all boxes are usual ones
-    Stats stats;                 // apart from those of the problems
+    // Where this is one problem taken out of another dual, the kernel values of that one's members,
+    // if they are known.
+    std::shared_ptr<const KnownValues> known;
+    Stats stats;  // apart from those of the problems
 
     // What has been done so far, by all problems.
     Stats total_stats() const {
@@ -195,7 +199,7 @@ class Dual {
         const double side = sign(c, label[s]) * cost[s];
         const Index k = sub.P.add(alpha, g, side, diagonal[s], box);
         sub.member.push_back(static_cast<std::int32_t>(s));
-        sub.place[s] = k;
+        sub.set_place(s, k);
         sub.weight[s] = alpha;
         own_[c].open(members, s);
         sub.suspects.forget(members.ids[s]);
@@ -289,7 +293,7 @@ class Dual {
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
         const RowCache& rows = subproblems[c].rows;
-        if (subproblems[c].crowded()) return 1;
+        if (subproblems[c].crowded() || known) return 1;
         const Index spare = rows.room() - rows.held() - 1;
         const bool alone = members.bytes() < kNearBytes && !kernel.is_callable();
         return alone ? 1 : std::clamp<Index>(spare, 1, most_together);
@@ -487,7 +491,7 @@ class Dual {
     // miss of a problem that has places for less than half of the members.
     bool has_own_features(Index c) {
         const Subproblem& sub = subproblems[c];
-        if (!own_[c].kept() && 2 * sub.P.size < size())
+        if (!own_[c].kept() && 2 * sub.P.size < size() && !known)
             own_[c].copy(members, sub.member, sub.rows.limit());
         return own_[c].kept();
     }
@@ -505,6 +509,9 @@ class Dual {
     void multiply(Index c, const Vector<Index>& places, const Vector<float*>& rows,
                   Index first = 0);
     void place_tile(const Subproblem& sub, Index t, const float* values, float* row) const;
+
+    // out[n] = K(s, at[n]) for members that are known.
+    void recall(Index s, const Vector<std::int32_t>& at, float* out) const;
 
     Vector<OwnFeatures<T>> own_;  // of each problem
     Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time

@@ -136,6 +136,9 @@ class Members {
         for (Index s = 0; s < size(); ++s) position_.emplace(ids[s], s);
     }
 
+    // Drops the features of all members, of which nothing more than the ids is asked for.
+    void drop_features() { tiles_ = {}; }
+
     Index bytes() const {
         Index total = size() * Index(sizeof(std::int64_t) * 4);
         for (const auto& tile : tiles_) total += tile->bytes();

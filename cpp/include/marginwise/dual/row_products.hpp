@@ -11,6 +11,10 @@ void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*
     const Index n = places.size();
     if (n == 0) return;
     Subproblem& sub = subproblems[c];
+    if (known) {
+        for (Index r = 0; r < n; ++r) recall(sub.member[places[r]], sub.member, rows[r]);
+        return;
+    }
     Workspace& work = work_[c];
     Vector<Index> at;
     for (const Index k : places) at.push_back(sub.member[k]);
@@ -22,6 +26,12 @@ void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*
                                place_tile(sub, t, k + r * stride, rows[r]);
                        });
     sub.stats.kernel_evaluations += n * (size() - first * kLanes);
+}
+
+template <class T>
+void Dual<T>::recall(Index s, const Vector<std::int32_t>& at, float* out) const {
+    const float* row = known->row(members.ids[s]);  // see single()
+    for (Index n = 0; n < at.size(); ++n) out[n] = row[members.ids[at[n]]];
 }
 
 // Writes the values of the members of tile t to their places in a row. Where there is one problem,

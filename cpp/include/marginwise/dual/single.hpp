@@ -29,7 +29,7 @@ Dual<T> Dual<T>::single(Index c) {
         its.weight[k] = sub.weight[s];
         if (k >= sub.P.size) continue;
         its.member.push_back(static_cast<std::int32_t>(k));
-        its.place[k] = k;
+        its.set_place(k, k);
     }
     if (!sub.asleep.empty()) {
         its.asleep = std::move(sub.asleep);
@@ -51,7 +51,7 @@ void Dual<T>::take_back(Index c, Dual alone) {
     for (Index k = 0; k < its.P.size; ++k) {
         const Index s = alone.members.ids[its.member[k]];
         its.member[k] = static_cast<std::int32_t>(s);
-        sub.place[s] = k;
+        sub.set_place(s, k);
     }
     std::swap(its.P, sub.P);
     std::swap(its.rows, sub.rows);

@@ -47,6 +47,17 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers, ThreadPool& workers) {
     for (Index s = 0; s < size(); ++s)
         if (sub.weight[s] != sleepers.counted[s]) changed.push_back(s);
     const Index n = sleepers.member.size();
+    if (known) {
+        Array<float> values(padded(n), 0.0f);
+        sleepers.g.resize(padded(n), 0.0);
+        for (const Index s : changed) {
+            recall(s, sleepers.member, values.data());
+            table().add(sleepers.g.data(), values.data(), sleepers.counted[s] - sub.weight[s],
+                        padded(n));
+        }
+        sleepers.g.resize(n);
+        return;
+    }
     const Members<T> those =
         members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()));
     sleepers.g.resize(padded(n), 0.0);
@@ -107,7 +118,7 @@ bool Dual<T>::wake(Index c, bool all) {
             sleepers.g[left++] = g;
             continue;
         }
-        sub.place[s] = P.add(alpha, g, y * cost[s], diagonal[s]);
+        sub.set_place(s, P.add(alpha, g, y * cost[s], diagonal[s]));
         sub.member.push_back(s);
         own_[c].open(members, s);
     }
@@ -149,7 +160,7 @@ void Dual<T>::put_in_order() {
     ordered.unsolved = sub.P.unsolved;
     for (Index s = 0; s < size(); ++s) {
         ordered.add(sub.P, sub.place[s]);
-        sub.place[s] = s;
+        sub.set_place(s, s);
         sub.member[s] = static_cast<std::int32_t>(s);
     }
     ordered.find_extremes();

@@ -36,7 +36,7 @@ struct Subproblem {
     bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;
     Vector<std::int32_t> member;  // of each place; any where it is closed
-    Vector<Index> place;          // of each member, kNone where it has none
+    Vector<std::int32_t> place;   // of each member, kNone where it has none
     Array<double> weight;
     Index tended = 0;            // places at the last tend_rows()
     bool keeps_bounded = false;  // rows of bounded members stay while there is room
@@ -44,6 +44,8 @@ struct Subproblem {
 
     // `most_bytes`: the largest limit that kernel rows may be given.
     Subproblem(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}
+
+    void set_place(Index s, Index k) { place[s] = static_cast<std::int32_t>(k); }
 
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 
@@ -55,7 +57,7 @@ struct Subproblem {
                 rows.drop(k);
                 continue;
             }
-            place[member[k]] = compaction.size();
+            set_place(member[k], compaction.size());
             compaction.add(k);
         }
         compaction.apply(member);

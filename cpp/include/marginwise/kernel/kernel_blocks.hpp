@@ -36,6 +36,9 @@ struct Scratch {
     Array<double> transposed_full;
     Array<T> scattered;  // one example over all features
     Array<float> values;
+    Array<double> called;          // what a function gave
+    Array<double> block_features;  // ... and was given
+    Array<double> tile_features;
 
     Array<float>& transposed_as(const float*) { return transposed; }
     Array<double>& transposed_as(const double*) { return transposed_full; }
@@ -58,7 +61,7 @@ class KernelBlocks {
     template <class V>
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                 Scratch<T>& scratch, V* out, Index stride, const Tile<T>* ahead = nullptr) const {
-        if (is_callable()) return call(block, first, rows, {&tile}, out, stride);
+        if (is_callable()) return call(block, first, rows, {&tile}, scratch, out, stride);
         scratch.dots.resize(rows * kLanes);
         if (tile.sparse())
             dots_sparse(block, first, rows, tile, scratch);
@@ -89,7 +92,7 @@ class KernelBlocks {
             if (is_callable()) {
                 Vector<const Tile<T>*> tiles;
                 for (Index n = 0; n < count; ++n) tiles.push_back(&members.tile(t + n));
-                call(block, 0, block.n, tiles, k, stride);
+                call(block, 0, block.n, tiles, scratch, k, stride);
             } else {
                 values(block, 0, block.n, members.tile(t), scratch, k, stride,
                        members.tile_after(t));
@@ -146,7 +149,7 @@ class KernelBlocks {
     template <class V = float>
     double diagonal(const Rows<T>& block, Index r) const {
         if (is_callable()) {
-            Vector<double> x = dense_rows(block, r, 1);
+            const Array<double> x = dense_rows(block, r, 1);
             double value = 0;
             callable_(x.data(), 1, x.data(), 1, block.d, &value);
             return static_cast<double>(static_cast<V>(value));
@@ -161,7 +164,7 @@ class KernelBlocks {
     // less than as many calls.
     template <class V = float>
     Vector<double> diagonals(const Rows<T>& block) const {
-        constexpr Index kTogether = 32;
+        constexpr Index kTogether = 64;
         Vector<double> found;
         if (!is_callable()) {
             for (Index r = 0; r < block.n; ++r) found.push_back(diagonal<V>(block, r));
@@ -169,7 +172,8 @@ class KernelBlocks {
         }
         for (Index first = 0; first < block.n; first += kTogether) {
             const Index n = std::min(kTogether, block.n - first);
-            Vector<double> x = dense_rows(block, first, n), k(n * n);
+            const Array<double> x = dense_rows(block, first, n);
+            Array<double> k(n * n);
             callable_(x.data(), n, x.data(), n, block.d, k.data());
             for (Index r = 0; r < n; ++r)
                 found.push_back(static_cast<double>(static_cast<V>(k[r * n + r])));
@@ -236,9 +240,14 @@ class KernelBlocks {
     }
 
     // Rows [first, first + n) of a block, side by side.
-    static Vector<double> dense_rows(const Rows<T>& block, Index first, Index n) {
+    static Array<double> dense_rows(const Rows<T>& block, Index first, Index n) {
+        Array<double> x;
+        read_dense_rows(block, first, n, x);
+        return x;
+    }
+    static void read_dense_rows(const Rows<T>& block, Index first, Index n, Array<double>& x) {
         const Index d = block.d;
-        Vector<double> x(n * d, 0.0);
+        x.assign(n * d, 0.0);
         for (Index r = 0; r < n; ++r)
             if (block.lists)
                 for (Index p = block.begin_of(first + r); p < block.end_of(first + r); ++p)
@@ -246,17 +255,19 @@ class KernelBlocks {
             else
                 for (Index k = 0; k < d; ++k)
                     x[r * d + k] = static_cast<double>(block.dense[(first + r) * d + k]);
-        return x;
     }
 
     // Tile n has its values at out[r * stride + n * kLanes + lane].
     template <class V>
     void call(const Rows<T>& block, Index first, Index rows, const Vector<const Tile<T>*>& tiles,
-              V* out, Index stride) const {
+              Scratch<T>& scratch, V* out, Index stride) const {
         const Index d = block.d;
         Index lanes = 0;
         for (const Tile<T>* tile : tiles) lanes += tile->used;
-        Vector<double> a = dense_rows(block, first, rows), b(lanes * d), k(rows * lanes);
+        Array<double>&a = scratch.block_features, &b = scratch.tile_features, &k = scratch.called;
+        read_dense_rows(block, first, rows, a);
+        b.resize(lanes * d);
+        k.resize(rows * lanes);
         double* to = b.data();
         for (const Tile<T>* tile : tiles)
             for (Index lane = 0; lane < tile->used; ++lane)

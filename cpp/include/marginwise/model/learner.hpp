@@ -102,6 +102,7 @@ class Learner : public Model<T> {
 
     Window window_;
     Budget<T> budget_;
+    bool adopted_ = false;  // all members, and none of the problems has been worked on
 
   private:
     static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
@@ -435,6 +436,7 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
     D.subproblems[0].in_order = D.problems() == 1;
     for (Index r = 0; r < n; ++r) this->count_example(batch.ids[order[r]]);
     if (settings_.foresees && batch.weight) hold_out(batch, order, n);
+    adopted_ = true;
     return true;
 }
 

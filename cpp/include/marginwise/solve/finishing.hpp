@@ -13,9 +13,16 @@ namespace marginwise {
 template <class T>
 class Finishing {
   public:
+    using Known = std::shared_ptr<const KnownValues>;
+
     // `lent`: bytes for the kernel rows of the problem while it is worked on, 0 for its own share.
-    Finishing(Dual<T>& D, Index c, Index lent)
-        : D_(D), c_(c), lent_(lent), limit_(StepLimit::finishing(D.problem(c))) {}
+    // `known`: the kernel values of all members, or null.
+    Finishing(Dual<T>& D, Index c, Index lent, Known known)
+        : D_(D),
+          c_(c),
+          lent_(lent),
+          known_(std::move(known)),
+          limit_(StepLimit::finishing(D.problem(c))) {}
 
     // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
     // the deadline. Call end() when all problems are done or abandoned. `memory` is that of a
@@ -36,6 +43,9 @@ class Finishing {
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
         return_memory(memory);
+        if (!alone_) return;
+        alone_->rest();
+        alone_->members.drop_features();  // whose memory serves the problem solved next
     }
     bool done() const { return done_; }
 
@@ -53,6 +63,7 @@ class Finishing {
     // Takes the problem out of the dual, with the memory that it is lent.
     void take_out(RowCache& memory) {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
+        alone_->known = known_;
         if (lent_ == 0) return;
         RowCache& rows = alone_->subproblems[0].rows;
         rows.exchange_memory(memory);
@@ -110,6 +121,7 @@ class Finishing {
     Dual<T>& D_;
     Index c_;
     Index lent_;  // bytes
+    Known known_;
     StepLimit limit_;
     PairSolver solver_;
     bool done_ = false;
