@@ -8,6 +8,12 @@ namespace {
 
 constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
 
+// Kernel rows come from main memory. The processor itself fetches ahead within a page only.
+inline void fetch_ahead(const float* k) {
+    constexpr Index kAhead = 512;
+    __builtin_prefetch(k + kAhead);
+}
+
 double dot(const double* a, const float* k, Index n) {
     Doubles sum[4] = {};
     for (Index s = 0; s < n; s += 4 * kWide)
@@ -65,11 +71,12 @@ inline Extremes scan(const T* g, Rule rule, Index n, F updated) {
     }
     // The first member of a chunk that has the value found there.
     const auto locate = [&](Index s, double wanted, auto value_at) {
-        for (;; s += kWide_) {
-            const Vec<T> values = value_at(s, load(g + s));
-            for (Index lane = 0; lane < kWide_; ++lane)
-                if (static_cast<double>(values[lane]) == wanted) return s + lane;
-        }
+        const T value = static_cast<T>(wanted);
+        while (!any<T>(value_at(s, load(g + s)) == all(value))) s += kWide_;
+        const Vec<T> values = value_at(s, load(g + s));
+        Index lane = 0;
+        while (values[lane] != value) ++lane;
+        return s + lane;
     };
     constexpr double reachable = Extremes::kInfinite / 2;
     if (best.g_max > -reachable)
@@ -83,6 +90,8 @@ template <class T>
 Extremes step(T* g, const float* k_i, const float* k_j, T lambda, const T* up, const T* down,
               Index n) {
     return scan(g, Penalties<T>{up, down}, n, [=](Index s) {
+        fetch_ahead(k_i + s);
+        fetch_ahead(k_j + s);
         const Vec<T> value = load(g + s) - lambda * (load_as<T>(k_i + s) - load_as<T>(k_j + s));
         store(g + s, value);
         return value;
@@ -174,11 +183,12 @@ Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down
                   Index n) {
     constexpr Index kChains = 4, kWide_ = kWidth<T>;
     constexpr T kLeast = static_cast<T>(kLeastCurvature);
-    Vec<T> above[kChains] = {}, below[kChains], at[kChains] = {};
+    Vec<T> above[kChains] = {}, below[kChains], at[kChains] = {}, here{};
     for (Vec<T>& denominator : below) denominator = all(T(1));
-    for (Index begin = 0; begin < n; begin += kChains * kWide_)
+    for (Index begin = 0; begin < n; begin += kChains * kWide_) {
         for (Index chain = 0; chain < kChains; ++chain) {
             const Index s = begin + chain * kWide_;
+            fetch_ahead(k_i + s);
             const Vec<T> slope = g_i - (load(g + s) + load(down + s));
             const Vec<T> curvature = (k_ii + load(diagonal + s)) - T(2) * load_as<T>(k_i + s);
             const Vec<T> safe = curvature > all(kLeast) ? curvature : all(kLeast);
@@ -186,17 +196,24 @@ Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down
             const auto better = squared * below[chain] > above[chain] * safe;
             above[chain] = better ? squared : above[chain];
             below[chain] = better ? safe : below[chain];
-            at[chain] = better ? all(static_cast<T>(s)) : at[chain];
+            at[chain] = better ? here : at[chain];
         }
+        here = here + all(static_cast<T>(kChains * kWide_));
+    }
+    // The best of the chains lane by lane, then of the lanes; of equal gains the first member's.
+    Vec<T> gain = above[0] / below[0], place = at[0];
+    for (Index chain = 1; chain < kChains; ++chain) {
+        const Vec<T> other = above[chain] / below[chain];
+        const Vec<T> there = at[chain] + all(static_cast<T>(chain * kWide_));
+        const auto better = (other > gain) | ((other == gain) & (there < place));
+        gain = better ? other : gain;
+        place = better ? there : place;
+    }
     Best best;
-    for (Index chain = 0; chain < kChains; ++chain) {
-        const Vec<T> gain = above[chain] / below[chain];
-        for (Index lane = 0; lane < kWide_; ++lane) {
-            const auto value = static_cast<double>(gain[lane]);
-            const Index s = static_cast<Index>(at[chain][lane]) + lane;
-            const bool first = value == best.gain && s < best.s;
-            if (value > best.gain || (first && best.s != kNone)) best = {s, value};
-        }
+    for (Index lane = 0; lane < kWide_; ++lane) {
+        const auto value = static_cast<double>(gain[lane]);
+        const Index s = static_cast<Index>(place[lane]) + lane;
+        if (value > best.gain || (value == best.gain && s < best.s)) best = {s, value};
     }
     return best;
 }

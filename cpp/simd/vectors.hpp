@@ -7,6 +7,10 @@
 
 #include "marginwise/simd/table.hpp"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 namespace marginwise::simd {
 namespace {
 
@@ -48,7 +52,11 @@ inline Vec<T> all(T x) {
 template <class T>
 inline Vec<T> load_as(const float* p);
 inline Doubles widen(const float* p) {
+#if defined(__AVX512F__) && !defined(__clang__)  // GCC would make two conversions of it
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));
+#else
     return __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(p), Doubles);
+#endif
 }
 
 template <>
@@ -86,6 +94,21 @@ inline T lowest(Vec<T> v) {
     T best = v[0];
     for (Index k = 1; k < kWidth<T>; ++k) best = std::min(best, v[k]);
     return best;
+}
+
+// Whether a comparison holds for any lane.
+template <class T, class Mask>
+inline bool any(Mask mask) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(double))
+        return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) != 0;
+    else
+        return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0;
+#else
+    bool found = false;
+    for (Index lane = 0; lane < kWidth<T>; ++lane) found = found || mask[lane] != 0;
+    return found;
+#endif
 }
 
 inline double total(Doubles v) {
