@@ -531,7 +531,8 @@ class Dual {
         ThreadPool* pool = &ThreadPool::alone();
         Helpers() = default;
         Helpers(const Helpers&) {}
-        Helpers& operator=(const Helpers&) { return *this; }
+        Helpers(Helpers&&) = default;
+        Helpers& operator=(Helpers&&) = default;
     };
 
     Helpers helpers_;
