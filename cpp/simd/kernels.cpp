@@ -13,7 +13,8 @@ namespace {
 
 template <class T>
 ProductTable<T> products() {
-    return {dots_dense<T>, dots_lists<T>, transform<T, float>, transform<T, T>, dot_gather<T>};
+    return {dots_dense<T>,   dots_lists<T>, transform<T, float>,
+            transform<T, T>, dot_gather<T>, nonzeros<T>};
 }
 
 }  // namespace

@@ -8,6 +8,12 @@ namespace {
 
 constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
 
+// Kernel rows come from main memory. The processor itself fetches ahead within a page only.
+inline void fetch_ahead(const float* k) {
+    constexpr Index kAhead = 512;
+    __builtin_prefetch(k + kAhead);
+}
+
 double dot(const double* a, const float* k, Index n) {
     Doubles sum[4] = {};
     for (Index s = 0; s < n; s += 4 * kWide)
@@ -82,6 +88,8 @@ template <class T>
 Extremes step(T* g, const float* k_i, const float* k_j, T lambda, const T* up, const T* down,
               Index n) {
     return scan(g, Penalties<T>{up, down}, n, [=](Index s) {
+        fetch_ahead(k_i + s);
+        fetch_ahead(k_j + s);
         const Vec<T> value = load(g + s) - lambda * (load_as<T>(k_i + s) - load_as<T>(k_j + s));
         store(g + s, value);
         return value;
@@ -202,6 +210,7 @@ Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down
     constexpr T kLeast = static_cast<T>(kLeastCurvature);
     Vec<T> here{};
     const auto look = [&](Leader<T>& leader, Index s) {
+        fetch_ahead(k_i + s);
         const Vec<T> slope = g_i - (load(g + s) + load(down + s));
         const Vec<T> curvature = (k_ii + load(diagonal + s)) - T(2) * load_as<T>(k_i + s);
         const Vec<T> safe = curvature > all(kLeast) ? curvature : all(kLeast);

@@ -170,5 +170,28 @@ void weigh_lists(const float* k, Index stride, Index rows, const Weights& weight
         }
 }
 
+// Every number is written, and kept where the feature is not zero.
+template <class T>
+Index nonzeros(const T* x, const double* zeros, Index n, std::uint32_t first, std::uint32_t* out) {
+    Index k = 0, found = 0;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (; k + kWide <= n; k += kWide) {
+        const __mmask8 differs =
+            _mm512_cmp_pd_mask(as_doubles(x + k), _mm512_loadu_pd(zeros + k), _CMP_NEQ_UQ);
+        const __m256i numbers =
+            _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(first + k)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + found),
+                            _mm256_maskz_compress_epi32(differs, numbers));
+        found += __builtin_popcount(differs);
+    }
+#endif
+    for (; k < n; ++k) {
+        out[found] = first + static_cast<std::uint32_t>(k);
+        found += static_cast<double>(x[k]) != zeros[k];
+    }
+    return found;
+}
+
 }  // namespace
 }  // namespace marginwise::simd

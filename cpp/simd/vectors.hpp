@@ -62,6 +62,9 @@ inline Doubles widen(const float* p) {
 #endif
 }
 
+inline Doubles as_doubles(const float* p) { return widen(p); }
+inline Doubles as_doubles(const double* p) { return load(p); }
+
 template <>
 inline Vec<double> load_as<double>(const float* p) {
     return widen(p);

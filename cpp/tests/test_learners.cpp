@@ -231,6 +231,33 @@ TEST(no_step_is_lost_in_a_wide_box) {
     }
 }
 
+TEST(passes_in_parts_find_what_one_pass_does) {
+    for (const Index n : {100, 4095, 4096, 10000, 40000}) {
+        Problem P;
+        Array<float> k_i(padded(n), 0.0f), k_j(padded(n), 0.0f);
+        for (Index k = 0; k < n; ++k) {
+            const std::uint64_t random = splitmix64(static_cast<std::uint64_t>(k));
+            const double side = k % 2 == 0 ? -0.5 : 0.5;
+            P.add(k % 3 == 0 ? side : 0.0, double(random % 1000) / 100 - 5, side, 1.0);
+            k_i[k] = float(random % 101) / 101;
+            k_j[k] = float(random % 103) / 103;
+        }
+        Problem whole = P;
+        const simd::Extremes e = table().step(whole.g.data(), k_i.data(), k_j.data(), 0.3,
+                                              whole.up.data(), whole.down.data(), padded(n));
+        const Index partner = second_order(P, 1, k_i.data(), ThreadPool::alone());
+        for (const Index threads : {1, 3}) {
+            ThreadPool workers(threads);
+            Problem moved = P;
+            CHECK(second_order(P, 1, k_i.data(), workers) == partner);
+            const simd::Extremes found = step(moved, k_i.data(), k_j.data(), 0.3, workers);
+            CHECK(found.i == e.i && found.j == e.j);
+            CHECK(found.g_max == e.g_max && found.g_min == e.g_min);
+            CHECK(moved.g == whole.g);
+        }
+    }
+}
+
 TEST(g_moves_by_what_alpha_really_changed_by) {
     Array<float> first(kLanes, 0.0f), second(kLanes, 0.0f);
     first[0] = second[1] = 1.0f;

@@ -118,6 +118,26 @@ TEST(wider_rows_keep_what_is_held) {
     CHECK(cache.held() > 4);
 }
 
+TEST(several_threads_make_room_and_close_up) {
+    ThreadPool workers(3);
+    RowCache cache(1 << 22);
+    for (Index k = 0; k < 300; ++k) fill(cache, k, 300);
+    for (const Index columns : {400, 401, 1500}) {
+        cache.make_room(columns, workers);
+        CHECK(cache.width() >= columns);
+        for (Index k = 0; k < 300; ++k) CHECK(intact(cache, k) && cache.peek(k)->length == 300);
+    }
+    Compaction compaction;
+    for (Index k = 0; k < 300; ++k) k % 5 == 2 ? cache.drop(k) : compaction.add(k);
+    cache.compact(compaction, workers);
+    for (Index n = 0; n < compaction.size(); ++n) {
+        const RowCache::Row& row = *cache.peek(n);
+        CHECK(row.length == compaction.size());
+        for (Index l = 0; l < row.length; ++l)
+            CHECK(row.values[l] == value(compaction[n], compaction[l]));
+    }
+}
+
 TEST(widening_under_a_tight_bound_keeps_the_newest) {
     RowCache cache(32 * 128 * kFloat);
     for (Index k = 0; k < 32; ++k) fill(cache, k, 100);

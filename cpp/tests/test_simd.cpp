@@ -635,6 +635,32 @@ TEST(tables_are_chosen_by_name) {
 
 // --- blocks of examples --------------------------------------------------------------------------
 
+template <class T>
+void list_nonzeros(const Table& table, Index n) {
+    Vector<T> x(n);
+    Vector<double> zeros(n);
+    Vector<std::uint32_t> expected;
+    for (Index k = 0; k < n; ++k) {
+        zeros[k] = k % 2 == 0 ? 0.0 : 0.1;  // which a float is not
+        x[k] = k % 3 == 0 ? static_cast<T>(zeros[k]) : static_cast<T>(k % 5 - 2);
+        if (static_cast<double>(x[k]) != zeros[k])
+            expected.push_back(static_cast<std::uint32_t>(k + 1000));
+    }
+    Vector<std::uint32_t> found(n + kLanes);
+    const Index count =
+        products_of<T>(table).nonzeros(x.data(), zeros.data(), n, 1000, found.data());
+    found.resize(count);
+    CHECK_SAY(found == expected, std::string(table.name) + toy::at(", nonzeros of", n));
+}
+
+TEST(nonzeros_are_listed_in_order) {
+    for (const Table& table : tables())
+        for (const Index n : {0, 1, 7, 8, 9, 64, 100}) {
+            list_nonzeros<float>(table, n);
+            list_nonzeros<double>(table, n);
+        }
+}
+
 template <class T, class V>
 void blocks(Index n, Index d, double density) {
     const toy::Data<V> data(n, d, density, 9);

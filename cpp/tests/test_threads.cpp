@@ -38,6 +38,31 @@ TEST(many_rounds_use_the_same_crew) {
     CHECK(total == 2000 * 21);
 }
 
+TEST(parts_cover_everything_once) {
+    for (const Index threads : {1, 3})
+        for (const Index n : {0, 1, 15, 16, 17, 1000})
+            for (const Index least : {1, 16}) {
+                ThreadPool workers(threads);
+                Vector<std::atomic<int>> met(n);
+                std::atomic<bool> large{true};
+                workers.run_parts(n, least, [&](Index begin, Index end, Index) {
+                    if (end < n && end - begin < least) large = false;
+                    for (Index k = begin; k < end; ++k) ++met[k];
+                });
+                CHECK_SAY(large, "a part is too small");
+                for (const auto& times : met) CHECK(times == 1);
+            }
+}
+
+TEST(a_single_task_may_use_the_pool) {
+    ThreadPool three(3);
+    for (ThreadPool* workers : {&three, &ThreadPool::alone()}) {
+        std::atomic<int> runs{0};
+        workers->run(1, [&](Index, Index) { workers->run(20, [&](Index, Index) { ++runs; }); });
+        CHECK(runs == 20);
+    }
+}
+
 TEST(the_caller_goes_on_between_start_and_finish) {
     ThreadPool workers(2);
     for (Index round = 0; round < 200; ++round) {

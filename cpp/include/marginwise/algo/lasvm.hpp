@@ -136,7 +136,7 @@ class Lasvm : public Learner<T> {
     static constexpr float kHeld = 1e30f;       // distance of an example that all problems hold
 
     void begin_finish();
-    void solve_window(Index c, Index worker, ThreadPool& workers);
+    void solve_window(Index c, Index worker);
     void drop_idle_and_sleep(Index c);
     bool admits(Index c, double y, double g, double gap, bool roughly = false);
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
@@ -282,6 +282,8 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, Thre
     Array<float> beyond(D.problems() * rows);
     workers.run(D.problems(), [&](Index c, Index) {
         const simd::Extremes& e = D.problem(c).extremes;
+        Vector<Window::Violator>& noted = window.violators[c];
+        const Index before = noted.size();
         for (Index r = 0; r < rows; ++r) {
             const double y = D.sign(c, batch.label[block.source[r]]);
             const double g = y - f[r * D.problems() + c];
@@ -291,9 +293,10 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, Thre
                 this->note_foreseen(c, batch.example(block.source[r]), y - g + D.problem(c).bias());
             beyond[c * rows + r] = settled ? kHeld : static_cast<float>(-gap);
             if (settled || !admits(c, y, g, gap, look.roughly)) continue;
-            note_violator(D, window, c, {first + r, g}, block.row(r));
+            noted.push_back({first + r, g});
             if (D.problems() > 1) beyond[c * rows + r] = kHeld;  // the others decide
         }
+        keep_rows(D, window, c, before, block, first);
     });
     for (Index c = 0; c < D.problems(); ++c) {
         for (Index r = 0; r < rows; ++r) {
@@ -311,14 +314,13 @@ void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
     Admission<T> admission(D, batch, this->scaling(), this->window_);
     admission.complete_rows(workers);
     if (D.problems() == 1) {
-        solve_window(0, 0, workers);
+        solve_window(0, 0);
     } else {
         const Index lent = D.lend_cache(workers.threads(), false);
         Vector<RowCache> memory(workers.threads(), RowCache(0));
         workers.run(D.problems(), [&](Index c, Index worker) {
-            ThreadPool caller(1);
             D.borrow_rows(c, memory[worker], lent);
-            solve_window(c, worker, caller);
+            solve_window(c, worker);
             D.return_rows(c, memory[worker]);
         });
     }
@@ -327,13 +329,13 @@ void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
 
 // REPROCESS until delta <= kRough, among the places that are awake; then once more with those that
 // this woke. The number of steps is bounded, since the next window brings others. `worker` is the
-// thread that this runs on, 0 for the caller's; `workers` are threads that are free.
+// thread that this runs on, 0 for the caller's.
 template <class T>
-void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
+void Lasvm<T>::solve_window(Index c, Index worker) {
     if (this->window_.violators[c].empty()) return;
     Problem& P = D.problem(c);
     Subproblem& sub = D.subproblems[c];
-    sub.tend_rows();
+    sub.tend_rows(D.workers());
     if (sub.borrows) D.fetch_from(c, P.size - this->window_.violators[c].size());
     const double tau = std::max(kRough, settings_.tau);
     Index left = kMostSteps * this->window_.violators[c].size();
@@ -341,7 +343,7 @@ void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
         for (; left > 0 && P.extremes.both() && P.extremes.delta() > tau; --left) {
             ++sub.stats.reprocess;
             const Index i = P.extremes.i;
-            if (!move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}))) break;
+            if (!move_pair(D, c, i, second_order_partner(D, c, i))) break;
             if (left % PairSolver::kShrink == 0) drop_idle_and_sleep(c);
             if (left % kStepsPerLook == 0 &&
                 (worker == 0 ? this->interrupted() : this->interrupted_elsewhere()))
@@ -349,9 +351,9 @@ void Lasvm<T>::solve_window(Index c, Index worker, ThreadPool& workers) {
         }
         drop_idle_and_sleep(c);
         const Index awake = P.size;
-        if (woken || !D.stir(c, workers)) return;
+        if (woken || !D.stir(c)) return;
         D.fetch_from(c, awake);
-        sub.tend_rows();
+        sub.tend_rows(D.workers());
     }
 }
 
@@ -371,11 +373,12 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
     std::atomic<bool> begun{false};  // however short the time, some progress is made
-    ThreadPool workers(std::min(this->threads(), left.size()));
+    ThreadPool workers(this->threads());
+    ThreadPool& helpers = left.size() == 1 ? workers : ThreadPool::alone();
     Vector<RowCache> memory(workers.threads(), RowCache(0));
     workers.run(left.size(), [&](Index k, Index worker) {
         if (!begun.exchange(true) || !deadline.passed())
-            left[k]->solve(tau, deadline, memory[worker]);
+            left[k]->solve(tau, deadline, memory[worker], helpers);
     });
     for (const Finishing<T>* finishing : left)
         if (!finishing->done()) return false;

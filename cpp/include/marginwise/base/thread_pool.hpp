@@ -33,11 +33,8 @@ class ThreadPool {
     }
     ~ThreadPool() {
         abandon();
-        {
-            std::lock_guard<std::mutex> hold(mutex_);
-            closing_ = true;
-        }
-        wake_.notify_all();
+        closing_ = true;
+        wake_if_asleep(wake_);
         for (std::thread& helper : helpers_) helper.join();
     }
     ThreadPool(const ThreadPool&) = delete;
@@ -45,29 +42,30 @@ class ThreadPool {
 
     Index threads() const { return 1 + helpers_.size(); }
 
+    // The caller's thread alone. Only run() may be called, by several threads at once and by tasks.
+    static ThreadPool& alone() {
+        static ThreadPool pool(1);
+        return pool;
+    }
+
     // Begins task(0..tasks), each called once as task(k, worker) on some thread. The helpers start
     // at once; the caller continues and joins in with finish(), which throws what a task threw.
     void start(Index tasks, std::function<void(Index, Index)> task) {
         task_ = std::move(task);
         tasks_ = tasks;
         next_ = 0;
-        busy_ = helpers_.size();
+        left_ = 0;
         running_ = true;
-        bool asleep;
-        {
-            std::lock_guard<std::mutex> hold(mutex_);
-            ++round_;
-            asleep = sleeping_ > 0;
-        }
-        if (asleep) wake_.notify_all();
+        round_ = (round_ / kRound + 1) * kRound + kOpen;
+        wake_if_asleep(wake_);
     }
 
-    // Runs the remaining tasks, and returns when all are done.
+    // Runs the remaining tasks, and returns when all are done. Helpers that have not joined in by
+    // then, because the machine is busy, are not waited for.
     void finish() {
         if (!running_) return;
         work(0);
-        wait_until(done_, [this] { return busy_ == 0; });
-        running_ = false;
+        end_round();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
@@ -75,13 +73,27 @@ class ThreadPool {
     // lost. For an exception that unwinds the caller: what tasks use must outlive them.
     void abandon() {
         next_ = tasks_.load();
-        wait_until(done_, [this] { return busy_ == 0; });
-        running_ = false;
+        end_round();
     }
 
-    void run(Index tasks, std::function<void(Index, Index)> task) {
-        start(tasks, std::move(task));
-        finish();
+    // The same as start() and finish(). A single task may use the pool itself.
+    template <class Task>
+    void run(Index tasks, Task&& task) {
+        if (threads() > 1 && tasks > 1) {
+            start(tasks, std::ref(task));
+            finish();
+            return;
+        }
+        for (Index k = 0; k < tasks; ++k) task(k, Index{0});
+    }
+
+    // Calls use(begin, end, worker) for parts of 0..n, of `least` each and more.
+    template <class Use>
+    void run_parts(Index n, Index least, Use&& use) {
+        constexpr Index kPartsPerThread = 4;  // so that none waits long for the last part
+        const Index part = std::max(least, n / (kPartsPerThread * threads()) + 1);
+        run((n + part - 1) / part,
+            [&](Index k, Index worker) { use(k * part, std::min((k + 1) * part, n), worker); });
     }
 
   private:
@@ -97,25 +109,36 @@ class ThreadPool {
 
     void serve(Index worker) {
         for (Index seen = 0;;) {
-            wait_until(wake_, [&] { return closing_ || round_ != seen; });
+            wait_until(wake_, [&] { return closing_ || round_ / kRound != seen; });
             if (closing_) return;
-            seen = round_;
-            work(worker);
-            if (--busy_ == 0) {
-                std::lock_guard<std::mutex> hold(mutex_);
-                done_.notify_all();
-            }
+            Index round = round_;
+            seen = round / kRound;
+            while (round % 2 == kOpen && round / kRound == seen)
+                if (round_.compare_exchange_weak(round, round + kJoined)) {
+                    work(worker);
+                    ++left_;
+                    wake_if_asleep(done_);
+                    break;
+                }
         }
     }
 
+    // No helper joins in any more; returns when those that have are done.
+    void end_round() {
+        const Index joined = (round_.fetch_and(~kOpen) % kRound) / kJoined;
+        wait_until(done_, [&] { return left_ == joined; });
+        running_ = false;
+    }
+
     // Polls for a few milliseconds, the time between two blocks, before it sleeps: a woken thread
-    // may be scheduled on the processor of the thread that woke it, and stall that thread.
+    // may be scheduled on the processor of the thread that woke it, and stall that thread. At first
+    // it does not even yield, because steps follow each other within microseconds.
     template <class Condition>
     void wait_until(std::condition_variable& signal, Condition condition) {
-        constexpr int kLooks = 4000;
-        for (int look = 0; look < kLooks; ++look) {
+        constexpr int kGlances = 400, kLooks = 4000;
+        for (int look = 0; look < kGlances + kLooks; ++look) {
             if (condition()) return;
-            std::this_thread::yield();
+            look < kGlances ? pause() : std::this_thread::yield();
         }
         std::unique_lock<std::mutex> hold(mutex_);
         ++sleeping_;
@@ -123,13 +146,34 @@ class ThreadPool {
         --sleeping_;
     }
 
+    // Tells the processor that this thread is polling.
+    static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    // To be called after what others wait for has changed: they look once more after they have
+    // counted themselves.
+    void wake_if_asleep(std::condition_variable& signal) {
+        if (sleeping_ == 0) return;
+        {
+            const std::lock_guard<std::mutex> hold(mutex_);
+        }
+        signal.notify_all();
+    }
+
+    // A round of tasks: its number, how many helpers have joined in, and whether they still may.
+    static constexpr Index kOpen = 1, kJoined = 2, kRound = 2 * kJoined * kMostThreads;
+
     Vector<std::thread> helpers_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::function<void(Index, Index)> task_;
-    std::atomic<Index> next_{0}, tasks_{0}, busy_{0}, round_{0};
+    std::atomic<Index> round_{0}, next_{0}, tasks_{0};
+    std::atomic<Index> left_{0};  // helpers that have joined in and are done
+    std::atomic<Index> sleeping_{0};
     std::atomic<bool> closing_{false};
-    Index sleeping_ = 0;  // guarded by mutex_
     std::exception_ptr error_;
     bool running_ = false;
 };

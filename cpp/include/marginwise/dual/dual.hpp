@@ -64,6 +64,20 @@ class Dual {
     std::shared_ptr<const KnownValues> known;
     Stats stats;  // apart from those of the problems
 
+    // Lets the threads of a pool help with kernel rows while it exists. Only one problem may be
+    // worked on meanwhile, and the pool must have nothing else to do.
+    class Help {
+      public:
+        Help(Dual& D, ThreadPool& workers) : D_(D) { D.helpers_.pool = &workers; }
+        ~Help() { D_.helpers_.pool = &ThreadPool::alone(); }
+        Help(const Help&) = delete;
+        Help& operator=(const Help&) = delete;
+
+      private:
+        Dual& D_;
+    };
+    ThreadPool& workers() const { return *helpers_.pool; }
+
     // What has been done so far, by all problems.
     Stats total_stats() const {
         Stats total = stats;
@@ -240,7 +254,7 @@ class Dual {
     void sleep(Index c, bool idle_too);
     // Brings the gradient of the sleepers of problem c up to date, and wakes those that violate.
     // Returns whether there were any.
-    bool stir(Index c, ThreadPool& workers);
+    bool stir(Index c);
     // Wakes all sleepers of all problems.
     void rest();
 
@@ -309,7 +323,7 @@ class Dual {
         Vector<float*> values;
         for (const RowCache::Row* row : rows) values.push_back(row->values);
         if (has_own_features(c)) {
-            own_[c].fill(kernel, places, 0, work_[c].scratch, values);
+            own_[c].fill(kernel, places, 0, scratches(c), values, workers());
             sub.stats.kernel_evaluations += places.size() * sub.P.size;
         } else {
             multiply(c, places, values);
@@ -345,7 +359,7 @@ class Dual {
     template <class V>
     void fill(const Rows<T>& rows, Index r, Index from, V* row) {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
-            kernel.values(rows, r, 1, members.tile(t), work_[0].scratch, row + t * kLanes, kLanes);
+            kernel.values(rows, r, 1, members.tile(t), scratches(0)[0], row + t * kLanes, kLanes);
         stats.kernel_evaluations += size() - from;
     }
 
@@ -371,7 +385,7 @@ class Dual {
         if (problems() > 1 && subproblems[c].wants_compaction()) compact_places(c);
     }
     void compact_places(Index c) {
-        if (problem(c).closed > 0) own_[c].compact(subproblems[c].compact());
+        if (problem(c).closed > 0) own_[c].compact(subproblems[c].compact(workers()));
     }
 
     // Removes the dead. Positions change: position compaction[k] becomes k for the compaction
@@ -453,7 +467,7 @@ class Dual {
 
   private:
     struct Workspace {
-        Scratch<T> scratch;
+        Vector<Scratch<T>> scratches;  // of each thread
         Rows<T> extracted;
         Workspace() = default;
         Workspace(const Workspace&) {}  // nothing that a copy needs
@@ -461,8 +475,14 @@ class Dual {
         Workspace& operator=(Workspace&&) = default;
     };
 
-    void catch_up(Index c, ThreadPool& workers);
-    void catch_up(Index c, Sleepers& sleepers, ThreadPool& workers);
+    Vector<Scratch<T>>& scratches(Index c) {
+        Vector<Scratch<T>>& all = work_[c].scratches;
+        if (all.size() < workers().threads()) all.resize(workers().threads());
+        return all;
+    }
+
+    void catch_up(Index c);
+    void catch_up(Index c, Sleepers& sleepers);
     bool wake(Index c, bool all);
     void put_in_order();
 
@@ -499,7 +519,7 @@ class Dual {
     // Computes the columns that a row lacks, by the problem's own features.
     const float* complete_own(Index c, RowCache::Row& held, Index k) {
         const Index from = held.length;
-        own_[c].fill(kernel, {k}, from, work_[c].scratch, {held.values});
+        own_[c].fill(kernel, {k}, from, scratches(c), {held.values}, workers());
         subproblems[c].finish_row(held);
         subproblems[c].stats.kernel_evaluations += held.length - from;
         return held.values;
@@ -513,6 +533,16 @@ class Dual {
     // out[n] = K(s, at[n]) for members that are known.
     void recall(Index s, const Vector<std::int32_t>& at, float* out) const;
 
+    // Who helps; a copy is on its own.
+    struct Helpers {
+        ThreadPool* pool = &ThreadPool::alone();
+        Helpers() = default;
+        Helpers(const Helpers&) {}
+        Helpers(Helpers&&) = default;
+        Helpers& operator=(Helpers&&) = default;
+    };
+
+    Helpers helpers_;
     Vector<OwnFeatures<T>> own_;  // of each problem
     Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
     Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // of classes, where they are paired

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "marginwise/base/compaction.hpp"
+#include "marginwise/base/thread_pool.hpp"
 #include "marginwise/kernel/rows.hpp"
 #include "marginwise/kernel/tile.hpp"
 
@@ -112,13 +113,14 @@ class Members {
     void extract(Index s, Rows<T>& row) const { extract(&s, 1, row); }
 
     // A copy of the members at these positions; find() finds none of them.
-    Members some(const Vector<Index>& at) const {
+    Members some(const Vector<Index>& at, ThreadPool& workers = ThreadPool::alone()) const {
         Members copy(d_, sparse_);
-        for (Index first = 0; first < at.size(); first += kLanes) {
-            copy.tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
-            copy.gather(*this, first / kLanes, at.data() + first,
-                        std::min(kLanes, at.size() - first));
-        }
+        copy.tiles_.resize(tiles_for(at.size()));
+        workers.run(copy.tiles_.size(), [&](Index t, Index) {
+            const Index first = t * kLanes;
+            copy.tiles_[t] = std::make_shared<Tile<T>>(d_, sparse_);
+            copy.gather(*this, t, at.data() + first, std::min(kLanes, at.size() - first));
+        });
         for (const Index s : at) copy.ids.push_back(ids[s]);
         return copy;
     }

@@ -58,12 +58,12 @@ class OwnFeatures {
     // rows[r][l] = K(places[r], l) for all places l from `from` (rounded down to a tile) on,
     // padded.
     void fill(const KernelBlocks<T>& kernel, const Vector<Index>& places, Index from,
-              Scratch<T>& scratch, const Vector<float*>& rows) {
+              Vector<Scratch<T>>& scratches, const Vector<float*>& rows, ThreadPool& workers) {
         const Index n = places.size();
         features_->extract(places.data(), n, row_);
         if (!features_->sparse()) row_.choose_form();
-        kernel.values_over(row_, *features_, from / kLanes, tiles_for(features_->size()), scratch,
-                           [&](Index t, const float* k, Index stride) {
+        kernel.values_over(row_, *features_, from / kLanes, tiles_for(features_->size()), scratches,
+                           workers, [&](Index t, const float* k, Index stride) {
                                for (Index r = 0; r < n; ++r)
                                    std::copy_n(k + r * stride, kLanes, rows[r] + t * kLanes);
                            });

@@ -11,6 +11,7 @@
 
 #include "marginwise/base/arena.hpp"
 #include "marginwise/base/compaction.hpp"
+#include "marginwise/base/thread_pool.hpp"
 
 namespace marginwise {
 
@@ -46,7 +47,7 @@ class BasicRowCache {
     // how many are valid, 0 if the row is new. The values do not move until kLeast - 1 other rows,
     // or a wider one, have been requested.
     Row& take(Index k, Index columns) {
-        if (columns > width_) widen(columns);
+        make_room(columns, ThreadPool::alone());
         if (k >= slot_of_.size()) slot_of_.resize(std::max(k + 1, 2 * slot_of_.size()), kNone);
         Index slot = slot_of_[k];
         if (slot == kNone) {
@@ -55,11 +56,18 @@ class BasicRowCache {
             rows_[slot].length = 0;
             slot_of_[k] = slot;
             ++held_;
+        } else if (slot == newest_) {
+            return rows_[slot];
         } else {
             unlink(slot);
         }
         link_newest(slot);
         return rows_[slot];
+    }
+
+    // Has room for `columns` values in every row, which take() then need not make.
+    void make_room(Index columns, ThreadPool& workers) {
+        if (columns > width_) widen(columns, workers);
     }
 
     // Row k as it is, or null; does not count as use.
@@ -111,15 +119,20 @@ class BasicRowCache {
 
     // Rows and columns compaction[0] < compaction[1] < ... become 0, 1, ...; the other rows must be
     // dropped already.
-    void compact(const Compaction& compaction) {
+    void compact(const Compaction& compaction, ThreadPool& workers = ThreadPool::alone()) {
         Vector<Index> slot_of(compaction.size(), kNone);
+        Vector<Row*> held;
         for (Index k = 0; k < compaction.size(); ++k)
             if (Row* row = peek(compaction[k])) {
                 slot_of[k] = slot_of_[compaction[k]];
                 row->owner = k;
-                row->length = compaction.apply(row->values, row->length);
+                held.push_back(row);
             }
         slot_of_ = std::move(slot_of);
+        workers.run_parts(held.size(), kLeast, [&](Index begin, Index end, Index) {
+            for (Index h = begin; h < end; ++h)
+                held[h]->length = compaction.apply(held[h]->values, held[h]->length);
+        });
     }
 
     static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
@@ -151,19 +164,27 @@ class BasicRowCache {
         backed_ = std::max(used, ahead);
     }
 
-    void widen(Index columns) {
+    void widen(Index columns, ThreadPool& workers) {
         const Index before = width_, width = padded(std::max(columns, width_ + width_ / 4));
         if (kLeast * width > limit_) clear();  // too wide for the bound: start again
         reserve(width);
         width_ = width;
         while (held_ > room(width_)) drop(rows_[oldest_].owner);
         if (rows_.size() > room(width_)) close_ranks(before);
-        for (Index slot = rows_.size() - 1; slot >= 0; --slot) {
-            Row& row = rows_[slot];
-            V* to = arena_.data() + slot * width_;
-            std::memmove(to, row.values, row.length * sizeof(V));
-            row.values = to;
+        for (Index end = rows_.size(); end > 0;) {
+            // Rows that move beyond the old place of the last one do not meet any other.
+            const Index first = std::min((end * before + width_ - 1) / width_, end - 1);
+            workers.run_parts(end - first, kLeast, [&](Index begin, Index stop, Index) {
+                for (Index slot = first + begin; slot < first + stop; ++slot) spread(slot);
+            });
+            end = first;
         }
+    }
+    void spread(Index slot) {
+        Row& row = rows_[slot];
+        V* to = arena_.data() + slot * width_;
+        std::memmove(to, row.values, row.length * sizeof(V));
+        row.values = to;
     }
 
     // Makes the arena large enough for all the rows of a width that there may be: as many as it has

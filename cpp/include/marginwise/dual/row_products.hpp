@@ -20,7 +20,7 @@ void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*
     for (const Index k : places) at.push_back(sub.member[k]);
     members.extract(at.data(), n, work.extracted);
     if (!members.sparse()) work.extracted.choose_form();
-    kernel.values_over(work.extracted, members, first, tiles_for(size()), work.scratch,
+    kernel.values_over(work.extracted, members, first, tiles_for(size()), scratches(c), workers(),
                        [&](Index t, const float* k, Index stride) {
                            for (Index r = 0; r < n; ++r)
                                place_tile(sub, t, k + r * stride, rows[r]);

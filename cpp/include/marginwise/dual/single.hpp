@@ -8,8 +8,7 @@ namespace marginwise {
 template <class T>
 Dual<T> Dual<T>::single(Index c) {
     Subproblem& sub = subproblems[c];
-    ThreadPool caller(1);
-    catch_up(c, caller);
+    catch_up(c);
     compact_places(c);
     Vector<Index> held(sub.member.begin(), sub.member.end());
     for (const Sleepers& sleepers : sub.asleep)

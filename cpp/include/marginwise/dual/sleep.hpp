@@ -38,10 +38,9 @@ void Dual<T>::sleep(Index c, bool idle_too) {
 
 // g -= sum of change K(s, .) over the members s whose weight has changed since g was up to date.
 template <class T>
-void Dual<T>::catch_up(Index c, Sleepers& sleepers, ThreadPool& workers) {
-    constexpr Index kBlock = 128;
+void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
+    constexpr Index kBlock = 128, kTogether = 8 * kBlock;
     Subproblem& sub = subproblems[c];
-    Rows<T>& rows = work_[c].extracted;
     sleepers.counted.resize(sub.weight.size(), 0.0);
     Vector<Index> changed;
     for (Index s = 0; s < size(); ++s)
@@ -59,22 +58,28 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers, ThreadPool& workers) {
         return;
     }
     const Members<T> those =
-        members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()));
+        members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()), workers());
     sleepers.g.resize(padded(n), 0.0);
-    Vector<Scratch<T>> scratches(workers.threads());
-    Vector<Array<float>> buffers(workers.threads(), Array<float>(kBlock * kLanes));
-    for (Index first = 0; first < changed.size(); first += kBlock) {
-        const Index count = std::min(kBlock, changed.size() - first);
-        const Index* s = changed.data() + first;
-        members.extract(s, count, rows);
-        if (!members.sparse()) rows.choose_form();
-        workers.run(tiles_for(n), [&](Index t, Index worker) {
+    Vector<Array<float>> buffers(workers().threads(), Array<float>(kBlock * kLanes));
+    Vector<Scratch<T>>& scratch = scratches(c);
+    for (Index begin = 0; begin < changed.size(); begin += kTogether) {
+        const Index count = std::min(kTogether, changed.size() - begin);
+        Vector<Rows<T>> blocks((count + kBlock - 1) / kBlock);
+        workers().run(blocks.size(), [&](Index b, Index) {
+            const Index first = begin + b * kBlock;
+            members.extract(&changed[first], std::min(kBlock, changed.size() - first), blocks[b]);
+            if (!members.sparse()) blocks[b].choose_form();
+        });
+        workers().run(tiles_for(n), [&](Index t, Index worker) {
             float* values = buffers[worker].data();
-            kernel.values(rows, 0, count, those.tile(t), scratches[worker], values, kLanes,
-                          those.tile_after(t));
-            for (Index m = 0; m < count; ++m)
-                table().add(&sleepers.g[t * kLanes], values + m * kLanes,
-                            sleepers.counted[s[m]] - sub.weight[s[m]], kLanes);
+            const Index* s = &changed[begin];
+            for (const Rows<T>& rows : blocks) {
+                kernel.values(rows, 0, rows.n, those.tile(t), scratch[worker], values, kLanes,
+                              those.tile_after(t));
+                for (Index m = 0; m < rows.n; ++m, ++s)
+                    table().add(&sleepers.g[t * kLanes], values + m * kLanes,
+                                sleepers.counted[*s] - sub.weight[*s], kLanes);
+            }
         });
     }
     sleepers.g.resize(n);
@@ -83,12 +88,12 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers, ThreadPool& workers) {
 
 // Brings the gradient of all sleepers of problem c up to date.
 template <class T>
-void Dual<T>::catch_up(Index c, ThreadPool& workers) {
+void Dual<T>::catch_up(Index c) {
     Subproblem& sub = subproblems[c];
     if (sub.asleep.empty()) return;
     Sleepers all;
     for (Sleepers& sleepers : sub.asleep) {
-        catch_up(c, sleepers, workers);
+        catch_up(c, sleepers);
         all.member.insert(all.member.end(), sleepers.member.begin(), sleepers.member.end());
         all.g.insert(all.g.end(), sleepers.g.begin(), sleepers.g.end());
     }
@@ -131,16 +136,15 @@ bool Dual<T>::wake(Index c, bool all) {
 }
 
 template <class T>
-bool Dual<T>::stir(Index c, ThreadPool& workers) {
-    catch_up(c, workers);
+bool Dual<T>::stir(Index c) {
+    catch_up(c);
     return wake(c, false);
 }
 
 template <class T>
 void Dual<T>::rest() {
-    ThreadPool alone(1);
     for (Index c = 0; c < problems(); ++c) {
-        catch_up(c, alone);
+        catch_up(c);
         wake(c, true);
         release_closed(c);
     }

@@ -50,7 +50,7 @@ struct Subproblem {
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 
     // Removes the closed places; returns where the others go.
-    Compaction compact() {
+    Compaction compact(ThreadPool& workers = ThreadPool::alone()) {
         Compaction compaction;
         for (Index k = 0; k < P.size; ++k) {
             if (!P.open[k]) {
@@ -62,7 +62,7 @@ struct Subproblem {
         }
         compaction.apply(member);
         tended = compaction.below(tended);
-        rows.compact(compaction);
+        rows.compact(compaction, workers);
         P.compact(compaction);
         return compaction;
     }
@@ -132,7 +132,7 @@ struct Subproblem {
     // Between blocks: rows that were complete after the block before are completed, a few at a time
     // from the rows of the places since; then rows of bounded members, which a learner of pairs
     // seldom needs again, are dropped.
-    void tend_rows() {
+    void tend_rows(ThreadPool& workers = ThreadPool::alone()) {
         constexpr Index kGroup = 16;  // one cache line of each new row
         const Index n = P.size;
         Vector<const float*> fresh;
@@ -142,8 +142,11 @@ struct Subproblem {
             fresh.push_back(row ? row->values : nullptr);
             available = available && (row || !P.open[l]);
         }
-        for (Index k = 0; available && k < tended; k += kGroup)
-            tend_group(k, std::min(k + kGroup, tended), fresh);
+        const Index groups = available ? (tended + kGroup - 1) / kGroup : 0;
+        workers.run_parts(groups, 1, [&](Index begin, Index end, Index) {
+            for (Index group = begin; group < end; ++group)
+                tend_group(group * kGroup, std::min((group + 1) * kGroup, tended), fresh);
+        });
         for (Index k = tended; available && k < n; ++k)
             if (fresh[k - tended]) mirror(*rows.peek(k), k);
         for (Index k = 0; k < n && !keeps_bounded; ++k)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "marginwise/base/thread_pool.hpp"
 #include "marginwise/kernel/rows.hpp"
 #include "marginwise/kernel/tile.hpp"
 
@@ -78,7 +79,18 @@ class KernelBlocks {
 
     // The values of all rows of a block with tiles [first, end) of members: use(t, k, stride) gets
     // those of tile t at k[r * stride + lane]. A kernel that is a function is called for several
-    // tiles at a time, because a call costs as much as thousands of values.
+    // tiles at a time, because a call costs as much as thousands of values. Other tiles may be met
+    // by several threads; each of them has a scratch.
+    template <class Tiles, class F>
+    void values_over(const Rows<T>& block, const Tiles& members, Index first, Index end,
+                     Vector<Scratch<T>>& scratches, ThreadPool& workers, F use) const {
+        constexpr Index kLeastValues = 1 << 11;  // that are worth the attention of a thread
+        if (is_callable()) return values_over(block, members, first, end, scratches[0], use);
+        const Index least = kLeastValues / (kLanes * std::max<Index>(block.n, 1)) + 1;
+        workers.run_parts(end - first, least, [&](Index from, Index to, Index worker) {
+            values_over(block, members, first + from, first + to, scratches[worker], use);
+        });
+    }
     template <class Tiles, class F>
     void values_over(const Rows<T>& block, const Tiles& members, Index first, Index end,
                      Scratch<T>& scratch, F use) const {

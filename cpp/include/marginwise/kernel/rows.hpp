@@ -28,8 +28,8 @@ struct Rows {
     Index d = 0;
     bool lists = false;
     Array<T> dense;
-    Vector<std::uint32_t> index;  // feature of each entry
-    Vector<T> value;
+    Array<std::uint32_t> index;  // feature of each entry
+    Array<T> value;
     Vector<std::uint32_t> cut;
     Index stride = 1;
     Array<T> norms;
@@ -137,24 +137,25 @@ struct Rows {
     bool list_nonzeros(const DenseView<V>& view, const std::int64_t* order, double scale,
                        double most) {
         const auto limit = static_cast<Index>(most * static_cast<double>(n * d));
-        index.resize(n * d + 1);  // one more: every feature is written, nonzeros are kept
-        std::uint32_t p = 0;
-        for (Index r = 0; r < n && static_cast<Index>(p) <= limit; ++r) {
+        index.resize(n * d + kLanes);
+        Index p = 0;
+        for (Index r = 0; r < n && p <= limit; ++r) {
             const V* x = view.data + order[r] * d;
             if (r + 1 < n) prefetch(view.data + order[r + 1] * d, d * Index(sizeof(V)));
             for (Index k = 0; k < d;) {
-                cut.push_back(p);
-                for (const Index end = std::min(d, k + chunk_size()); k < end; ++k) {
-                    index[p] = static_cast<std::uint32_t>(k);
-                    p += static_cast<double>(x[k]) != zeros[k];
-                }
+                const Index size = std::min(d - k, chunk_size());
+                cut.push_back(static_cast<std::uint32_t>(p));
+                p += products<V>().nonzeros(x + k, &zeros[k], size, static_cast<std::uint32_t>(k),
+                                            &index[p]);
+                k += size;
             }
-            cut.push_back(p);
-            for (Index q = value.size(); q < p; ++q)
-                value.push_back(measured(x[index[q]], index[q], scale));
+            cut.push_back(static_cast<std::uint32_t>(p));
+            const Index before = value.size();
+            value.resize(p);
+            for (Index q = before; q < p; ++q) value[q] = measured(x[index[q]], index[q], scale);
         }
         index.resize(p);
-        lists = static_cast<Index>(p) <= limit;
+        lists = p <= limit;
         if (!lists) {
             index.clear();
             value.clear();

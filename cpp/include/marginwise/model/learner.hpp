@@ -392,6 +392,7 @@ Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Ind
     const Stopwatch whole(D.stats.learn_seconds);
     const Deadline deadline(seconds);
     ThreadPool workers(threads());
+    const typename Dual<T>::Help help(D, D.problems() == 1 ? workers : ThreadPool::alone());
     BlockProduct<T> product(D, workers);
     Queue queue{batch, order, n};
     beyond_ = false;

@@ -29,19 +29,26 @@ struct Window {
     }
 };
 
-// Notes that example n of a window violates in problem c, with gradient g. Its kernel values with
-// the places, which `row` has by member, are kept as far as rows are kept ahead.
+// Keeps the kernel values of violators of problem c with its places, as far as rows are kept ahead:
+// those of the violators from number `from` on, which are rows of the block; example `first` of the
+// window is its row 0.
 template <class T>
-void note_violator(Dual<T>& D, Window& window, Index c, Window::Violator violator,
-                   const float* row) {
+void keep_rows(Dual<T>& D, const Window& window, Index c, Index from, const Block<T>& block,
+               Index first) {
+    constexpr Index kFew = 4;  // rows for a thread
     Subproblem& sub = D.subproblems[c];
-    Vector<Window::Violator>& noted = window.violators[c];
-    const Index k = sub.P.size + noted.size();
-    noted.push_back(violator);
-    if (!D.keeps_ahead(c, noted.size())) return;
-    RowCache::Row& held = sub.rows.take(k, std::max<Index>(sub.P.size, 1));
-    table().collect(held.values, row, sub.member.data(), sub.P.size);
-    held.length = sub.P.size;
+    const Vector<Window::Violator>& noted = window.violators[c];
+    const Index n = sub.P.size;
+    for (Index v = from; v < noted.size(); ++v)
+        if (D.keeps_ahead(c, v + 1)) sub.rows.take(n + v, std::max<Index>(n, 1));
+    D.workers().run_parts(noted.size() - from, kFew, [&](Index begin, Index end, Index) {
+        for (Index v = from + begin; v < from + end; ++v) {
+            RowCache::Row* held = sub.rows.peek(n + v);
+            if (!held) continue;
+            table().collect(held->values, block.row(noted[v].n - first), sub.member.data(), n);
+            held->length = n;
+        }
+    });
 }
 
 // Gives the violators of a window places with alpha = 0, and completes their kernel rows. Cost: the
@@ -66,17 +73,16 @@ class Admission {
     void complete_rows(ThreadPool& workers) {
         constexpr Index kBlock = 256;
         const Index n = member_.size(), width = padded(n);
-        const Members<T> those = D_.members.some(member_);
+        const Members<T> those = D_.members.some(member_, workers);
+        for (Subproblem& sub : D_.subproblems)
+            if (sub.rows.held() > 0) sub.rows.make_room(sub.P.size, workers);
         Vector<Scratch<T>> scratches(workers.threads());
         Vector<Index> next(D_.problems(), 0);
         Array<float> values;
-        Rows<T> rows;
+        const Vector<Rows<T>> blocks = extract(those, kBlock, workers);
         for (Index first = 0; first < n; first += kBlock) {
-            const Index count = std::min(kBlock, n - first);
-            Vector<Index> at(count);
-            std::iota(at.begin(), at.end(), first);
-            those.extract(at.data(), count, rows);
-            if (!those.sparse()) rows.choose_form();
+            const Rows<T>& rows = blocks[first / kBlock];
+            const Index count = rows.n;
             values.resize(count * width);
             workers.run(tiles_for(n), [&](Index t, Index worker) {
                 D_.kernel.values(rows, 0, count, those.tile(t), scratches[worker],
@@ -84,16 +90,35 @@ class Admission {
             });
             D_.stats.kernel_evaluations += count * n;
             workers.run(D_.problems(), [&](Index c, Index) {
-                for (Index& v = next[c]; v < window_.violators[c].size(); ++v) {
-                    const Index row = number_[window_.violators[c][v].n] - first;
-                    if (row >= count) return;
-                    complete_row(c, v, &values[row * width]);
-                }
+                const Index begin = next[c], all = window_.violators[c].size();
+                Index& end = next[c];
+                while (end < all && number(c, end) < first + count) ++end;
+                complete_rows(c, begin, end, {values.data(), first, width});
             });
         }
     }
 
   private:
+    // Kernel values of violators from number `first` on, one after the other, with all of them.
+    struct Values {
+        const float* data;
+        Index first, width;
+
+        const float* row(Index number) const { return data + (number - first) * width; }
+    };
+
+    // All members of a copy, in blocks of so many.
+    static Vector<Rows<T>> extract(const Members<T>& those, Index size, ThreadPool& workers) {
+        Vector<Rows<T>> blocks((those.size() + size - 1) / size);
+        workers.run(blocks.size(), [&](Index b, Index) {
+            Vector<Index> at(std::min(size, those.size() - b * size));
+            std::iota(at.begin(), at.end(), b * size);
+            those.extract(at.data(), at.size(), blocks[b]);
+            if (!those.sparse()) blocks[b].choose_form();
+        });
+        return blocks;
+    }
+
     // Makes the violators members that are none yet.
     void append_fresh(const Batch& batch, const FeatureScaling& scaling) {
         Rows<T> rows;
@@ -118,19 +143,30 @@ class Admission {
         D_.stats.process += window_.violators[c].size();
     }
 
-    // `values`: kernel values of violator v of problem c with all violators.
-    void complete_row(Index c, Index v, const float* values) {
+    // Number of violator v of problem c among those of any problem.
+    Index number(Index c, Index v) const { return number_[window_.violators[c][v].n]; }
+
+    // Completes the rows of violators [begin, end) of problem c.
+    void complete_rows(Index c, Index begin, Index end, const Values& values) {
+        constexpr Index kFew = 4;  // rows for a thread
         Subproblem& sub = D_.subproblems[c];
-        const Index first = first_place_[c];
-        if (!sub.rows.peek(first + v)) return;
-        RowCache::Row& held = sub.rows.take(first + v, sub.P.size);
-        if (held.length < first) {  // wider rows left no room for this one
-            sub.rows.drop(first + v);
-            return;
+        const Index first = first_place_[c], all = window_.violators[c].size();
+        Vector<std::pair<RowCache::Row*, const float*>> kept;
+        for (Index v = begin; v < end; ++v) {
+            if (!sub.rows.peek(first + v)) continue;
+            RowCache::Row& held = sub.rows.take(first + v, sub.P.size);
+            if (held.length < first)  // wider rows left no room for this one
+                sub.rows.drop(first + v);
+            else
+                kept.emplace_back(&held, values.row(number(c, v)));
         }
-        float* to = held.values + first;
-        for (const auto& [n, g] : window_.violators[c]) *to++ = values[number_[n]];
-        Subproblem::complete(held, sub.P.size);
+        D_.workers().run_parts(kept.size(), kFew, [&](Index from, Index to, Index) {
+            for (Index k = from; k < to; ++k) {
+                const auto [held, row] = kept[k];
+                for (Index v = 0; v < all; ++v) held->values[first + v] = row[number(c, v)];
+                Subproblem::complete(*held, sub.P.size);
+            }
+        });
     }
 
     Dual<T>& D_;

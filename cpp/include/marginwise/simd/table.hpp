@@ -98,6 +98,10 @@ struct ProductTable {
     // x . y of two lists that share `dense`, a scatter of one of them: sum of value[p] *
     // dense[index[p]] in ascending order of p. Bit-equal to the lanes of the functions above.
     T (*dot_gather)(const std::uint32_t* index, const T* value, Index n, const T* dense);
+    // Lists k + first for all k < n with x[k] != zeros[k]; returns how many there are. `out` has
+    // room for n numbers and kLanes more.
+    Index (*nonzeros)(const T* x, const double* zeros, Index n, std::uint32_t first,
+                      std::uint32_t* out);
 };
 
 // Per-member arrays below are padded: n is a multiple of kLanes. `up` is 0 where alpha < hi and

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "marginwise/dual/dual.hpp"
+#include "marginwise/solve/passes.hpp"
 
 namespace marginwise {
 
@@ -35,7 +36,7 @@ inline double representable(double step, double alpha, double beta) {
 
 // Moves along e_i - e_j to the maximum of the dual or the first side of the box
 // [bordes2005, eq. 8]; updates alpha, g and the extremes. Returns whether alpha changed.
-inline bool move_pair(Problem& P, Mover i, Mover j) {
+inline bool move_pair(Problem& P, Mover i, Mover j, ThreadPool& workers = ThreadPool::alone()) {
     const double from_i = P.alpha[i.k], from_j = P.alpha[j.k];
 
     // Determine curvature
@@ -58,8 +59,7 @@ inline bool move_pair(Problem& P, Mover i, Mover j) {
     P.refresh(j.k);
     const double rise = P.alpha[i.k] - from_i, fall = from_j - P.alpha[j.k];
     if (rise == 0.0 && fall == 0.0) return false;
-    P.extremes =
-        table().step(P.g.data(), i.row, j.row, lambda, P.up.data(), P.down.data(), padded(P.size));
+    P.extremes = step(P, i.row, j.row, lambda, workers);
     if (std::max(std::abs(rise - lambda), std::abs(fall - lambda)) > kNegligible) {
         table().add(P.g.data(), i.row, lambda - rise, padded(P.size));
         table().add(P.g.data(), j.row, fall - lambda, padded(P.size));
@@ -71,7 +71,7 @@ inline bool move_pair(Problem& P, Mover i, Mover j) {
 template <class T>
 bool move_pair(Dual<T>& D, Index c, Index i, Index j) {
     const float* k_i = D.row(c, i);
-    const bool moved = move_pair(D.problem(c), {i, k_i}, {j, D.row(c, j)});
+    const bool moved = move_pair(D.problem(c), {i, k_i}, {j, D.row(c, j)}, D.workers());
     D.weigh(c, i);
     D.weigh(c, j);
     return moved;
@@ -138,10 +138,11 @@ double ascend(Dual<T>& D, Index c, Index k) {
 
 // The partner of i by second-order choice: the largest guaranteed gain in the dual [fan2005].
 inline Index second_order_partner(const Problem& P, Mover i) {
-    return table()
-        .second_order(P.g.data(), i.row, P.diagonal.data(), P.down.data(), P.g[i.k],
-                      P.diagonal[i.k], padded(P.size))
-        .s;
+    return second_order(P, i.k, i.row, ThreadPool::alone());
+}
+template <class T>
+Index second_order_partner(Dual<T>& D, Index c, Index i) {
+    return second_order(D.problem(c), i, D.row(c, i), D.workers());
 }
 
 }  // namespace marginwise

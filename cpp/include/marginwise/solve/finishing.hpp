@@ -27,17 +27,18 @@ class Finishing {
     // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
     // the deadline. Call end() when all problems are done or abandoned. `memory` is that of a
     // problem solved before, or none: a problem that has memory lent to it uses this first.
-    void solve(double tau, const Deadline& deadline, RowCache& memory) {
+    // `helpers` are threads that are free.
+    void solve(double tau, const Deadline& deadline, RowCache& memory, ThreadPool& helpers) {
         if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out(memory);
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
-        ThreadPool caller(1);  // other problems may be solved by the other threads
+        const typename Dual<T>::Help help(D, helpers);
         do {
             const bool holds_out = !D_.subproblems[c_].held_out.empty();
             const double goal = holds_out ? std::max(tau, kRough) : tau;
             do
                 if (!solve_awake(D, c, goal, deadline)) return;
-            while (!solver_.gave_up() && D.stir(c, caller));
+            while (!solver_.gave_up() && D.stir(c));
         } while (admit_held_out(D, c));
         const simd::Extremes& e = D.problem(c).extremes;
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
@@ -113,7 +114,7 @@ class Finishing {
         };
         const auto move = [&](Index i) {
             ++D.subproblems[c].stats.reprocess;
-            return move_pair(D, c, i, second_order_partner(P, {i, D.row(c, i)}));
+            return move_pair(D, c, i, second_order_partner(D, c, i));
         };
         return solver_.solve(P, tau, deadline, limit_, shrink, move);
     }
