@@ -359,7 +359,7 @@ class StreamLearner(KernelModel):
         for rows, y in parts:
             labels = self._numbers(y.tolist())
             pool.label(rows, labels, costs[labels])
-            trainer.learn(pool, rows)
+            trainer.learn_part(pool, rows)
             counts.append(len(self._engine.native.coefficients()[0]))
         return self
 
