@@ -50,7 +50,6 @@ from marginwise._training.sources import (
 )
 
 SAMPLE = 2000  # rows of a source that gamma and precision are chosen from
-
 # Of estimators that may choose the rows they learn.
 SELECTION_RULES: dict[str, Rule] = {
     "selection": one_of("random", "gradient", "active", "autoactive"),
