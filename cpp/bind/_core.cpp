@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "interpreter.hpp"
 #include "marginwise/base/lock.hpp"
 #include "marginwise/bench/product_time.hpp"
 #include "marginwise/images/deform.hpp"
@@ -10,7 +11,7 @@
 
 using namespace marginwise;
 using nb::literals::operator""_a;
-using Released = nb::call_guard<nb::gil_scoped_release>;
+using Outside = nb::call_guard<Released>;
 
 void bind_models(nb::module_& m);
 void bind_text(nb::module_& m);
@@ -34,13 +35,14 @@ static void bind_matrix(nb::class_<Batch>& batch) {
 static nb::object run_in_turn(Turn& turn, const nb::callable& function, const nb::args& args,
                               const nb::kwargs& kwargs) {
     const auto take = [&turn] {
-        const nb::gil_scoped_release released;
+        const Released released;
         return TurnHolder(turn, [] {
-            const nb::gil_scoped_acquire held;
+            const Held held;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
         });
     };
     const TurnHolder holder = take();
+    const Exposed exposed;
     return function(*args, **kwargs);
 }
 
@@ -74,6 +76,7 @@ static void deform(DenseView<float> images, CubeView<float> tangents, DenseView<
 NB_MODULE(_core, m) {
     m.doc() = "The native core of marginwise: kernel blocks, the dual state and its learners.";
     nb::set_leak_warnings(false);  // a model may live as long as the interpreter
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Entrance::close));
     m.attr("MOST_THREADS") = ThreadPool::kMostThreads;
     m.attr("FEW_ROWS") = Learner<float>::kFewRows;
     m.attr("SKIP_BELOW") = Rows<float>::kSkipBelow;
@@ -84,13 +87,13 @@ NB_MODULE(_core, m) {
         "Instruction set in use (MARGINWISE_CPU chooses another).");
     m.def("cpu_choices", &cpu_choices, "Instruction sets that this processor offers.");
     m.def("product_seconds", &product_seconds, "X"_array, "members"_array, "gamma"_a, "lists"_a,
-          Released(), "Time the RBF kernel of all rows of X with all members, in blocks.");
+          Outside(), "Time the RBF kernel of all rows of X with all members, in blocks.");
     m.def("sensitivity_seconds", &sensitivity_seconds, "rows"_array, "free"_array, "rounds"_a,
-          "gather"_a, Released(),
+          "gather"_a, Outside(),
           "Time the sensitivities of all examples to the free ones, in two forms.");
     m.def("deform", &deform, "images"_array, "tangents"_array, "ranges"_array, "fields"_array,
           "shape"_a, "elastic"_a, "thickening"_a, "shift"_a, "seed"_a, "examples"_array,
-          "variants"_array, "threads"_a, "out"_array, Released(),
+          "variants"_array, "threads"_a, "out"_array, Outside(),
           "Write variants of some images to out; variant 0 is the image itself.");
     bind_inputs(m);
     bind_models(m);

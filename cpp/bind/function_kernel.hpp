@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "interpreter.hpp"
 #include "marginwise/model/model.hpp"
 
 // Each model holds its own reference, which is visible to the garbage collector because a function
@@ -10,18 +11,19 @@ class FunctionKernel {
   public:
     explicit FunctionKernel(nb::object callable) : callable_(std::move(callable)) {}
     FunctionKernel(const FunctionKernel& other) {
-        const nb::gil_scoped_acquire held;
+        const Held held;
         callable_ = other.callable_;
     }
     FunctionKernel& operator=(const FunctionKernel&) = delete;
     ~FunctionKernel() {
-        const nb::gil_scoped_acquire held;
-        callable_.reset();
+        const Entered entered;
+        entered ? callable_.reset() : void(callable_.release());
     }
 
     void operator()(const double* a, mw::Index m, const double* b, mw::Index n, mw::Index d,
                     double* out) const {
-        const nb::gil_scoped_acquire held;
+        const Held held;
+        const Exposed exposed;
         const auto copy = [d](const double* x, mw::Index rows) {
             mw::OwnedMatrix<double> matrix(rows, d);
             std::copy_n(x, rows * d, matrix.values.data());

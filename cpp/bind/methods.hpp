@@ -3,20 +3,17 @@
 // whose kernel may be a Python function.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <functional>
 #include <shared_mutex>
 
+#include "interpreter.hpp"
 #include "marginwise/model/model.hpp"
-
-namespace nb = nanobind;
 
 template <class Lock>
 struct Holding {
     template <class M, class F>
     static auto run(M& model, F work) {
-        const nb::gil_scoped_release released;
+        const Released released;
         const Lock hold(model.guard);
         return work();
     }
@@ -31,7 +28,8 @@ struct Interruptible {
     static auto run(M& model, F work) {
         std::exception_ptr raised;
         const auto check_signals = [&raised] {
-            const nb::gil_scoped_acquire held;
+            const Entered entered;
+            if (!entered) return true;  // the model is released before the thread sleeps
             if (PyErr_CheckSignals() == 0) return false;
             raised = std::make_exception_ptr(nb::python_error());
             return true;

@@ -2,13 +2,14 @@
 #include <nanobind/stl/tuple.h>
 
 #include "arrays.hpp"
+#include "interpreter.hpp"
 #include "marginwise/text/svmlight.hpp"
 #include "marginwise/text/svmlight_scan.hpp"
 
 using namespace marginwise;
 using namespace marginwise::text;
 using nb::literals::operator""_a;
-using Released = nb::call_guard<nb::gil_scoped_release>;
+using Outside = nb::call_guard<Released>;
 
 static std::tuple<Index, Index> crossing(const Progress& progress) {
     return {progress.position, progress.rows};
@@ -35,13 +36,13 @@ static void bind_parser(nb::module_& m) {
         [](Parser& self, Bytes text, Index from, Index most) {
             return crossing(self.parse(text, from, most));
         },
-        "text"_array, "start"_a, "most"_a, Released());
+        "text"_array, "start"_a, "most"_a, Outside());
     parser.def(
         "skip",
         [](Parser& self, Bytes text, Index from, Index most) {
             return crossing(self.skip(text, from, most));
         },
-        "text"_array, "start"_a, "most"_a, Released());
+        "text"_array, "start"_a, "most"_a, Outside());
     parser.def("expect", &Parser::expect, "bytes"_a);
     parser.def("take", [](Parser& self) -> Rows {
         LabelledRows rows = self.take();
@@ -54,7 +55,7 @@ static void bind_scan(nb::module_& m) {
     nb::class_<SvmlightScan> scan(m, "SvmlightScan");
     scan.def(nb::init<Index, Index, Index>(), "base"_a, "n_features"_a, "block"_a);
     bind_rows(scan);
-    scan.def("scan", &SvmlightScan::scan, "text"_array, Released());
+    scan.def("scan", &SvmlightScan::scan, "text"_array, Outside());
     scan.def_prop_ro("integers_only", &SvmlightScan::has_integers_only);
     scan.def_prop_ro("many_labels", &SvmlightScan::has_many_labels);
     scan.def("labels", &SvmlightScan::labels);

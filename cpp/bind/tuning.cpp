@@ -34,7 +34,7 @@ static void bind_tuner(nb::module_& m, const char* name) {
             "__init__",
             [](M* self, const Dict& spec, const Batch& batch) {
                 const auto read = settings_by<ModelSpec>(reader(spec));
-                const nb::gil_scoped_release released;
+                const Released released;
                 new (self) M(read, batch.X);
             },
             "spec"_a, "batch"_a)

@@ -61,6 +61,7 @@ HOUSE = re.compile(r"`((?:cpp|src|tests|benchmarks|examples|docs)/[\w./-]*)`")
 # What a block of code that has these words needs; without it the block is left out.
 LIBRARIES = {
     "Display": "matplotlib",
+    "PIL": "PIL",
     "contact_sheet": "matplotlib",
     "imblearn": "imblearn",
     "marginwise.active.plot": "matplotlib",

@@ -284,6 +284,23 @@ def test_learn_many_of_a_view(data: tuple[np.ndarray, np.ndarray]) -> None:
     assert_same_model(one, other.learn_many(wide[2::2], y[1:].tolist()), "a view")
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "unsorted"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_learn_many_of_sparse_rows(
+    data: tuple[np.ndarray, np.ndarray], form: str, dtype: type
+) -> None:
+    X, y = np.round(3 * data[0]).astype(dtype), data[1]
+    rows = sp.csr_matrix(X).asformat("csr" if form == "unsorted" else form)
+    if form == "unsorted":
+        rows = sp.csr_matrix(X[:, ::-1])
+        rows = sp.csr_matrix((rows.data, X.shape[1] - 1 - rows.indices, rows.indptr), X.shape)
+    one = OnlineSVC(gamma=1.0).partial_fit(sp.csr_matrix(X), y, classes=[0, 1])
+    other = OnlineSVC(gamma=1.0).partial_fit(sp.csr_matrix(X[:1]), y[:1], classes=[0, 1])
+    other.learn_many(rows.tocsr()[1:9].asformat(rows.format), y[1:9])
+    other.learn_many(rows.tocsr()[9:].asformat(rows.format), y[9:])
+    assert_same_model(one, other, f"learn_many of {form} of {dtype.__name__}")
+
+
 def test_ids_name_the_examples(data: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = data
     ids = np.arange(len(y)) * 7 + 1000

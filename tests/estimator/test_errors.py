@@ -175,6 +175,16 @@ def test_labels_of_another_length(state: str, way: str) -> None:
     refused(model, lambda: learn(model, way, X, Y[:-1]), "40", "39")
 
 
+def test_learn_many_of_bad_sparse_rows() -> None:
+    model = OnlineSVC(gamma=1.0).fit(X, Y)
+    beyond = sp.csr_matrix(X[:3])
+    beyond.indices[1] = 7
+    refused(model, lambda: model.learn_many(beyond, Y[:3]), "index 7", "0 to 1")
+    refused(model, lambda: model.learn_many(sp.csr_matrix(X[:3] * np.nan), Y[:3]), "NaN")
+    refused(model, lambda: model.learn_many(sp.csr_matrix(X[:3, :1]), Y[:3]), r"\(3, 1\)")
+    refused(model, lambda: model.learn_many(sp.csr_matrix(X[:3] * 1j), Y[:3]), "complex")
+
+
 def test_learn_many_of_another_length() -> None:
     model = streaming()
     refused(model, lambda: model.learn_many(X[:5], Y[:4]), r"\(5, 2\)", "4 labels")

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import itertools
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -433,8 +434,6 @@ resource.setrlimit(resource.RLIMIT_AS, (used + (80 << 20),) * 2)
 many = OnlineSVC(gamma=0.5, random_state=0, n_jobs=64, cache_size=1).fit(X, y)
 assert np.array_equal(many.decision_function(X), alone)
 """
-    import subprocess
-
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]
 
@@ -542,3 +541,37 @@ def test_new_classes_leave_readers_what_they_read(multiclass: str) -> None:
     assert len(model.classes_) == 3
     assert np.array_equal(engine.decision(X)[:, 0], scores)
     assert np.array_equal(view.predict_proba(X), p)
+
+
+# What daemon threads do while the interpreter ends, again and again.
+ENDLESS = {
+    "predict": "model.decision_function(X)",
+    "function": "OnlineSVC(kernel=lambda a, b: a @ b.T).fit(X[:200], y[:200])",
+    "search": "OnlineSVCCV(Cs=[1.0], gammas=[1.0], cv=2).fit(X[:200], y[:200])",
+}
+ENDING = """
+import threading, time
+import numpy as np
+from marginwise import OnlineSVC, OnlineSVCCV
+X = np.random.default_rng(0).normal(size=(3000, 4))
+y = (X[:, 0] * X[:, 1] > 0).astype(int)
+model = OnlineSVC(gamma=1.0).fit(X[:500], y[:500])
+started = threading.Semaphore(0)
+def work():
+    started.release()
+    while True:
+        {call}
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(4):
+    started.acquire()
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("call", ENDLESS)
+def test_daemon_threads_do_not_abort_the_end_of_the_process(call: str) -> None:
+    """Before Python 3.14, a thread that returned to an ended interpreter took the process down."""
+    script = ENDING.format(call=ENDLESS[call])
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")

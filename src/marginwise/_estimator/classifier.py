@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -46,7 +47,7 @@ from marginwise._estimator.compression import Compressible
 from marginwise._estimator.foreseeing import Foreseeing
 from marginwise._estimator.prediction import CALIBRATION_RULE, Predictor
 from marginwise._estimator.streams import StreamLearner
-from marginwise._estimator.unchecked import plain_rows
+from marginwise._estimator.unchecked import plain_rows, sparse_rows
 from marginwise._files.state import check_classifier
 from marginwise._objects import are_objects
 from marginwise._training.converge import learn_until_converged
@@ -327,14 +328,14 @@ class KernelClassifier(
         return self.learn_many(np.asarray(x)[np.newaxis], (y,))
 
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
-        """Learn dense rows in the given order; only their shape and type are checked.
+        """Learn rows in the given order; only their shape and type are checked.
 
         Use it instead of `partial_fit` for a fitted model and small batches, where input validation
         would dominate the cost.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to learn.
         y : sequence of length n_samples
             Class labels, among `classes_`.
@@ -399,12 +400,15 @@ class KernelClassifier(
             batch.weigh(np.ones(len(names)))
         return batch, names, at_once
 
-    def _plain_rows(self, X: Any) -> NDArray[Any]:
+    def _plain_rows(self, X: Any) -> Any:
         """Return rows of numbers without further checks, or the handles of objects."""
         if "_objects" in self.__dict__:
             handles: NDArray[Any] = check_features(self, X, reset=False)[0]
             self._objects.keep(handles, lambda: self._engine.state()["X"])
             return handles
+        if sp.issparse(X):
+            quick = self.kernel != "precomputed" and not callable(self.kernel)
+            return sparse_rows(X) if quick else check_features(self, X, reset=False)[0]
         return plain_rows(X)
 
     # -- replay --------------------------------------------------------------------------------

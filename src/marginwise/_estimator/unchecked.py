@@ -1,4 +1,4 @@
-"""The quick door: dense rows whose shape, type and values are checked, and nothing else."""
+"""The quick door: rows whose shape, type and values are checked, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._checks import check_finite
+from marginwise._checks import canonical, check_finite
+from marginwise._sparse import check_sparse
 
 
 def plain_rows(X: Any) -> NDArray[Any]:
@@ -24,6 +25,25 @@ def plain_rows(X: Any) -> NDArray[Any]:
     if rows.dtype.kind not in "biufO":
         raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
     return rows.astype(np.float64)
+
+
+def sparse_rows(X: Any) -> Any:
+    """Return rows of numbers as a CSR matrix with valid indices.
+
+    Parameters
+    ----------
+    X : sparse matrix of shape (n_samples, n_features)
+        The rows; a CSR matrix of floats with sorted indices is not copied.
+    """
+    if X.ndim != 2:
+        raise ValueError(f"expected a sparse matrix of rows, got {X.ndim} dimension.")
+    check_sparse(X)
+    rows = X if X.format == "csr" else X.tocsr()
+    if rows.dtype != np.float64 and rows.dtype != np.float32:
+        if rows.dtype.kind not in "biuf":
+            raise ValueError(f"rows must be numbers, got a sparse matrix of {rows.dtype}.")
+        rows = rows.astype(np.float64)
+    return canonical(rows)
 
 
 def rows_to_predict(X: Any, features: int) -> NDArray[Any]:

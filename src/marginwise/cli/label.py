@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
 import webbrowser
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from marginwise.cli.options import packed
 from marginwise.cli.output import Console, with_console
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.cli.scaling import ranges_of
+from marginwise.label import label_studio
 from marginwise.label.features import Features
 from marginwise.label.item_files import Columns
 from marginwise.label.items import Items
@@ -29,6 +31,7 @@ from marginwise.label.start import GOALS, Request, start
 TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # of OnlineSVC on TF-IDF features, whose length is 1
 OTHER_DEFAULTS = {"C": 10.0}
 SHARE = click.FloatRange(0, 0.5)
+LEAST_TOKEN = 16  # characters of a token that users choose
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class Service:
         Whether to open a browser.
     path : str or None
         Path to print instead of serving.
+    label_studio : bool
+        Whether to be an ML backend of Label Studio, too.
     """
 
     host: str
     port: int
     browse: bool
     path: str | None
+    label_studio: bool
 
 
 def _packed_request(**given: Any) -> Request:
@@ -155,6 +161,11 @@ service_options = packed(
             ["--get", "path"], metavar="PATH",
             help="Print what the server answers to a GET request, such as /api/state, and exit.",
         ),
+        click.Option(
+            ["--label-studio"], is_flag=True,
+            help="Also answer Label Studio as its ML backend. Its password is the token, which "
+            "MARGINWISE_TOKEN sets.",
+        ),
     ],
 )  # fmt: skip
 
@@ -233,7 +244,7 @@ def run(session: Session, service: Service, console: Console) -> None:
         click.echo(body, nl=False)
         return
     with listening(service.host, service.port) as opened:
-        address = Address(service.host, opened.getsockname()[1], new_token())
+        address = Address(service.host, opened.getsockname()[1], token())
         console.say(f"answers are stored in {session.store.path}; stop by Ctrl-C")
 
         def ready() -> None:
@@ -241,4 +252,16 @@ def run(session: Session, service: Service, console: Console) -> None:
             if service.browse:
                 webbrowser.open(address.url)
 
-        serve(make_app(session, address), opened, ready)
+        more = (label_studio.routes(session), label_studio.BODIES) if service.label_studio else ()
+        serve(make_app(session, address, *more), opened, ready)
+
+
+def token() -> str:
+    """Return the token of the environment, or a random one."""
+    given = os.environ.get("MARGINWISE_TOKEN", "")
+    if given and (len(given) < LEAST_TOKEN or not given.isascii() or not given.isprintable()):
+        raise Refused(
+            f"MARGINWISE_TOKEN must have {LEAST_TOKEN} or more printable ASCII characters, "
+            "such as python -c 'import secrets; print(secrets.token_urlsafe(24))' prints."
+        )
+    return given or new_token()

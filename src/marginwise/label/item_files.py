@@ -53,10 +53,14 @@ class Columns:
 
 @dataclass
 class TextContent:
-    """Texts in a pyarrow array, and titles where there are some."""
+    """Texts in a pyarrow array, and titles where there are some.
+
+    Titles are not part of the texts; headings, the column "title" of a table, are their beginning.
+    """
 
     texts: Any
     titles: list[str] | None = None
+    headings: list[str] | None = None
     kind = "text"
 
     def __len__(self) -> int:
@@ -65,6 +69,9 @@ class TextContent:
     def show(self, row: int) -> dict[str, Any]:
         """Return the text, and the title."""
         shown = {"text": self.texts[row].as_py()}
+        heading = self.headings[row] if self.headings is not None else None
+        if heading:
+            return {"text": shown["text"][len(heading) :].lstrip("\n"), "title": heading}
         return shown if self.titles is None else shown | {"title": self.titles[row]}
 
     def values(self) -> list[Any]:
@@ -80,7 +87,8 @@ class TextContent:
     def take(self, rows: Ints) -> TextContent:
         """Return some texts."""
         titles = None if self.titles is None else [self.titles[row] for row in rows.tolist()]
-        return TextContent(self.texts.take(need_arrow().array(rows)), titles)
+        heads = None if self.headings is None else [self.headings[row] for row in rows.tolist()]
+        return TextContent(self.texts.take(need_arrow().array(rows)), titles, heads)
 
     def path(self, row: int) -> Path | None:
         """Return None: texts are not in files of their own."""
@@ -225,7 +233,7 @@ def _from_table(path: Path, columns: Columns) -> Items:
         return _images(path.name, paths, path.parent, labels)
     texts = list(columns.text) or prose_columns(rest)
     if texts:
-        return grouped(path.name, TextContent(_joined(rest, texts)), labels)
+        return grouped(path.name, _texts(rest, texts), labels)
     if not rest.column_names:
         raise DataError(f"{path}: there is no column besides the label {columns.label!r}.")
     typed = open_source(path, labelled=False, label=columns.label, encoder="types").load()[0]
@@ -255,6 +263,13 @@ def prose_columns(table: Any) -> list[str]:
     profile = TableProfile({}, 1000)
     profile.observe(head.select(strings), True)
     return [name for name, kind in zip(strings, profile.kinds(), strict=True) if kind == "text"]
+
+
+def _texts(table: Any, names: Sequence[str]) -> TextContent:
+    """Return the texts of columns; a first column "title" is shown as a heading."""
+    headed = len(names) > 1 and names[0].lower() == "title"
+    headings = _joined(table, names[:1]).to_pylist() if headed else None
+    return TextContent(_joined(table, names), headings=headings)
 
 
 def _joined(table: Any, names: Sequence[str]) -> Any:

@@ -13,7 +13,7 @@ import binascii
 import hmac
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -122,10 +122,19 @@ class Guard:
         The server.
     refuse : callable
         Makes the ASGI answer for a `RefusedError`.
+    bodies : dict of str to int, default=None
+        Bytes that requests of some paths may have; of all others, 64 kB.
     """
 
-    def __init__(self, app: App, address: Address, refuse: Callable[[RefusedError], App]) -> None:
+    def __init__(
+        self,
+        app: App,
+        address: Address,
+        refuse: Callable[[RefusedError], App],
+        bodies: Mapping[str, int] | None = None,
+    ) -> None:
         self._app, self._address, self._refuse = app, address, refuse
+        self._bodies = bodies or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -140,7 +149,8 @@ class Guard:
 
         try:
             self._check(scope)
-            receive = await _whole_body(scope, receive)
+            most = self._bodies.get(scope["path"], MOST_BODY)
+            receive = await _whole_body(scope, receive, most)
         except RefusedError as denied:
             await self._refuse(denied)(scope, receive, guarded)
             return
@@ -231,11 +241,11 @@ def query_of(scope: Scope) -> dict[str, str]:
         return {}
 
 
-async def _whole_body(scope: Scope, receive: Receive) -> Receive:
+async def _whole_body(scope: Scope, receive: Receive, most: int) -> Receive:
     """Read the body, which must be small, and return what gives it to the application."""
     declared = Headers(scope).one("content-length")
-    if declared and (not declared.isdigit() or int(declared) > MOST_BODY):
-        raise RefusedError(413, f"the request has more than {MOST_BODY:,} bytes.")
+    if declared and (not declared.isdigit() or int(declared) > most):
+        raise RefusedError(413, f"the request has more than {most:,} bytes.")
     body, more = b"", True
     while more:
         message = await receive()
@@ -243,8 +253,8 @@ async def _whole_body(scope: Scope, receive: Receive) -> Receive:
             break
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > MOST_BODY:
-            raise RefusedError(413, f"the request has more than {MOST_BODY:,} bytes.")
+        if len(body) > most:
+            raise RefusedError(413, f"the request has more than {most:,} bytes.")
     sent = False
 
     async def replay() -> Message:

@@ -7,7 +7,7 @@ import errno
 import json
 import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 
@@ -40,7 +40,12 @@ def need_starlette() -> None:
         ) from error
 
 
-def make_app(session: Session, address: Address, routes: list[Any] | None = None) -> App:
+def make_app(
+    session: Session,
+    address: Address,
+    routes: list[Any] | None = None,
+    bodies: Mapping[str, int] | None = None,
+) -> App:
     """Return the ASGI application for a session.
 
     Parameters
@@ -51,6 +56,8 @@ def make_app(session: Session, address: Address, routes: list[Any] | None = None
         Where it is served, and its token.
     routes : list of Route, default=None
         Further routes.
+    bodies : dict of str to int, default=None
+        Bytes that requests of some paths may have, where that is more than usual.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def make_app(session: Session, address: Address, routes: list[Any] | None = None
     every = [*_routes(session, address), *(routes or [])]
     app = Starlette(routes=every, exception_handlers=_HANDLERS)
     app.router.redirect_slashes = False
-    return Guard(app, address, _refusal)
+    return Guard(app, address, _refusal, bodies)
 
 
 # -- answers ---------------------------------------------------------------------------------------

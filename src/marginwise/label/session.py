@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,56 @@ class Session:
         with self._lock:
             self._refresh()
             return self._measures.progress()
+
+    # -- answers given elsewhere -------------------------------------------------------------------
+
+    def record(self, events: Sequence[Event]) -> int:
+        """Store answers that were not given on the page, and learn them.
+
+        Parameters
+        ----------
+        events : sequence of Event
+            Labels and skips of any annotators; those whose keys are stored already count once.
+
+        Returns
+        -------
+        count : int
+            Number of events that were new.
+        """
+        with self._lock:
+            self._refresh()
+            for event in events:
+                self.items.row(event.item)
+            before = self.answered.answers.seq
+            stored = self.store.append_all(events)
+            self._refresh()
+            self._queue.fill()
+            return len({event.seq for event in stored if event.seq > before})
+
+    def withdraw(self, event: Event, key: str) -> int:
+        """Take back a stored answer: by an undo if its annotator can, else by a skip.
+
+        Parameters
+        ----------
+        event : Event
+            The answer, as the store returned it.
+        key : str
+            Key of the event that takes it back.
+
+        Returns
+        -------
+        count : int
+            Number of events that were stored.
+        """
+        with self._lock:
+            self._refresh()
+            last = self.answered.answers.undoable(event.annotator)
+            newest = last is not None and last.seq == event.seq
+            kind, undone = ("undo", event.seq) if newest else ("skip", None)
+            taken = Event(
+                kind=kind, item=event.item, annotator=event.annotator, undone=undone, key=key
+            )
+            return self.record([taken])
 
     # -- events ------------------------------------------------------------------------------------
 
