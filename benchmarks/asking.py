@@ -35,7 +35,7 @@ def ask(
 
     X, y = linear_rule(pool[0] // 20 if setting.quick else pool[0], pool[1], setting.seed)
     model = CONTESTANTS["OnlineSVC"](params, setting.threads, setting.seed)
-    learner = ActiveLearner(model, X, strategy=strategy, random_state=setting.seed)
+    learner = ActiveLearner(model, X, strategy=strategy, stop=None, random_state=setting.seed)
     learner.teach(np.arange(taught), y[:taught])
     first = learner.estimator_.stats_["members"]
     times = questions_and_answers(learner, y, questions // 5 if setting.quick else questions)
@@ -148,6 +148,7 @@ def ask_and_teach(model: Any, task: Labelling) -> Any:
         task.split.X,
         strategy="near_boundary" if task.pool_size is None else "active",
         pool_size=task.pool_size,
+        stop=None,
         random_state=task.seed,
     )
     learner.teach(task.first, y[task.first])

@@ -100,7 +100,7 @@ def tasks(most: int) -> list[Task]:
 
 def one_run(task: Task, data: Data, strategy: str, seed: int) -> Run:
     """Measure a learner again and again as it asks for labels."""
-    learner = ActiveLearner(task.model, data.X, strategy=strategy, random_state=seed)
+    learner = ActiveLearner(task.model, data.X, strategy=strategy, stop=None, random_state=seed)
     given = [np.flatnonzero(data.y == label)[: task.start] for label in np.unique(data.y)]
     first = np.concatenate(given)
     learner.teach(first, data.y[first])

@@ -180,7 +180,7 @@ def ask(kernel: str, X: Float, y: NDArray[np.bool_], first: Ints, strategy: str)
     the rows are asked for in their order, a random one, until the other class is met.
     """
     model = ExactSVC(C=C, **KERNELS[kernel])
-    learner = ActiveLearner(model, X, strategy=strategy, pool_size=None, classes=[0, 1])
+    learner = ActiveLearner(model, X, strategy=strategy, pool_size=None, stop=None, classes=[0, 1])
     learner.teach(first, y[first].astype(int))
     return learner.run(lambda row: int(y[row]), ASKED)
 

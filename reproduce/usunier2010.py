@@ -51,7 +51,7 @@ def learn(setup: Setup, split: Split, seed: int) -> Any:
     if setup.teacher == "random":
         return model.fit(split.X, split.y)
     teacher = ActiveLearner(
-        model, split.X, strategy=setup.teacher, pool_size=POOL_SIZE, random_state=seed
+        model, split.X, strategy=setup.teacher, pool_size=POOL_SIZE, stop=None, random_state=seed
     )
     return teacher.run(lambda row: split.y[row]).estimator_
 

@@ -27,7 +27,7 @@ def pool(n: int = 60, seed: int = 0, classes: int = 2) -> tuple[np.ndarray, np.n
 
 def begun(X: Any, y: np.ndarray, labels: int = 10, **options: Any) -> ActiveLearner:
     """A learner that was taught some labels one at a time, some of them asked for."""
-    options = {"estimator": OnlineSVC(C=10), "random_state": 0, **options}
+    options = {"estimator": OnlineSVC(C=10), "random_state": 0, "stop": None, **options}
     learner = ActiveLearner(options.pop("estimator"), X, **options)
     for row in range(2):
         learner.teach(row, y[row])

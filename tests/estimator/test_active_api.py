@@ -18,6 +18,7 @@ from marginwise import OnlineSVC
 from marginwise.active import (
     STRATEGIES,
     ActiveLearner,
+    ErrorAudit,
     MarginExhausted,
     MaxLabels,
     SupportVectorPlateau,
@@ -293,10 +294,13 @@ def test_seconds_do_not_go_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) 
 
 def test_verdicts_are_conditions_with_reasons() -> None:
     X, y = pool()
-    learner = ActiveLearner(OnlineSVC(), X, random_state=0)
+    learner = ActiveLearner(OnlineSVC(), X, stop=None, random_state=0)
     stop, reason = learner.should_stop()
     assert not stop
     assert "60 rows are unseen" in reason
+    learner = ActiveLearner(OnlineSVC(), X, random_state=0)
+    assert learner.stop == ErrorAudit()
+    assert learner.should_stop().reason == "0 labels were given, too few to compare models."
     learner = begun(X, y, 10, stop=MarginExhausted() | MaxLabels(10))
     verdict = learner.should_stop()
     assert isinstance(verdict, Verdict)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
-from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
+from sklearn.preprocessing import StandardScaler
 
 from marginwise import OnlineSVC, OnlineSVCCV
 from marginwise.active import STRATEGIES, ActiveLearner, MarginExhausted, PoolExhaustedError
@@ -60,9 +59,8 @@ def test_options(options: dict[str, Any], error: Any, match: str) -> None:
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
-        (SVC(), "SVC has no partial_fit"),
-        (GaussianNB(), "GaussianNB has no decision_function"),
-        (None, "NoneType has no partial_fit"),
+        (StandardScaler(), "StandardScaler has no decision_function and no predict_proba"),
+        (None, "NoneType has no fit and no partial_fit"),
         (OnlineSVC, "is a class, not an instance"),
     ],
 )

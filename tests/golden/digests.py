@@ -226,7 +226,7 @@ def _runs() -> dict[str, Callable[[], Any]]:
 
 def _others() -> dict[str, Callable[[], Any]]:
     def asked(strategy: str) -> Any:
-        learner = ActiveLearner(make("OnlineSVC"), X, strategy=strategy, random_state=0)
+        learner = ActiveLearner(make("OnlineSVC"), X, strategy=strategy, stop=None, random_state=0)
         learner.teach([0, 1, 2, 3], Y2[:4])
         for _ in range(12):
             rows = learner.ask(2)

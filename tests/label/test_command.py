@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -51,6 +52,24 @@ def test_the_run_is_described(folder: Path) -> None:
     done = run("twice.csv", "--labels", "a,b", "--get", "/api/state")
     assert "1 of 3 rows are duplicates" in done.stderr
     assert "2 items, TF-IDF, 3 terms" in done.stderr
+
+
+def test_three_labels_of_features_and_of_table_rows(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 2)) + 6 * np.eye(3, 2)[y]
+    np.save(folder / "x.npy", X * [1, 1000])
+    rows = [f"{a},{b},{'rgb'[k]}" for (a, b), k in zip(X.tolist(), y.tolist(), strict=True)]
+    (folder / "rows.csv").write_text("\n".join(["width,height,y", *rows]) + "\n")
+    words = ["--label-column", "y", "-q", "--store"]
+    table = json.loads(run("rows.csv", *words, "t.db", "--get", "/api/progress").stdout)["progress"]
+    assert table["counts"] == {"b": 20, "g": 20, "r": 20}
+    assert table["answers"][-1] == 60
+    words = ["x.npy", "--items-file", "rows.csv", *words, "n.db"]
+    found = json.loads(run(*words, "--get", "/api/progress").stdout)["progress"]
+    assert found["support_vectors"][-1] < 60
+    item = json.loads(run(*words, "--get", "/api/history").stdout)
+    assert item["entries"] == []  # the labels of the file are not those of the annotator
 
 
 @pytest.mark.parametrize(

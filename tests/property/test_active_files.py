@@ -139,10 +139,10 @@ def test_what_files_do_not_hold_is_to_be_given(tmp_path: Path) -> None:
 
 
 def test_bad_arguments_are_no_damage(data: bytes, tmp_path: Path) -> None:
-    """Who forgets the estimator's partial_fit is not told that the file is damaged."""
+    """Who passes something that is no classifier is not told that the file is damaged."""
     path = tmp_path / "learner.mwz"
     path.write_bytes(data)
-    with pytest.raises((TypeError, ValueError), match="has no partial_fit") as caught:
+    with pytest.raises((TypeError, ValueError), match="has no fit and no partial_fit") as caught:
         ActiveLearner.load(path, X, estimator=object())
     assert "damaged" not in str(caught.value)
 

@@ -1,5 +1,6 @@
 """Active learning: ask for the labels that matter, and know when to stop."""
 
+from marginwise.active.audit import ErrorAudit
 from marginwise.active.learner import ActiveLearner
 from marginwise.active.questions import STRATEGIES, PoolExhaustedError
 from marginwise.active.scores import closeness, pool_size_for
@@ -13,6 +14,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "BudgetRule",
+    "ErrorAudit",
     "MarginExhausted",
     "MarginRule",
     "MaxLabels",

@@ -23,11 +23,13 @@ from marginwise._files.format import (
     write_file,
 )
 from marginwise.active.answers import PURPOSES
+from marginwise.active.choose import model_for
 from marginwise.active.learner import ActiveLearner
 from marginwise.active.log import Event, check_log
-from marginwise.active.models import OwnModel, is_fitted, model_for
-from marginwise.active.pool import Pool
+from marginwise.active.models import is_fitted
+from marginwise.active.own import OwnModel
 from marginwise.active.questions import STRATEGIES
+from marginwise.active.raw_pool import pool_for
 from marginwise.active.stopping import RULES
 from marginwise.active.verdict import StoppingRule, Verdict
 
@@ -90,7 +92,7 @@ def load_learner(
     kind: type[ActiveLearner], path: Any, X_pool: Any, estimator: Any, strategy: Any
 ) -> ActiveLearner:
     """Read a learner from a file."""
-    pool = Pool(X_pool)  # what is wrong with these is not the file's fault
+    pool = pool_for(X_pool, estimator)  # what is wrong with these is not the file's fault
     if estimator is not None:
         model_for(estimator, pool)
     learner: ActiveLearner = guarded(

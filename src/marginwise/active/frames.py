@@ -14,6 +14,17 @@ def is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
 
 
+def columns_of(frame: Any) -> list[str]:
+    """Return the names of the columns of a data frame."""
+    return list(nw.from_native(frame, eager_only=True).columns)
+
+
+def is_numeric(frame: Any) -> bool:
+    """Return whether all columns of a data frame are numbers or truth values."""
+    kinds = nw.from_native(frame, eager_only=True).schema.values()
+    return all(kind.is_numeric() or kind == nw.Boolean for kind in kinds)
+
+
 def rows_of(frame: Any, rows: Ints) -> Any:
     """Return some rows of a data frame, in the order given, with its index if it has one."""
     return nw.from_native(frame, eager_only=True)[rows].to_native()

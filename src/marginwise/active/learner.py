@@ -16,10 +16,12 @@ from marginwise._arrays import Float
 from marginwise._estimator.base import alone
 from marginwise.active.answering import Answering
 from marginwise.active.answers import checked_classes, noted_labels, positive_integer
+from marginwise.active.audit import ErrorAudit
+from marginwise.active.choose import model_for
 from marginwise.active.marks import Marks
-from marginwise.active.models import model_for
-from marginwise.active.pool import UNSEEN, Pool
+from marginwise.active.pool import UNSEEN
 from marginwise.active.questions import STRATEGIES, PoolExhaustedError
+from marginwise.active.raw_pool import pool_for
 from marginwise.active.verdict import StoppingRule, Verdict
 from marginwise.progress import Progress
 
@@ -33,11 +35,14 @@ class ActiveLearner(Answering):
     Parameters
     ----------
     estimator : estimator
-        Classifier of this package, or any scikit-learn classifier with `partial_fit` and
-        `decision_function`. It is copied; a fitted one continues to learn.
+        Classifier of this package, or any other with `decision_function` or `predict_proba`. It is
+        copied. A fitted one with `partial_fit` continues to learn; one without is fitted again to
+        all answers. The transformers of a `Pipeline` are fitted to the pool once, unless they need
+        labels.
     X_pool : {array-like, sparse matrix} of shape (n_rows, n_features), or source
         Unlabelled rows: an array, CSR matrix, memory map or data frame, or an object with
-        ``__len__`` and ``read(rows)``.
+        ``__len__`` and ``read(rows)``. For pipelines, whatever their first step reads, such as a
+        list of texts.
     strategy : {"random", "gradient", "active", "autoactive", "near_boundary", \
         "largest_positive"} or callable, default="active"
         Which row to ask about.
@@ -57,8 +62,10 @@ class ActiveLearner(Answering):
     pool_size : int or None, default=59
         Number of rows sampled for a question; see :func:`pool_size_for`. None searches the whole
         pool.
-    stop : StoppingRule, default=None
-        Rule that `should_stop` evaluates. Rules are combined with ``|`` and ``&``.
+    stop : StoppingRule, "audit" or None, default="audit"
+        Rule that `should_stop` evaluates. Rules are combined with ``|`` and ``&``. "audit" is
+        ``ErrorAudit()``, which draws some questions at random; None asks for labels as long as
+        there are rows.
     classes : array-like, default=None
         All labels that may occur. By default, labels are discovered as they are taught, and the
         model is built again whenever a new class appears.
@@ -82,9 +89,11 @@ class ActiveLearner(Answering):
     has_model_ : bool
         Whether rows can be scored: two classes were taught, or the estimator was fitted.
     history_ : list of dict
-        One entry per label: "row", "label", whether it was "asked", the decision "score" it had at
-        that time (a list for more than two classes), and "support_vectors" and "seconds" after it
-        was learned.
+        One entry per label: "row", "label", whether it was "asked", the "purpose" ("strategy",
+        "audit" if it was drawn at random, or "given" if it was not asked about), the decision
+        "score" it had when it was asked about (a list for more than two classes), what was
+        "predicted" before a row of an audit was learned, and "support_vectors" and "seconds" after
+        it was learned.
     n_pool_ : int
         Number of rows in the pool.
     n_unseen_ : int
@@ -95,6 +104,7 @@ class ActiveLearner(Answering):
 
     See Also
     --------
+    ErrorAudit : Stop when further labels change little, and say how large the error is.
     MarginExhausted : Stop when no unseen row lies inside the margin.
     SupportVectorPlateau : Stop when the number of support vectors is stable.
     MarginRule : Decide which rows of a stream to label.
@@ -110,11 +120,9 @@ class ActiveLearner(Answering):
     Examples
     --------
     >>> from sklearn.datasets import make_moons
-    >>> from marginwise import OnlineSVC
-    >>> from marginwise.active import ActiveLearner, MarginExhausted
+    >>> from marginwise import ActiveLearner, OnlineSVC
     >>> X, y = make_moons(2000, noise=0.1, random_state=0)
-    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=MarginExhausted(),
-    ...                         random_state=0)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, random_state=0)
     >>> learner.run(lambda row: y[row], max_labels=100).estimator_.score(X, y)
     1.0
     """
@@ -126,18 +134,19 @@ class ActiveLearner(Answering):
         *,
         strategy: str | Callable[[Float], Any] = "active",
         pool_size: int | None = 59,
-        stop: StoppingRule | None = None,
+        stop: StoppingRule | str | None = "audit",
         classes: ArrayLike | None = None,
         y_pool: Any = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        _check_options(strategy, pool_size, stop)
+        rule: Any = ErrorAudit() if isinstance(stop, str) and stop == "audit" else stop
+        _check_options(strategy, pool_size, rule)
         self.strategy = strategy
         self.pool_size = None if pool_size is None else int(pool_size)
-        self.stop = stop
+        self.stop = rule
         self.verbose = verbose
-        self._pool = Pool(X_pool)
+        self._pool = pool_for(X_pool, estimator)
         self._model = model_for(estimator, self._pool)
         self._given = None if classes is None else checked_classes(classes)
         self._seed = int(check_random_state(random_state).randint(2**31))
@@ -308,6 +317,6 @@ def _check_options(strategy: Any, pool_size: Any, stop: Any) -> None:
         raise ValueError(f"pool_size must be an integer from 1 on, or None, got {pool_size!r}.")
     if stop is not None and not isinstance(stop, StoppingRule):
         raise TypeError(
-            f"stop must be a stopping rule, such as MarginExhausted() or MaxLabels(100), or None, "
-            f"got {stop!r}."
+            "stop must be a stopping rule, such as MarginExhausted() or MaxLabels(100), 'audit' or "
+            f"None, got {stop!r}."
         )

@@ -106,6 +106,7 @@ class AnswerLog(Exclusive):
     _scores_asked: dict[int, Any]
     _foreseen: dict[int, Any]  # what was predicted for rows of an audit before they were learned
     _started: float
+    _replaying = False  # answers are learned that were given before
 
     # -- fitted attributes -----------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ class AnswerLog(Exclusive):
             self._grow_classes(new, parts[0])
         elif len(self._classes) >= 2:
             labelled = [(rows, np.array(y, dtype=self._classes.dtype)) for rows, y in parts]
-            counts = self._model.learn(labelled)
+            counts = self._model.learn(labelled, later=self._replaying)
         for k, event in enumerate(events):
             rows, labels = parts[k]
             if len(rows) < len(event.rows):
@@ -231,7 +232,7 @@ class AnswerLog(Exclusive):
             labels = np.array([y for _, labels in parts for y in labels], dtype=classes.dtype)
             model = self._model.blank(self._seed)
             model.start(classes)
-            model.learn([(rows, labels)])
+            model.learn([(rows, labels)], later=self._replaying)
             self._model = model
         self._classes = classes
 
@@ -284,10 +285,12 @@ class AnswerLog(Exclusive):
         answered = {row for event in course for row in event.rows}
         self._foreseen = {row: y for row, y in self._foreseen.items() if row in answered}
         self._return_to(self._marks.until(same))
+        self._replaying = True
         while len(self._course) < len(course):
             events = self._together(course)
             self._foresee(events[0])
             self._carry_out(events)
+        self._replaying = False
         self._log = log
         self._model.fitted()
         for step in self.history_:

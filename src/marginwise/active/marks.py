@@ -79,9 +79,9 @@ class Marks:
         """The mark of the most events."""
         return self.kept[max(self.kept)]
 
-    def half(self) -> tuple[Mark, Mark] | None:
-        """Return the mark on the highest rung, and the last with at most half of its labels."""
-        rungs = [mark for mark in self.kept.values() if mark.rung]
+    def half(self, labels: int) -> tuple[Mark, Mark] | None:
+        """Return two marks on the ladder: the last up to some labels, and one of half as many."""
+        rungs = [mark for mark in self.kept.values() if mark.rung and mark.labels <= labels]
         if not rungs:
             return None
         now = max(rungs, key=lambda mark: mark.events)

@@ -1,4 +1,4 @@
-"""Estimators as an active learner uses them: those of this package, and any other classifier.
+"""What an active learner needs of a model, and classifiers with `partial_fit`.
 
 A model is built again from the log of answers whenever that is simpler than changing it: when a
 new class appears, and when answers are undone.
@@ -15,11 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints
-from marginwise._checks import check_params
-from marginwise._engine.plan import check_range
-from marginwise._engine.scores import Scores
-from marginwise._estimator.classifier import KernelClassifier
-from marginwise._estimator.streams import SAMPLE, PoolFeed
 from marginwise._training.loop import READ
 from marginwise.active.pool import Pool
 
@@ -33,34 +28,8 @@ def is_fitted(estimator: Any) -> bool:
     return True
 
 
-def model_for(estimator: Any, pool: Pool) -> Model:
-    """Return the model that drives a copy of an estimator, which stays as it is."""
-    if isinstance(estimator, KernelClassifier):
-        check_params(estimator)
-        if estimator.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once, which an active learner does "
-                "not have; pass a dict of weights instead."
-            )
-        if estimator._starts_with_fit and not is_fitted(estimator):
-            raise ValueError(
-                f"{type(estimator).__name__} must see all labels before it can learn one row after "
-                "the other, which an active learner does not have; pass OnlineSVC with C and gamma "
-                "set, or a fitted estimator."
-            )
-        return OwnModel(estimator, pool)
-    for method in ("partial_fit", "decision_function"):
-        if not hasattr(estimator, method):
-            raise TypeError(
-                f"{type(estimator).__name__} has no {method}; an active learner needs an estimator "
-                "of marginwise, or a classifier with partial_fit and decision_function."
-            )
-    if getattr(estimator, "n_features_in_", pool.features) != pool.features:
-        raise ValueError(_width(estimator, pool))
-    return Model(estimator, pool)
-
-
-def _width(estimator: Any, pool: Pool) -> str:
+def width_mismatch(estimator: Any, pool: Pool) -> str:
+    """Return what is wrong with a pool of other columns than an estimator was fitted with."""
     return (
         f"X_pool has {pool.features} features, but the estimator was fitted with "
         f"{estimator.n_features_in_}; pass the same columns as in fit."
@@ -115,13 +84,16 @@ class Model:
                 f"cannot learn the new labels {unknown}; pass an unfitted estimator."
             )
 
-    def learn(self, parts: list[Part]) -> list[int | None]:
-        """Learn rows of the pool, part by part; return the support vectors after each part."""
+    def learn(self, parts: list[Part], later: bool = False) -> list[int | None]:
+        """Learn rows of the pool, part by part; return the support vectors after each part.
+
+        With `later`, a model that is fitted to all answers at once may wait until it is needed.
+        """
         classes = None if self.warm else self._classes
         estimator, counts = copy.deepcopy(self.estimator), []  # what fails is thrown away
         for rows, y in parts:
             estimator.partial_fit(self.pool.take_given(rows), y, classes=classes)
-            counts.append(_count(estimator))
+            counts.append(count_support(estimator))
         self.estimator = estimator
         self.ready = True
         return counts
@@ -135,12 +107,25 @@ class Model:
 
     def scores(self, rows: Ints) -> Float:
         """Return the decision values of rows of the pool."""
-        found: Float = self.estimator.decision_function(self.pool.take_given(rows))
-        return found
+        X, estimator = self.pool.take_given(rows), self.estimator
+        if hasattr(estimator, "decision_function"):
+            found: Float = estimator.decision_function(X)
+            return found
+        chances: Float = estimator.predict_proba(X)
+        return chances[:, 1] - 0.5 if chances.shape[1] == 2 else chances
 
     def all_scores(self) -> Float:
         """Return the decision values of the whole pool."""
-        return np.concatenate([self.scores(part) for part in _parts(self.pool.n)])
+        return np.concatenate([self.scores(part) for part in parts_of(self.pool.n)])
+
+    @property
+    def has_features(self) -> bool:
+        """Whether `features` returns numbers."""
+        return not self.pool.is_raw
+
+    def features(self, rows: Ints) -> Any:
+        """Return rows of the pool as numbers, by which near-duplicates are found."""
+        return self.pool.take(rows)
 
     def predict(self, rows: Ints) -> NDArray[Any]:
         """Return the labels that are predicted for rows of the pool."""
@@ -154,10 +139,11 @@ class Model:
 
     def support(self) -> int | None:
         """Return the number of support vectors, None if they are not counted."""
-        return _count(self.estimator)
+        return count_support(self.estimator)
 
 
-def _count(estimator: Any) -> int | None:
+def count_support(estimator: Any) -> int | None:
+    """Return the number of support vectors, None if an estimator does not count them."""
     counts = getattr(estimator, "n_support_", None)
     return None if counts is None else int(np.sum(counts))
 
@@ -174,191 +160,6 @@ def seeded(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**unset) if unset else estimator
 
 
-class Rows:
-    """The rows of a pool as the models of a learner read them: converted once, for all of them.
-
-    Parameters
-    ----------
-    feed : PoolFeed
-        The rows.
-    shape : tuple
-        What of a model decides how its rows are converted.
-    """
-
-    def __init__(self, feed: PoolFeed, shape: tuple[Any, ...]) -> None:
-        self.feed = feed
-        self.shape = shape
-
-
-class OwnModel(Model):
-    """An estimator of this package: rows are checked once, and scores of the pool are cached."""
-
-    _kept: Scores | None = None
-    _rows: Rows | None = None
-    _spare: Rows | None = None  # those of a model before this one, which may fit
-
-    def _fresh(self, seed: int) -> Any:
-        return copy.deepcopy(self.given)
-
-    def start(self, classes: NDArray[Any]) -> None:
-        """Begin; gamma and precision are chosen from rows spread over the pool."""
-        super().start(classes)
-        pool = self.pool
-        if not self.warm:
-            self.estimator._start(pool.spread(SAMPLE), classes)
-        elif pool.features != self.estimator.n_features_in_:
-            raise ValueError(_width(self.estimator, pool))
-        if self.estimator.kernel == "precomputed" and (self.warm or pool.n != pool.features):
-            raise ValueError(
-                "kernel='precomputed' needs an unfitted estimator and the square matrix of kernel "
-                f"values as X_pool, got {'a fitted one and ' if self.warm else ''}{pool.n} rows "
-                f"and {pool.features} columns."
-            )
-        # A model that was there before keeps its ids: rows of the pool get new ones.
-        self._first = self.estimator._engine.native.next_id if self.warm else 0
-        if not pool.in_memory:
-            self._rows = None
-        elif self._spare is not None and self._spare.shape == self._shape:
-            self._rows = self._spare
-        else:
-            self._rows = Rows(self._make_feed(), self._shape)
-
-    @property
-    def _shape(self) -> tuple[Any, ...]:
-        plan = self.estimator._engine.plan
-        kind = plan.kernel, plan.sparse, plan.double, plan.features, self._first
-        return *kind, plan.scale, np.asarray(plan.center).tobytes()
-
-    def blank(self, seed: int) -> Self:
-        """Return a model of the same estimator and pool that has learned none of its rows."""
-        twin = super().blank(seed)
-        twin._spare = self._rows or self._spare
-        return twin
-
-    def copy(self, cached: Model | None = None) -> Self:
-        """Return a model that later answers do not change, with the scores that `cached` keeps."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__ = {**self.__dict__, "_kept": None}
-        if is_fitted(self.estimator):
-            twin.estimator = self.estimator._snapshot()
-        kept = getattr(cached, "_kept", None)
-        if self.ready and kept is not None and getattr(cached, "_rows", None) is self._rows:
-            # Its sums may be those of other coefficients, from which the next call corrects them.
-            twin._kept = copy.copy(kept)
-            twin._kept.engine = twin.estimator._engine
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What the core looks at is rebuilt.
-        state = {**self.__dict__, "_kept": self.kept_state}
-        state["_rows"], state["_spare"] = self._rows is not None, None
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        kept, had_feed = state.pop("_kept"), state.pop("_rows")
-        self.__dict__.update(state)
-        if had_feed:
-            self._rows = Rows(self._make_feed(), self._shape)
-        if kept is not None:
-            self.restore_kept(kept)
-
-    @property
-    def _feed(self) -> PoolFeed | None:
-        """The pool in the form in which models read it; None if it is not in memory."""
-        if self._rows is not None and len(self._rows.feed.ids) < self.pool.n:
-            self._rows.feed = self._make_feed()  # the pool was extended
-        return None if self._rows is None else self._rows.feed
-
-    def _make_feed(self) -> PoolFeed:
-        """Convert the whole pool to the form in which the model reads it."""
-        model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
-        rows = self.pool.rows
-        check_range(model._engine.plan, rows)
-        batch = model._engine.batch(model._augmented(rows, ids))
-        model._check_batch(batch)
-        return PoolFeed(batch, ids)
-
-    def _ids(self, rows: Ints) -> Ints:
-        return rows + self._first
-
-    def learn(self, parts: list[Part]) -> list[int | None]:
-        """Learn rows of the pool, which were checked when it was created."""
-        counts: list[int | None] = []
-        feed = self._feed
-        if feed is not None:
-            self.estimator._teach_from(feed, parts, counts)
-        else:
-            for rows, y in parts:
-                self.estimator._teach(self.pool.take(rows), y, self._ids(rows))
-                counts.append(_count(self.estimator))
-        self.ready = True
-        return counts
-
-    def finish(self) -> None:
-        """Finish the model."""
-        if callable(getattr(self.estimator, "finish", None)) and self.ready:
-            self.estimator.finish()
-
-    def scores(self, rows: Ints) -> Float:
-        """Return the decision values of rows of the pool."""
-        if (feed := self._feed) is None:
-            found: Float = self.estimator._score(self.pool.take(rows))
-        else:
-            engine = self.estimator._engine
-            found = engine.native.decision_of(feed.batch, np.ascontiguousarray(rows))
-            if engine.given_bias is not None:
-                found = found + (engine.bias - engine.native.bias())
-        return self._shaped(found)
-
-    def predict(self, rows: Ints) -> NDArray[Any]:
-        """Return the labels that are predicted for rows of the pool."""
-        classes: NDArray[Any] = self.estimator.classes_
-        if len(classes) > 2:
-            return super().predict(rows)
-        return classes[(self.scores(rows) > 0).astype(np.intp)]
-
-    def all_scores(self) -> Float:
-        """Return the decision values of the whole pool, brought up to date."""
-        if (feed := self._feed) is None:
-            return super().all_scores()
-        # An estimator that was put back after an error has another engine.
-        kept = self._kept
-        if (
-            kept is None
-            or kept.engine is not self.estimator._engine
-            or kept.batch is not feed.batch
-        ):
-            self._kept = kept = Scores(self.estimator._engine, feed.batch, self._find)
-        return self._shaped(kept.values())
-
-    def _shaped(self, found: Float) -> Float:
-        shaped: Float = self.estimator._shaped(found)
-        return shaped
-
-    def restore_kept(self, state: dict[str, Any]) -> None:
-        """Restore cached scores, if they are those of the model."""
-        fresh = self.all_scores()
-        assert self._kept is not None
-        self._kept.restore(state)
-        if not np.allclose(self.all_scores(), fresh, rtol=1e-6, atol=1e-6):
-            raise ValueError("its scores of the pool are not those of the model")
-
-    @property
-    def kept_state(self) -> dict[str, Any] | None:
-        """State of the cached scores, if there are any."""
-        stale = self._feed is None or self._kept is None or self._kept.batch is not self._feed.batch
-        return None if stale or self._kept is None else self._kept.state()
-
-    def _find(self, ids: Ints) -> Any | None:
-        """Return the features of members that are rows of the pool."""
-        strange = ids[0] < self._first or self.estimator._engine.function is not None
-        return None if strange else self.pool.take(ids - self._first)
-
-    @property
-    def delta(self) -> float:
-        """Remaining violation of the optimality conditions, which widens the margin."""
-        return float(self.estimator._engine.delta)
-
-
-def _parts(n: int) -> list[Ints]:
+def parts_of(n: int) -> list[Ints]:
+    """Cut the numbers of n rows into parts that are read at a time."""
     return [np.arange(k, min(k + READ, n), dtype=np.int64) for k in range(0, n, READ)]

@@ -42,13 +42,13 @@ class Joined:
             return self._one.take(rows)
         if not early.any():
             return self._other.take(rows - self._one.n)
-        both = _stacked(self._one.take(rows[early]), self._other.take(rows[~early] - self._one.n))
+        both = stacked(self._one.take(rows[early]), self._other.take(rows[~early] - self._one.n))
         back = np.empty(len(rows), dtype=np.int64)
         back[np.concatenate([np.flatnonzero(early), np.flatnonzero(~early)])] = np.arange(len(rows))
         return both[back]
 
 
-def _stacked(one: Any, other: Any) -> Any:
+def stacked(one: Any, other: Any) -> Any:
     """Return rows below rows; dense ones become sparse below or above sparse ones."""
     if not sp.issparse(one) and not sp.issparse(other):
         return np.concatenate([one, other])
@@ -64,6 +64,8 @@ class Pool:
         An array, CSR matrix, memory map, data frame or list of rows; or an object with ``__len__``
         and ``read(rows)``, of which only the features are used.
     """
+
+    is_raw = False  # whether only the estimator of the user reads the rows
 
     def __init__(self, X: Any) -> None:
         self._source = X if hasattr(X, "read") and hasattr(X, "__len__") else None
@@ -102,7 +104,7 @@ class Pool:
             both._source = both.given = Joined(self.copy(), more)
             both._rows = None
             return both
-        both._rows = _stacked(self._rows, more._rows)
+        both._rows = stacked(self._rows, more._rows)
         both._checked = self._checked and more._checked
         both.given = joined(self.given, X) if is_frame(self.given) else both._rows
         return both

@@ -26,9 +26,10 @@ from marginwise.active.scores import (
     disagreement,
     least_positive,
 )
-from marginwise.active.verdict import StoppingRule
+from marginwise.active.verdict import Changed, StoppingRule
 
 STRATEGIES = ("random", "gradient", "active", "autoactive", "near_boundary", "largest_positive")
+COMPARED = 2000  # rows whose predictions are compared
 NONE: Ints = np.empty(0, dtype=np.int64)
 WHOLE_POOL = ("near_boundary", "largest_positive")
 
@@ -141,6 +142,25 @@ class Questions(AnswerLog):
         return np.concatenate([self._model.scores(part) for part in parts])
 
     @alone
+    def pool_rows(self, rows: int | ArrayLike) -> Any:
+        """Return rows of the pool in the form in which they were given.
+
+        Parameters
+        ----------
+        rows : int or array-like of int
+            Row numbers.
+
+        Returns
+        -------
+        X : ndarray, sparse matrix or data frame
+            The rows, one for each number; of a pandas frame with their index, so that
+            ``learner.pool_rows(learner.ask(5)).index`` names them.
+        """
+        numbers = np.atleast_1d(np.asarray(rows, dtype=np.int64))
+        check_inside(numbers, self._pool.n)
+        return self._pool.take_given(numbers)
+
+    @alone
     def candidate_values(self) -> Float:
         """Return the decision values of the rows among which the next question is chosen.
 
@@ -168,6 +188,43 @@ class Questions(AnswerLog):
         """
         return self._pool.sample(size, self._rng(1))
 
+    @alone
+    def changed_predictions(self, labels: int | None = None) -> Changed | None:
+        """Compare the model with what it was at half as many labels.
+
+        Both are models at moments of a fixed ladder of numbers of labels, four from a number to its
+        double, and predict the same rows: a sample of those that the pool had first.
+
+        Parameters
+        ----------
+        labels : int, default=None
+            The number of labels up to which to look. None looks at all.
+
+        Returns
+        -------
+        changed : Changed or None
+            How many predictions changed; None if there were too few labels.
+        """
+        if not self._marks.kept:  # of a learner that was pickled
+            with self._all_or_nothing():
+                self._rebuild(self._log)
+        pair = self._marks.half(len(self.history_) if labels is None else labels)
+        if pair is None or not all(mark.model.ready for mark in pair):
+            return None
+        rng = np.random.Generator(np.random.Philox(key=[self._seed, 3 << 40]))
+        rows = np.sort(rng.permutation(self._pool.first)[:COMPARED])
+        for mark in pair:
+            if mark.predicted is None:
+                model = mark.model.copy()
+                model.finish()  # between answers, models of overlapping classes waver
+                mark.predicted = model.predict(rows)
+        earlier, now = pair
+        assert earlier.predicted is not None
+        assert now.predicted is not None
+        share = float(np.mean(earlier.predicted != now.predicted))
+        rare = 1 - float(np.unique(now.predicted, return_counts=True)[1].max()) / len(rows)
+        return Changed(earlier.labels, now.labels, share, rare)
+
     # -- parts -----------------------------------------------------------------------------------
 
     def _begin(self) -> None:
@@ -191,12 +248,11 @@ class Questions(AnswerLog):
 
     def _choose(self, wanted: int, barred: Ints) -> list[tuple[int, Any, str]]:
         """Return the next questions: rows, their scores, and why they are asked about."""
-        answered = self._pool.n - self._pool.n_unseen + len(barred)
-        audits = self._audits(answered, wanted) if self.has_model_ else []
+        audits = min(wanted, self._audits(barred))
         drawn: Ints = NONE
         if audits:
-            drawn = self._pool.sample(len(audits) + len(barred), self._rng(2))
-            drawn = drawn[~np.isin(drawn, barred)][: len(audits)]
+            drawn = self._pool.sample(audits + len(barred), self._rng(2))
+            drawn = drawn[~np.isin(drawn, barred)][:audits]
         chosen: list[tuple[int, Any, str]] = []
         if len(drawn) < wanted:
             taken = np.union1d(barred, drawn)
@@ -205,22 +261,19 @@ class Questions(AnswerLog):
                 score = None if draw.scores is None else draw.scores[place].tolist()
                 chosen.append((int(draw.rows[place]), score, STRATEGY))
         scores = self.decision_values(drawn).tolist() if len(drawn) else []
-        for k, row, score in zip(audits, drawn.tolist(), scores, strict=False):
-            chosen.insert(k, (row, score, AUDIT))
-        return chosen
+        return [(*pair, AUDIT) for pair in zip(drawn.tolist(), scores, strict=True)] + chosen
 
-    def _audits(self, answered: int, wanted: int) -> list[int]:
-        """Return which of the next questions are drawn at random, to measure the error."""
-        share = 0.0 if self.stop is None else self.stop.audit_share
-        if share and self.strategy == "random":
-            return list(range(wanted))
-        places = range(answered, answered + wanted)
-        return [k - answered for k in places if int((k + 1) * share) > int(k * share)]
+    def _audits(self, barred: Ints) -> int:
+        """Return how many of the next questions are to be drawn at random."""
+        if self.stop is None or not self.has_model_:
+            return 0
+        pending = sum(row in self._audited for row in barred.tolist())
+        return self.stop.wants_audit(self, pending)
 
     def _best(self, draw: Draw, wanted: int) -> Ints:
         """Return the places of drawn rows to ask about."""
         order = self._order(draw, wanted)
-        if wanted > 1 and len(order) > 1:
+        if wanted > 1 and len(order) > 1 and self._model.has_features:
             order = self._different(draw, order, wanted)
         return order[:wanted]
 
@@ -229,7 +282,7 @@ class Questions(AnswerLog):
         found = order[:0]
         for most in (max(16 * wanted, 256), len(order)):  # mostly the first will do
             best = order[:most]
-            found = best[different_rows(self._pool.take(draw.rows[best]), wanted)]
+            found = best[different_rows(self._model.features(draw.rows[best]), wanted)]
             if len(found) == wanted:
                 break
         return found

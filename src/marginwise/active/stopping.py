@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from marginwise.active.audit import ErrorAudit
 from marginwise.active.scores import closeness, pool_size_for
 from marginwise.active.verdict import AllOf, AnyOf, Progressing, StoppingRule, require
 
@@ -219,5 +220,6 @@ class MaxLabels(StoppingRule):
 
 
 RULES: dict[str, type[StoppingRule]] = {
-    kind.__name__: kind for kind in (MarginExhausted, SupportVectorPlateau, MaxLabels, AnyOf, AllOf)
+    kind.__name__: kind
+    for kind in (ErrorAudit, MarginExhausted, SupportVectorPlateau, MaxLabels, AnyOf, AllOf)
 }

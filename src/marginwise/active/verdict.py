@@ -76,6 +76,28 @@ class Progressing(Protocol):
     def candidate_values(self) -> Float:
         """Return the decision values of the rows among which the next is chosen."""
 
+    def changed_predictions(self, labels: int | None = None) -> Changed | None:
+        """Return how many predictions the latter half of the labels changed."""
+
+
+class Changed(NamedTuple):
+    """How many predictions changed between two moments.
+
+    Parameters
+    ----------
+    before, labels : int
+        Number of labels at the two moments.
+    share : float
+        Fraction of the rows looked at whose prediction changed.
+    rare : float
+        Fraction of the rows for which another label than the most common one is predicted.
+    """
+
+    before: int
+    labels: int
+    share: float
+    rare: float
+
 
 @dataclass(frozen=True)
 class StoppingRule:
@@ -121,10 +143,22 @@ class StoppingRule:
         """
         raise NotImplementedError
 
-    @property
-    def audit_share(self) -> float:
-        """Share of the questions that the rule needs to be drawn at random."""
-        return 0.0
+    def wants_audit(self, learner: Progressing, pending: int) -> int:
+        """Return how many of the next questions are to be drawn at random, to measure the error.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+        pending : int
+            Number of such rows that were asked about, and not answered yet.
+
+        Returns
+        -------
+        rows : int
+            Number of rows.
+        """
+        return 0
 
     def values(self) -> dict[str, Any]:
         """Return the parameters of the rule.
@@ -184,10 +218,22 @@ class _Combination(StoppingRule):
         if bad:
             raise TypeError(f"rules must be stopping rules such as MaxLabels(100), got {bad[0]!r}.")
 
-    @property
-    def audit_share(self) -> float:
-        """Share of the questions that the rules need to be drawn at random."""
-        return max(rule.audit_share for rule in self.rules)
+    def wants_audit(self, learner: Progressing, pending: int) -> int:
+        """Return how many of the next questions are to be drawn at random, to measure the error.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+        pending : int
+            Number of such rows that were asked about, and not answered yet.
+
+        Returns
+        -------
+        rows : int
+            The largest number that one of the rules wants.
+        """
+        return max(rule.wants_audit(learner, pending) for rule in self.rules)
 
 
 @dataclass(frozen=True)

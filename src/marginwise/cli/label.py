@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+import numpy as np
 
 from marginwise.active import STRATEGIES
 from marginwise.cli.group import Refused, main
 from marginwise.cli.options import packed
 from marginwise.cli.output import Console, with_console
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
+from marginwise.cli.scaling import ranges_of
 from marginwise.label import label_studio
 from marginwise.label.features import Features
 from marginwise.label.item_files import Columns
@@ -199,7 +201,8 @@ def label(
         replace(request, items=items),
         Settings((), seed=recipe.seed, **given),
         labels,
-        lambda items, features: estimator_for(recipe, items, features),
+        lambda items, features: estimator_for(recipe, items, scaled(recipe, features)),
+        scale=recipe.scale != "none",
         verbose=console.verbose,
         report=console.say,
     )
@@ -209,11 +212,23 @@ def label(
         session.close()
 
 
+def scaled(recipe: Recipe, features: Features) -> Features:
+    """Scale features that were given or computed by a function, as `train` does; return them."""
+    if not features.is_given:
+        return features
+    fixed = recipe.scale == "auto" and not isinstance(recipe.parameters.get("gamma", "scale"), str)
+    scaler = ranges_of([features.X]).scaler("none" if fixed else recipe.scale)
+    if scaler is not None:
+        features.X = scaler.transform(features.X).astype(np.float32)
+        features.steps = [*features.steps, ("scaler", scaler)]
+    return features
+
+
 def estimator_for(recipe: Recipe, items: Items, features: Features) -> Any:
     """Return what learns; where parameters are not given, those that suit the items."""
     usual: dict[str, Any] = {}
     if recipe.estimator == "OnlineSVC":
-        text = items.kind == "text" and bool(features.steps)
+        text = items.kind == "text" and not features.is_given
         usual = TEXT_DEFAULTS if text else OTHER_DEFAULTS
     more = {key: value for key, value in usual.items() if key not in recipe.parameters}
     return recipe.make(Console(quiet=True), **more)

@@ -35,14 +35,19 @@ class Features:
         a function.
     origin : str
         What they are, in a few words.
+    is_given : bool
+        Whether they were given, or computed by a function of users.
     """
 
     X: Any
     steps: list[tuple[str, Any]] = field(default_factory=list)
     origin: str = "features as given"
+    is_given: bool = False
 
 
-def make_features(items: Items, function: str | None = None, verbose: int = 0) -> Features:
+def make_features(
+    items: Items, function: str | None = None, verbose: int = 0, *, scale: bool = True
+) -> Features:
     """Return the features of items.
 
     Parameters
@@ -54,6 +59,8 @@ def make_features(items: Items, function: str | None = None, verbose: int = 0) -
         dicts of columns.
     verbose : int, default=0
         Whether to show progress.
+    scale : bool, default=True
+        Whether columns of numbers are standardised, where items are rows of tables.
 
     Returns
     -------
@@ -61,16 +68,16 @@ def make_features(items: Items, function: str | None = None, verbose: int = 0) -
         One row per item.
     """
     if function is not None:
-        return Features(_plugged(items, function), [], function)
+        return Features(_plugged(items, function), [], function, is_given=True)
     if items.given is not None:
-        return Features(items.given)
+        return Features(items.given, is_given=True)
     if items.kind == "image":
         with Progress(len(items), verbose, unit="image") as progress:
             X: Any = image_features(items.content.values(), progress.count)
         return Features(X, [], "images")
     if items.kind == "text":
         return _terms(items, verbose)
-    encoder = TableEncoder().fit(items.table)
+    encoder = TableEncoder(scale=scale).fit(items.table)
     return Features(encoder.transform(items.table), [("encoder", encoder)], "encoded columns")
 
 

@@ -77,6 +77,7 @@ def start(
     make_estimator: Any,
     *,
     stop: StoppingRule | None = None,
+    scale: bool = True,
     verbose: int = 0,
     report: Any = None,
 ) -> tuple[Session, Features]:
@@ -91,9 +92,11 @@ def start(
     labels : list of str or None
         All labels; None for those of the items or of the store.
     make_estimator : callable
-        Returns what learns; called with the items and their features.
+        Returns what learns; called with the items and their features, which it may scale.
     stop : StoppingRule, default=None
         When to stop.
+    scale : bool, default=True
+        Whether columns of numbers are standardised, where items are rows of tables.
     verbose : int, default=0
         Whether to show progress while features are computed.
     report : callable, default=None
@@ -107,7 +110,7 @@ def start(
     store = open_store(request, items)
     try:
         settings = settled(store, items, settings, known)
-        features = make_features(items, request.features, verbose)
+        features = make_features(items, request.features, verbose, scale=scale)
         estimator = make_estimator(items, features)
         if report is not None:
             report(f"{items.name}: {len(items):,} items, {features.origin}")

@@ -1,0 +1,240 @@
+"""The default stopping rule: an audit of the model by rows that are drawn at random."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scipy.stats import beta
+
+from marginwise.active.answers import AUDIT
+from marginwise.active.verdict import Changed, Progressing, StoppingRule, require
+
+WORTH = 2 / 3  # of the errors of a constant answer; a model is accepted if it makes fewer
+MOST_AUDITS = 3  # after which a model is accepted even so
+LEAST = 64  # labels before the first audit
+# From so many labels on, a first audit shows how large an error is left, if at most so large a
+# fraction of predictions changed.
+MANY, LARGE_CHANGE = 256, 0.05
+OF_ERROR, OF_RARE = 1 / 3, 1 / 5  # changes that are small beside an error, and beside a rare class
+
+
+class Audit(NamedTuple):
+    """What an audit found.
+
+    Parameters
+    ----------
+    number : int
+        1 for the first.
+    end : int
+        How many labels were given when it ended.
+    rows, errors : int
+        How many rows were drawn, and how many of them the model predicted wrongly.
+    constant : int
+        How many a constant answer would have got wrong.
+    bound : float
+        The error is below it, with the confidence of the rule.
+    """
+
+    number: int
+    end: int
+    rows: int
+    errors: int
+    constant: int
+    bound: float
+
+
+@dataclass(frozen=True)
+class ErrorAudit(StoppingRule):
+    """Stop when further labels change little, and say how large the error is.
+
+    As soon as the latter half of the labels has changed few predictions, the next questions are an
+    audit: rows drawn at random from the unseen ones, each predicted before it is learned. *Few* is
+    the fraction `change`, or a fifth of the predictions other than the most common one where that
+    is less, or a third of the error that an earlier audit found where that is more: where classes
+    overlap, predictions continue to change without getting better.
+
+    The rule stops after an audit if the error is below the target, or if predictions still change
+    little and the model is clearly better than a constant answer. A model that is not, such as one
+    that has seen too few rows of a rare class, continues to learn and is audited again; the third
+    time it is accepted.
+
+    The error is bounded by the exact binomial interval of one audit. Its size is fixed before it
+    begins, and the k-th audit uses ``(1 - confidence) / (k (k + 1))``, so that with the stated
+    confidence all bounds hold, however many audits there are. A bound is that of the average model
+    during the audit. It holds for rows like those of the pool, answered like those of the audit:
+    rows that are skipped are not part of it.
+
+    Parameters
+    ----------
+    target : float, default=None
+        Error that is low enough. If given, there is also an audit each time the labels have
+        doubled. None stops when further labels change little.
+    change : float, default=0.02
+        Fraction of the rows whose prediction the latter half of the labels may have changed; the
+        error has fallen by no more than that.
+    confidence : float, default=0.95
+        Probability that all statements on the error are true.
+    rows : int, default=59
+        Number of rows of an audit.
+
+    See Also
+    --------
+    MarginExhausted : Stop when no unseen row lies inside the margin.
+    MaxLabels : Stop after a number of labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import ActiveLearner, OnlineSVC
+    >>> from marginwise.active import ErrorAudit
+    >>> X, y = make_moons(3000, noise=0.1, random_state=0)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, stop=ErrorAudit(), random_state=0)
+    >>> learner.run(lambda row: y[row]).should_stop().stop
+    True
+    """
+
+    target: float | None = None
+    change: float = 0.02
+    confidence: float = 0.95
+    rows: int = 59
+
+    def __post_init__(self) -> None:
+        for name in ("target", "change", "confidence"):
+            value = getattr(self, name)
+            allowed = name == "target" and value is None
+            require(
+                allowed or 0 < value < 1,
+                f"{name} must be between 0 and 1, both excluded, got {value!r}.",
+            )
+        require(self.rows >= 1, f"rows must be 1 or more, got {self.rows!r}.")
+
+    def check(self, learner: Progressing) -> bool:
+        """Return whether an audit was passed.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
+        for audit in self.audits(learner.history_):
+            reason = self._passed(audit, learner)
+            if reason:
+                return self.answer(True, f"{self._said(audit, learner)} {reason}")
+        return self.answer(False, self._outlook(learner))
+
+    def audits(self, history: Any) -> list[Audit]:
+        """Return what the audits that are complete have found.
+
+        Parameters
+        ----------
+        history : list of dict
+            `history_` of a learner.
+
+        Returns
+        -------
+        audits : list of Audit
+            The audits, in their order.
+        """
+        drawn = [k for k, step in enumerate(history) if is_audited(step)]
+        found = []
+        for number in range(1, len(drawn) // self.rows + 1):
+            places = drawn[(number - 1) * self.rows : number * self.rows]
+            steps = [history[k] for k in places]
+            errors = sum(step["predicted"] != step["label"] for step in steps)
+            constant = self.rows - max(Counter(step["label"] for step in steps).values())
+            risk = (1 - self.confidence) / (number * (number + 1))
+            bound = 1.0
+            if errors < self.rows:
+                bound = float(beta.ppf(1 - risk, errors + 1, self.rows - errors))
+            found.append(Audit(number, places[-1] + 1, self.rows, errors, constant, bound))
+        return found
+
+    def wants_audit(self, learner: Progressing, pending: int) -> int:
+        """Return how many of the next questions are to be drawn at random.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+        pending : int
+            Number of rows of an audit that were asked about, and not answered yet.
+
+        Returns
+        -------
+        rows : int
+            Number of rows.
+        """
+        drawn = sum(is_audited(step) for step in learner.history_) + pending
+        if drawn % self.rows:
+            return self.rows - drawn % self.rows
+        return self.rows if not pending and self._is_due(learner) else 0
+
+    def _is_due(self, learner: Progressing) -> bool:
+        labels, audits = len(learner.history_), self.audits(learner.history_)
+        if (
+            labels < LEAST
+            or not learner.has_model_
+            or any(self._passed(a, learner) for a in audits)
+        ):
+            return False
+        last = audits[-1].end if audits else 0
+        if self.target is not None and labels >= 2 * last:
+            return True
+        changed = learner.changed_predictions()
+        if changed is None or changed.labels <= last:
+            return False
+        limit = self._limit(changed, audits[-1] if audits else None)
+        return changed.share <= max(limit, LARGE_CHANGE if labels >= MANY and not audits else 0)
+
+    def _limit(self, changed: Changed, audit: Audit | None) -> float:
+        """Return the fraction of predictions that may change."""
+        error = 0.0 if audit is None else audit.errors / audit.rows
+        return max(min(self.change, OF_RARE * changed.rare), OF_ERROR * error)
+
+    def _passed(self, audit: Audit, learner: Progressing) -> str:
+        """Return why to stop after an audit; empty if there is no reason to."""
+        if self.target is not None and audit.bound <= self.target:
+            return f"That is the target of {self.target:.2%}."
+        changed = learner.changed_predictions(audit.end)
+        if changed is None or changed.share > self._limit(changed, audit):
+            return ""
+        if audit.errors >= WORTH * audit.constant and audit.number < MOST_AUDITS:
+            return ""
+        return (
+            f"From {changed.before:,} labels to {changed.labels:,}, {changed.share:.2%} of the "
+            "predictions changed, so that further labels buy little."
+        )
+
+    def _said(self, audit: Audit, learner: Progressing) -> str:
+        return (
+            f"of {audit.rows:,} rows drawn at random, the model predicted "
+            f"{audit.rows - audit.errors:,} correctly: with {self.confidence:.0%} confidence, its "
+            f"error on the {learner.n_unseen_:,} unseen rows is below {audit.bound:.1%}."
+        )
+
+    def _outlook(self, learner: Progressing) -> str:
+        """Return why not to stop."""
+        drawn = sum(is_audited(step) for step in learner.history_)
+        if drawn % self.rows:
+            return f"an audit is under way: {drawn % self.rows} of {self.rows} rows were answered."
+        labels, changed = len(learner.history_), learner.changed_predictions()
+        if labels < LEAST or changed is None:
+            return f"{labels:,} labels were given, too few to compare models."
+        audits = self.audits(learner.history_)
+        limit = self._limit(changed, audits[-1] if audits else None)
+        return (
+            f"from {changed.before:,} labels to {changed.labels:,}, {changed.share:.2%} of the "
+            f"predictions changed; an audit begins when it is {limit:.2%} or less."
+        )
+
+
+def is_audited(step: dict[str, Any]) -> bool:
+    """Return whether a label shows if a prediction was right."""
+    return step["purpose"] == AUDIT and step["predicted"] is not None
