@@ -16,7 +16,7 @@ STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench stubs clean test-minimum stress tsan
+.PHONY: help demo test lint bench stubs clean test-minimum test-asreview stress tsan
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,10 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 # The pages and examples are tested with current versions only.
 test-minimum: .venv-minimum/.built ## test the package with the minimum versions it declares
 	@$(MINIMUM)/python -m pytest -q -n auto --dist worksteal --ignore=tests/docs
+
+# ASReview requires an older pandas than the other tests use.
+test-asreview: .venv-asreview/.built ## test the classifier for ASReview in ASReview
+	@.venv-asreview/bin/python -m pytest -q -n 0 tests/estimator/test_asreview.py
 
 # SCALE=0.1 runs a tenth of the cases, ONLY=threads one attack; see python -m tests.stress --help.
 SCALE ?= 1
@@ -80,7 +84,7 @@ stubs: .venv/.built ## accept the current interface of the native core as the re
 	cp $(STUB) tests/golden/_core.pyi.ref
 
 clean: ## remove everything that was made here, the environment too
-	rm -rf .venv .venv-minimum build src/marginwise/_core.* .hypothesis .*_cache
+	rm -rf .venv .venv-minimum .venv-asreview build src/marginwise/_core.* .hypothesis .*_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pyvenv.cfg:
@@ -112,6 +116,16 @@ clean: ## remove everything that was made here, the environment too
 	    -r .venv-minimum/minimum.txt
 	@$(MINIMUM)/python -m pip install -qq --disable-pip-version-check --no-build-isolation \
 	    --config-settings=build-dir=build/minimum .
+	@touch $@
+
+# The packages of .venv, behind those that ASReview requires.
+.venv-asreview/.built: .venv/.dev
+	@echo 'Installing ASReview...'
+	@$(PYTHON) -m venv .venv-asreview
+	@for site in .venv-asreview/lib/python3*/site-packages; do \
+	    echo "import site; site.addsitedir('$(CURDIR)/.venv$${site#.venv-asreview}')" > $$site/dev.pth; \
+	done
+	@.venv-asreview/bin/python -m pip install -qq --disable-pip-version-check 'asreview>=3.0,<4'
 	@touch $@
 
 .venv/.%: .venv/.built pyproject.toml

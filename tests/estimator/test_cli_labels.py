@@ -212,6 +212,16 @@ def test_import_of_a_table_that_another_program_labelled(store: Path, tmp_path: 
     assert {event.purpose for event in answers.effective("asreview")} == {"import"}
 
 
+def test_a_fresh_store_remembers_the_items_of_an_import(store: Path, tmp_path: Path) -> None:
+    done("labels", "export", store, tmp_path / "labels.csv")
+    fresh, reviews = tmp_path / "fresh.db", tmp_path / "reviews.csv"
+    done("labels", "import", fresh, tmp_path / "labels.csv", "--items", reviews)
+    done("train", fresh, tmp_path / "model.mwz", "-q")
+    reviews.write_text("title,abstract\n")  # items that are gone do not hinder an import
+    again = done("labels", "import", fresh, tmp_path / "labels.csv").stdout
+    assert "0 events added" in again
+
+
 def test_import_refuses_wrong_files(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "given.csv"
     cases = {
@@ -251,6 +261,10 @@ def test_info_counts_labels_annotators_and_agreement(store: Path) -> None:
     assert "ann and bob: 2 items labelled by both, 50.0% alike, Cohen's kappa 0.000" in shown
 
 
+def test_info_of_any_file_describes_stores(store: Path) -> None:
+    assert done("info", store).stdout == done("labels", "info", store).stdout
+
+
 def test_info_of_an_empty_store(tmp_path: Path) -> None:
     LabelStore.open(tmp_path / "new.db").close()
     report = json.loads(done("labels", "info", tmp_path / "new.db", "--json").stdout)
@@ -271,6 +285,23 @@ def test_train_learns_the_labelled_items_and_predict_reads_the_same_kind(store: 
     encoder = load(model).steps[0][1]
     assert list(encoder.feature_names_in_) == ["title", "abstract"]
     assert len(encoder.vectorizers_[0].vocabulary_) == 51  # of all 60 titles, labelled or not
+
+
+def test_labels_that_are_integers_are_learned_as_such(tmp_path: Path) -> None:
+    rows = [{"text": f"{('good', 'grim')[k % 2]} film {k}", "stars": k % 2} for k in range(30)]
+    path, model, out = (tmp_path / name for name in ("films.jsonl", "m.mwz", "labels.csv"))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    request = Request(str(path), Columns("stars", ("text",)))
+    items = open_items(request.items, request.columns)
+    with LabelStore.open(tmp_path / "labels.db", items=item_set(items)) as opened:
+        remember(opened, request)
+        for k, item in enumerate(items.ids):
+            give(opened, item, str(k % 2), "ann", k)
+    done("train", tmp_path / "labels.db", model, "-q")
+    report = json.loads(done("test", model, path, "--label", "stars", "--json", "-q").stdout)
+    assert report["error"] == 0
+    done("labels", "export", tmp_path / "labels.db", out, "--items", path)
+    assert [row["stars"] for row in rows_of(out)[:2]] == ["0", "1"]
 
 
 def test_train_reads_items_with_the_columns_that_were_labelled(tmp_path: Path) -> None:

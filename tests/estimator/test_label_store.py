@@ -355,6 +355,30 @@ def test_a_store_without_its_table_is_refused(tmp_path: Path) -> None:
         store.events()
 
 
+@pytest.mark.parametrize(
+    ("columns", "values"),
+    [
+        ("kind", "'label'"),
+        ("kind, pending", "'skip', '[1]'"),
+        ("kind, pending", "'skip', '{'"),
+        ("kind, score", "'skip', x'00'"),
+        ("kind, purpose", "'skip', 'fun'"),
+    ],
+)
+def test_events_of_other_programs_are_refused_by_number(
+    tmp_path: Path, columns: str, values: str
+) -> None:
+    with LabelStore.open(tmp_path / "labels.db") as store:
+        store._connection.execute(
+            f"INSERT INTO event (key, item, annotator, time, {columns}) "
+            f"VALUES ('k', 'a', 'ann', 0, {values})"
+        )
+        with pytest.raises(
+            StoreError, match=r"labels.db: event 1 is not one that marginwise wrote"
+        ):
+            store.events()
+
+
 def test_a_locked_store_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "labels.db"
     with LabelStore.open(path) as one, LabelStore.open(path) as two:

@@ -39,7 +39,7 @@ def test_only_new_rows_are_learned(dense: bool) -> None:
     X, y = records()
     X = X.toarray() if dense else X
     model = one_by_one(X, y)
-    plain = OnlineSVC(C=0.5, kernel="linear", class_weight={1: 20.0}, random_state=0)
+    plain = OnlineSVC(C=0.1, kernel="linear", class_weight={1: 100.0}, random_state=0)
     plain.fit(X[:2], y[:2])
     for row in range(2, len(y)):
         plain.learn_many(X[row : row + 1], [int(y[row])])

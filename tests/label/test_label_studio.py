@@ -175,6 +175,20 @@ def test_an_update_changes_the_answer(client: Any, session: Session) -> None:
     assert session.model.version == 1
 
 
+def test_joined_columns_are_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "papers.csv"
+    path.write_text("title,abstract\nOn kernels,They are fast\nOn trees,They are tall\n")
+    columns = Columns(text=("title", "abstract"))
+    session = open_session(path, tmp_path / "labels.db", columns)
+    from marginwise.label.label_studio_tasks import Matcher
+
+    matcher = Matcher(session.items)
+    data = {"title": "On trees", "abstract": "They are tall"}
+    for field in ("title", "abstract", None):
+        assert matcher.find({"data": data}, field) == session.items.ids[1]
+    assert matcher.find({"data": {"title": "On trees"}}, "title") is None
+
+
 def test_a_skipped_task_is_a_skip(client: Any, session: Session) -> None:
     assert client.post("/webhook", json=request("annotation_skipped")).json()["learned"] == 1
     assert labels_of(session) == {TEXTS[3]: None}
@@ -285,6 +299,11 @@ MALFORMED: dict[str, tuple[str, Any]] = {
         "/webhook",
         annotated(0, "good") | {"task": {"id": 1, "data": {"text": "?"}}},
     ),
+    "too many annotations": (
+        "/webhook",
+        {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 1}] * (MOST_TASKS + 1)},
+    ),
+    "a user of half a character": ("/webhook", annotated(0, "good", user="\ud800")),
     "deleted without id": ("/webhook", {"action": "ANNOTATION_DELETED", "annotation": {}}),
 }
 
@@ -292,7 +311,8 @@ MALFORMED: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_requests_are_refused(client: Any, session: Session, name: str) -> None:
     path, given = MALFORMED[name]
-    answer = client.post(path, json=given)
+    body = json.dumps(given)  # with escapes, unlike the client's own
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert answer.json()["ok"] is False
     assert len(answer.json()["error"]) > 20
@@ -321,13 +341,41 @@ def test_bodies_are_bounded(client: Any) -> None:
         {"completed_by": None, "lead_time": None, "updated_at": None, "created_at": None},
         {"completed_by": {"id": 4}, "lead_time": -1, "updated_at": "yesterday"},
         {"completed_by": "x", "lead_time": True, "updated_at": 5, "created_at": 5},
+        {"completed_by": "x" * 1000, "lead_time": "long", "updated_at": "y" * 1000},
     ],
 )
 def test_odd_fields_of_an_annotation_do_not_matter(
     client: Any, session: Session, fields: dict[str, Any]
 ) -> None:
     assert client.post("/webhook", json=annotated(0, "good", **fields)).json()["learned"] == 1
-    assert session.store.events()[0].duration is None
+    (event,) = session.store.events()
+    assert event.duration is None
+    assert len(event.key + event.annotator) < 250
+
+
+def test_the_command_has_the_routes_on_request(tmp_path: Path) -> None:
+    pytest.importorskip("starlette", reason="needs marginwise[label]")
+    pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
+    from click.testing import CliRunner
+
+    from marginwise.cli import main
+
+    path = tmp_path / "texts.csv"
+    path.write_text("text\nfine and warm\ncold and grim\n")
+    store = str(tmp_path / "labels.db")
+    command = [
+        "label",
+        str(path),
+        "--text-column",
+        "text",
+        "--labels",
+        "good,bad",
+        "--store",
+        store,
+    ]
+    for option, found in ((["--label-studio"], True), ([], False)):
+        result = CliRunner().invoke(main, [*command, *option, "--get", "/health"])
+        assert (result.exit_code == 0, '"UP"' in result.output) == (found, found), result.output
 
 
 # -- images and tables -----------------------------------------------------------------------------
@@ -352,14 +400,14 @@ def test_images_are_found_by_their_files(tmp_path: Path, address: str) -> None:
     from marginwise.label.label_studio_tasks import Matcher
 
     matcher = Matcher(session.items)
-    found = matcher.find({"image": address}, "image")
+    found = matcher.find({"data": {"image": address}}, "image")
     assert found is not None
     assert session.item(found)["title"].endswith("one/cat.png")
     assert matcher.find({"image": "/data/upload/7/0a1b2c3d-dog.png"}, "image") is None, (
         "two of them"
     )
     for strange in ("http://[", "../../etc/passwd", "", "/"):
-        assert matcher.find({"image": strange}, "image") is None
+        assert matcher.find({"data": {"image": strange}}, "image") is None
 
 
 def test_rows_are_found_by_their_values(tmp_path: Path) -> None:
@@ -369,7 +417,15 @@ def test_rows_are_found_by_their_values(tmp_path: Path) -> None:
     from marginwise.label.label_studio_tasks import Matcher
 
     matcher = Matcher(session.items)
-    assert matcher.find({"size": "2", "colour": "blue"}) == session.items.ids[1]
-    assert matcher.find({"row": {"size": 1.5, "colour": "red"}}, "row") == session.items.ids[0]
-    assert matcher.find({"size": "2", "colour": "red"}) is None
-    assert matcher.find({"marginwise": session.items.ids[2]}) == session.items.ids[2]
+    first, second, third = session.items.ids
+    for data, item in (
+        ({"size": "2", "colour": "blue"}, second),
+        ({"row": {"size": 1.5, "colour": "red"}}, first),
+        ({"size": "2", "colour": "red"}, None),
+        ({"item": third}, third),
+        ({"item": "unknown", "size": None}, None),
+        ("2,blue", None),
+    ):
+        assert matcher.find({"data": data}) == item
+    assert matcher.find({"data": {}, "meta": {"item": third}}) == third
+    assert matcher.find({"data": {}, "meta": [third]}) is None

@@ -78,4 +78,4 @@ def test_the_share_is_the_same_on_every_machine() -> None:
     assert chosen == CHOSEN
 
 
-CHOSEN = [16, 31]
+CHOSEN = [6, 21, 24, 41, 48]

@@ -23,7 +23,7 @@ from marginwise.label.features import Features
 from marginwise.label.item_files import Columns
 from marginwise.label.items import Items
 from marginwise.label.queue import Settings
-from marginwise.label.security import Address
+from marginwise.label.security import Address, App
 from marginwise.label.server import fetch, listening, make_app, new_token, serve
 from marginwise.label.session import Session
 from marginwise.label.start import GOALS, Request, start
@@ -238,7 +238,8 @@ def run(session: Session, service: Service, console: Console) -> None:
     """Serve the page of a session until the command is interrupted, or print one answer."""
     if service.path is not None:
         address = Address("127.0.0.1", 80, new_token())
-        status, body = asyncio.run(fetch(make_app(session, address), address, service.path))
+        app = app_for(session, address, service)
+        status, body = asyncio.run(fetch(app, address, service.path))
         if status >= 400:
             raise Refused(f"{service.path}: {status} {body.decode(errors='replace')}")
         click.echo(body, nl=False)
@@ -252,8 +253,13 @@ def run(session: Session, service: Service, console: Console) -> None:
             if service.browse:
                 webbrowser.open(address.url)
 
-        more = (label_studio.routes(session), label_studio.BODIES) if service.label_studio else ()
-        serve(make_app(session, address, *more), opened, ready)
+        serve(app_for(session, address, service), opened, ready)
+
+
+def app_for(session: Session, address: Address, service: Service) -> App:
+    """Return the application, with the routes of the ML backend if they are asked for."""
+    more = (label_studio.routes(session), label_studio.BODIES) if service.label_studio else ()
+    return make_app(session, address, *more)
 
 
 def token() -> str:

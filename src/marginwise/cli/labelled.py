@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import Job
@@ -116,12 +118,19 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
         answers = Answers(store.events())
     known = [(found.row(e.item), e.label) for e in answers.effective() if e.item in found]
     rows = np.array([row for row, label in known if label is not None], dtype=np.int64)
-    y = np.array([label for _, label in known if label is not None])
+    y = _classes([label for _, label in known if label is not None])
     if not len(y):
         raise Refused(f"{job.data} has no labels; label some items first.")
     check_classes(np.unique(y), job.data)
     X, steps = _features(job, request, found)
     return Prepared(None, steps, (X[rows], y))
+
+
+def _classes(labels: list[str]) -> NDArray[Any]:
+    """Return labels as they are, or as integers if all are, as tables have them."""
+    if all(re.fullmatch("0|-?[1-9][0-9]{0,14}", label) for label in labels):
+        return np.array([int(label) for label in labels], dtype=np.int64)
+    return np.array(labels)
 
 
 def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple[str, Any]]]:

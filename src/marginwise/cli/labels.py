@@ -18,9 +18,8 @@ from marginwise.label.agreement import agreements
 from marginwise.label.events import Answers
 from marginwise.label.exchange import FORMATS
 from marginwise.label.formats import NAMES, Context, format_of, shown_time
-from marginwise.label.opening import StoreError
 from marginwise.label.records import import_records, records_of
-from marginwise.label.reopening import fields_of, items_of, request_of
+from marginwise.label.reopening import fields_of, items_of, remember, request_of
 from marginwise.label.store import LabelStore
 
 PAUSE = 600.0  # seconds between two answers after which the annotator was away
@@ -168,6 +167,8 @@ def bring(
         if not records:
             raise Refused(f"{file} has no labels; expected at least one answer, flag or note.")
         done = import_records(opened, records, annotator)
+        if items is not None:
+            remember(opened, request_of(opened, items))
     report = {"store": store, "format": name, "records": len(records), **vars(done)}
     lines = (
         f"{store}: {done.added:,} events added; of {len(records):,} records, {done.same:,} were "
@@ -180,7 +181,7 @@ def importing(store: LabelStore, items: str | None, positive: str | None) -> Con
     """Return what formats need to know; items are checked if they are where they were."""
     try:
         return context_of(store, items, positive, with_items=True)
-    except (StoreError, OSError):
+    except (ValueError, OSError, ImportError):
         if items is not None:
             raise
         return context_of(store, None, positive, with_items=False)
@@ -205,6 +206,11 @@ def _read(file: str) -> str:
 @with_console
 def info(store: str, console: Console) -> None:
     """Describe STORE: labels, annotators, how often they agree, and how long it took."""
+    describe_store(store, console)
+
+
+def describe_store(store: str, console: Console) -> None:
+    """Print what is in a store."""
     with LabelStore.open(store, readonly=True) as opened:
         report = described(opened)
     console.give(report, lines_of(report))

@@ -10,6 +10,8 @@ import click
 
 from marginwise.cli.contents import contents_of
 from marginwise.cli.group import main
+from marginwise.cli.labelled import is_store
+from marginwise.cli.labels import describe_store
 from marginwise.cli.options import force_option
 from marginwise.cli.output import Console, check_free, save_model, with_console, write_blocks
 from marginwise.cli.reading import Layout, layout_options, lines_of, load_model, placed
@@ -30,8 +32,12 @@ FORMATS = {
 @layout_options
 @with_console
 def info(file: str, console: Console, layout: Layout) -> None:
-    """Describe what is in FILE: a model, a checkpoint or data."""
-    report = contents_of(placed(file), layout) | {"file": file}
+    """Describe what is in FILE: a model, a checkpoint, data or a label store."""
+    path = placed(file)
+    if is_store(path):
+        describe_store(path, console)
+        return
+    report = contents_of(path, layout) | {"file": file}
     console.give(report, (f"{key}: {value}" for key, value in report.items()))
 
 

@@ -44,7 +44,7 @@ def share_of(seed: int, purpose: str, item: str) -> float:
     number and order of the items; a larger share contains the smaller ones. Items that are chosen
     for different purposes are chosen independently.
     """
-    digest = hashlib.blake2b(f"{seed} {purpose} {item}".encode(), digest_size=BYTES).digest()
+    digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=BYTES).digest()
     return int.from_bytes(digest, "big") / 2.0 ** (8 * BYTES)
 
 

@@ -35,9 +35,9 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    C : float, default=0.5
+    C : float, default=0.1
         Penalty of an irrelevant record inside the margin.
-    relevant_weight : float, default=20.0
+    relevant_weight : float, default=100.0
         Penalty of a relevant record as a multiple of `C`.
 
     Attributes
@@ -73,7 +73,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     label = "Online support vector machine"
     _weights: Float
 
-    def __init__(self, *, C: float = 0.5, relevant_weight: float = 20.0) -> None:
+    def __init__(self, *, C: float = 0.1, relevant_weight: float = 100.0) -> None:
         self.C = C
         self.relevant_weight = relevant_weight
 

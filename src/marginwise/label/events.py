@@ -93,7 +93,7 @@ class Event:
 
 
 class Answer(NamedTuple):
-    """What an item was answered by: a label or a skip, and the event that said so."""
+    """What an item was answered by: a label or a skip, and the event that gave it."""
 
     kind: str
     label: str | None

@@ -22,7 +22,8 @@ from marginwise.label.label_studio_tasks import Config, Matcher, read_config
 from marginwise.label.session import Session
 
 MOST_BODY = 16 * 1024 * 1024  # of requests, which carry tasks in batches
-MOST_TASKS = 1000  # of one request
+MOST_TASKS = 1000  # and annotations, of one request
+MOST_NAME = 80  # characters of what names a project, a user or a version
 REMEMBERED = 100_000  # tasks whose items are known without their data
 PATHS = ("/setup", "/predict", "/webhook")
 BODIES = dict.fromkeys(PATHS, MOST_BODY)
@@ -155,11 +156,11 @@ class Backend:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _item(self, project: str, task: Any, config: Config | None) -> str | None:
+    def _item(self, project: str, task: Any, config: Config) -> str | None:
         """Return the item of a task with its data, and remember it; None for an unknown one."""
-        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+        if not isinstance(task, dict):
             return None
-        item = self._matcher.find(task["data"], None if config is None else config.field)
+        item = self._matcher.find(task, config.field)
         if item is not None and type(task.get("id")) is int:
             with self._lock:
                 self._tasks[project, task["id"]] = item
@@ -167,10 +168,8 @@ class Backend:
                     self._tasks.popitem(last=False)
         return item
 
-    def _item_of(self, annotation: dict[str, Any], task: Any, project: dict[str, Any]) -> str:
+    def _item_of(self, annotation: dict[str, Any], task: Any, name: str, config: Config) -> str:
         """Return the item of an annotation, whose event may or may not have the task."""
-        name = _project(project.get("id"))
-        config = self._config(_text(project, "label_config"))
         number = annotation.get("task", task.get("id") if isinstance(task, dict) else None)
         item = self._item(name, task, config)
         if item is None and type(number) is int:
@@ -192,21 +191,23 @@ class Backend:
 
     def _answers(self, given: dict[str, Any], project: dict[str, Any]) -> list[Event]:
         """Return the events for the annotations of a request."""
-        tasks = given.get("task")
+        name, config = _project(project.get("id")), self._config(_text(project, "label_config"))
         return [
-            self._answer(annotation, self._item_of(annotation, tasks, project), project)
+            self._answer(
+                annotation, self._item_of(annotation, given.get("task"), name, config), name
+            )
             for annotation in _annotations(given)
         ]
 
-    def _answer(self, annotation: dict[str, Any], item: str, project: dict[str, Any]) -> Event:
+    def _answer(self, annotation: dict[str, Any], item: str, project: str) -> Event:
         label = self._label(annotation)
-        version = annotation.get("updated_at") or _digest(annotation.get("result"))
+        version = str(annotation.get("updated_at") or _digest(annotation.get("result")))
         return Event(
             kind="skip" if label is None else "label",
             item=item,
             label=label,
             annotator=_annotator(annotation),
-            key=f"{_key(project, annotation)}{version}",
+            key=f"{_key(project, annotation)}{version[:MOST_NAME]}",
             time=_time(annotation),
             duration=_duration(annotation),
             purpose="browse",
@@ -232,7 +233,7 @@ class Backend:
         """Undo the answers of deleted annotations; older ones become skips."""
         stored = 0
         for annotation in _annotations(given):
-            start = _key(project, annotation)
+            start = _key(_project(project.get("id")), annotation)
             own = [e for e in self._session.store.events() if e.key.startswith(start)]
             if own and not own[-1].key.endswith(":deleted"):
                 stored += self._session.withdraw(own[-1], f"{start}:deleted")
@@ -252,6 +253,8 @@ def _text(given: dict[str, Any], name: str) -> str:
 def _annotations(given: dict[str, Any]) -> list[dict[str, Any]]:
     several = given.get("annotations")
     found = several if isinstance(several, list) else [given.get("annotation", given)]
+    if len(found) > MOST_TASKS:
+        raise ValueError(f"the event has {len(found):,} annotations; at most {MOST_TASKS:,} fit.")
     for annotation in found:
         if not isinstance(annotation, dict) or type(annotation.get("id")) is not int:
             raise ValueError("annotation is missing; expected an object with an integer id.")
@@ -260,17 +263,17 @@ def _annotations(given: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _project(value: Any) -> str:
     """Return the number of a project; requests other than events add when it was created."""
-    return str(value).partition(".")[0]
+    return str(value).partition(".")[0][:MOST_NAME]
 
 
-def _key(project: dict[str, Any], annotation: dict[str, Any]) -> str:
-    return f"label-studio:{_project(project.get('id'))}:{annotation['id']}:"
+def _key(project: str, annotation: dict[str, Any]) -> str:
+    return f"label-studio:{project}:{annotation['id']}:"
 
 
 def _annotator(annotation: dict[str, Any]) -> str:
     user = annotation.get("completed_by")
     user = user.get("id") if isinstance(user, dict) else user
-    return "label-studio" if user is None else f"label-studio-{user}"
+    return "label-studio" if user is None else f"label-studio-{str(user)[:MOST_NAME]}"
 
 
 def _time(annotation: dict[str, Any]) -> float:

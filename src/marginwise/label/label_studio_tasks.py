@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from marginwise.label.items import ID_BYTES, Items
 
 KINDS = {"Text": "text", "HyperText": "text", "Image": "image", "Table": "table"}  # by tag
-OWN_FIELD = "marginwise"  # of a task's data: the id of its item
+NAME = "item"  # of the field of a task's data or meta data that names its item, as exports do
 UPLOADED = re.compile(r"^[0-9a-f]{8}-")  # what Label Studio puts before names of uploaded files
 
 
@@ -112,19 +112,22 @@ class Matcher:
     def __init__(self, items: Items) -> None:
         self._items = items
 
-    def find(self, data: dict[str, Any], field: str | None = None) -> str | None:
+    def find(self, task: dict[str, Any], field: str | None = None) -> str | None:
         """Return the id of the item, or None if there is none.
 
         Parameters
         ----------
-        data : dict
-            The data of a task.
+        task : dict
+            The task.
         field : str, default=None
-            The field that is shown; None if it is not known.
+            The field of its data that is shown; None if it is not known.
         """
-        own = data.get(OWN_FIELD)
-        if isinstance(own, str) and own in self._items:
-            return own
+        data, meta = task.get("data"), task.get("meta")
+        if not isinstance(data, dict):
+            return None
+        for named in (meta.get(NAME) if isinstance(meta, dict) else None, data.get(NAME)):
+            if isinstance(named, str) and named in self._items:
+                return named
         values = [value for value in data.values() if isinstance(value, str)]
         if field is not None and isinstance(data.get(field), str):
             values.insert(0, data[field])

@@ -12,6 +12,7 @@ from marginwise.active import ActiveLearner, StoppingRule, closeness
 from marginwise.active.pool import UNSEEN
 from marginwise.active.questions import WHOLE_POOL
 from marginwise.active.scores import least_positive
+from marginwise.label.agreement import share_of as share_of
 
 # Items by row, with a label, or None for a skip, and why they were asked about.
 Taught = list[tuple[int, str | None, str | None]]

@@ -121,7 +121,7 @@ def _make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-_ADVICE = {  # by what SQLite says
+_ADVICE = {  # by a part of the message of SQLite
     "file is not a database": "is not a label store; it is left as it is. Give the name of a label "
     "store, or a new name.",
     "malformed": "is damaged ({error}). Restore it from a copy, or save what can be read by "

@@ -11,7 +11,7 @@ from typing import Any
 from marginwise.data import open_source
 from marginwise.data.recognise import FAMILIES
 from marginwise.data.sniff import kind_of
-from marginwise.label.item_files import Columns, open_items
+from marginwise.label.item_files import Columns, open_items, plain
 from marginwise.label.items import Items
 from marginwise.label.opening import StoreError
 from marginwise.label.store import ItemSet, LabelStore
@@ -101,7 +101,8 @@ def fields_of(items: Items, request: Request) -> dict[str, dict[str, Any]]:
     if is_table(table):
         source = open_source(table, labelled=False, encoder=None)
         rows = source.load()[0].take(items.first).to_pylist()
-        return dict(zip(items.ids, rows, strict=True))
+        shown = ({name: plain(value) for name, value in row.items()} for row in rows)
+        return dict(zip(items.ids, shown, strict=True))
     return {item: _shown(items, row) for row, item in enumerate(items.ids)}
 
 

@@ -154,12 +154,12 @@ class LabelStore:
         """Return all events with numbers higher than `after`, in the order of their numbers."""
         with self._reading() as connection:
             rows = connection.execute(f"{_SELECT} WHERE seq > ? ORDER BY seq", [after]).fetchall()
-            return [_from_row(row) for row in rows]
+            return [_from_row(row, self.path) for row in rows]
 
     def _append(self, connection: sqlite3.Connection, event: Event) -> Event:
         row = connection.execute(f"{_SELECT} WHERE key = ?", [event.key]).fetchone()
         if row is not None:
-            return _from_row(row)
+            return _from_row(row, self.path)
         if event.kind == "undo":
             event = self._aimed(connection, event)
         cursor = connection.execute(_INSERT, [_to_column(event, name) for name in _COLUMNS])
@@ -266,9 +266,15 @@ def _to_column(event: Event, name: str) -> Any:
     return json.dumps(value) if name in _AS_JSON and value is not None else value
 
 
-def _from_row(row: tuple[Any, ...]) -> Event:
+def _from_row(row: tuple[Any, ...], path: Path) -> Event:
     values = dict(zip([*_COLUMNS, "seq"], row, strict=True))
-    for name in _AS_JSON:
-        if values[name] is not None:
-            values[name] = json.loads(values[name])
-    return Event(**values)
+    try:
+        for name in _AS_JSON:
+            if values[name] is not None:
+                values[name] = json.loads(values[name])
+        return Event(**values)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(
+            f"{path}: event {values['seq']} is not one that marginwise wrote ({error}). Restore "
+            "the file from a copy."
+        ) from error
