@@ -55,6 +55,7 @@ CLASSIFIERS: dict[str, tuple[Any, Any]] = {
     "texts": (make_pipeline(TfidfVectorizer(), OnlineSVC(kernel="linear")), TEXTS),
     "columns": (make_pipeline(COLUMNS, OnlineSVC(C=10)), FRAME),
     "columns, refitted": (make_pipeline(COLUMNS, LogisticRegression()), FRAME),
+    "finishing": (OnlineSVC(C=10, finish_every=3), X),
     "last step alone": (Pipeline([("svc", OnlineSVC(C=10))]), X),
 }
 

@@ -170,7 +170,8 @@ def test_an_annotation_is_stored_once(client: Any, session: Session) -> None:
 
 def test_an_update_changes_the_answer(client: Any, session: Session) -> None:
     client.post("/webhook", json=request("annotation_created"))
-    client.post("/webhook", json=request("annotation_updated"))
+    answer = client.post("/webhook", json=request("annotation_updated"))
+    assert answer.json()["model_version"] == "marginwise-2"
     assert labels_of(session) == {TEXTS[0]: "bad"}
     assert session.model.version == 1
 

@@ -201,6 +201,20 @@ def test_a_restart_at_any_answer_asks_the_same(path: Path, options: dict[str, An
     assert session.model.version > 10
 
 
+def test_an_audit_is_continued_after_a_restart(tmp_path: Path) -> None:
+    path, store = write_csv(tmp_path, 400), tmp_path / "labels.db"
+    session = open_session(path, store)
+    for _ in range(14):
+        label_some(session, 10)
+        again = open_session(path, store)
+        assert queue_of(again) == queue_of(session)
+        assert again.progress()["stop"] == session.progress()["stop"]
+        again.close()
+    purposes = [event.purpose for event in session.store.events()]
+    assert purposes.count("random") >= 30
+    assert session.progress()["stop"]["reason"]
+
+
 def test_progress_is_the_same_after_a_restart(path: Path) -> None:
     options: dict[str, Any] = {"holdout": 0.25}
     session = open_session(path, path.parent / "labels.db", **options)

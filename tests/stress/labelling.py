@@ -36,7 +36,8 @@ from tests.stress.harness import Options, Outcome
 TOTAL = 10
 BATCH = 2
 LIMIT = 180.0
-KILLS = 5  # of every case
+KILLS = 6  # of every case, at most
+LONGEST = 0.9  # seconds from a start to a kill
 STEPS = 60
 TOKEN = "token"
 MODES: list[dict[str, Any]] = [
@@ -182,7 +183,7 @@ class Server:
 
 @contextlib.contextmanager
 def _running(server: Server, rng: np.random.Generator) -> Iterator[Server]:
-    server.start(float(rng.uniform(0, 1.5)))
+    server.start(float(rng.uniform(0, LONGEST)))
     try:
         yield server
     finally:
@@ -198,7 +199,7 @@ def _until_answered(
         if found is not None:
             return found
         if server.died():
-            server.start(float(rng.uniform(0, 1.5)) if server.kills < KILLS else None)
+            server.start(float(rng.uniform(0, LONGEST)) if server.kills < KILLS else None)
         time.sleep(0.02)
 
 

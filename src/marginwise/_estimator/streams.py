@@ -50,7 +50,6 @@ from marginwise._training.sources import (
 )
 
 SAMPLE = 2000  # rows of a source that gamma and precision are chosen from
-
 # Of estimators that may choose the rows they learn.
 SELECTION_RULES: dict[str, Rule] = {
     "selection": one_of("random", "gradient", "active", "autoactive"),
@@ -359,7 +358,7 @@ class StreamLearner(KernelModel):
         for rows, y in parts:
             labels = self._numbers(y.tolist())
             pool.label(rows, labels, costs[labels])
-            trainer.learn(pool, rows)
+            trainer.learn_part(pool, rows)
             counts.append(len(self._engine.native.coefficients()[0]))
         return self
 

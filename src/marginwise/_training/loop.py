@@ -352,6 +352,13 @@ class Trainer:
         """Learn rows in the order given."""
         self.train(feed, [Step(rows)], EveryRow(), total=len(rows))
 
+    def learn_part(self, feed: ArrayFeed, rows: Ints) -> None:
+        """Learn a few rows in the order given, with little around it where nothing else is due."""
+        if self.finish_every is None and not self.verbose:
+            self._learn(feed.batch, rows, EveryRow(), None)
+        else:
+            self.learn(feed, rows)
+
     def learn_epochs(
         self,
         feed: Feed,

@@ -213,15 +213,13 @@ class AnswerLog(Exclusive):
             labelled = [(rows, np.array(y, dtype=self._classes.dtype)) for rows, y in parts]
             counts = self._model.learn(labelled, later=self._replaying)
         for k, event in enumerate(events):
-            rows, labels = parts[k]
-            if len(rows) < len(event.rows):
-                self._pool.mark(np.array(event.rows, dtype=np.int64), SKIPPED)
-            self._pool.mark(rows, TAUGHT)
-            self._met.update(labels)
+            self._met.update(parts[k][1])
             support: int | None = 0
             if self.has_model_:
                 support = self._model.support() if new else counts[k]
             self._record(event, support)
+        self._pool.mark(np.array([row for event in events for row in event.rows]), SKIPPED)
+        self._pool.mark(np.concatenate([rows for rows, _ in parts]), TAUGHT)
 
     def _grow_classes(self, new: list[Any], part: tuple[Ints, list[Any]]) -> None:
         """Build the model again with more classes, from all answers including these."""

@@ -128,8 +128,8 @@ class Backend:
 
     @property
     def _version(self) -> str:
-        """Version of the model, another one after each answer that it learned."""
-        return f"marginwise-{self._session.model.version}"
+        """Version of the model, another one after each event, so that predictions are renewed."""
+        return f"marginwise-{self._session.answered.answers.seq}"
 
     def _config(self, text: str) -> Config:
         config = read_config(text, self._session.settings.labels)
