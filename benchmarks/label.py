@@ -141,12 +141,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="JSON file  [default: benchmarks/results/label.json]")
     options = parser.parse_args()
+    facts = {"machine": machine(), "versions": versions(), "commit": commit(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), options)
     for name, value in found.items():
         target = f"   (to reach: {TARGETS[name]:g})" if name in TARGETS else ""
         print(f"{name:18} {value:10.2f}{target}")
-    facts = {"machine": machine(), "versions": versions(), "commit": commit(ROOT)}
     settings = {name: value for name, value in vars(options).items() if name != "out"}
     result = {**facts, "load": os.getloadavg(), "options": settings, "targets": TARGETS, **found}
     name = "label" if options.goal == "learn" else f"label_{options.goal}"

@@ -116,10 +116,10 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1000)
     parser.add_argument("--out", default=str(ROOT / "benchmarks" / "results" / "review.json"))
     options = parser.parse_args()
+    facts = {"machine": machine(), "versions": versions(), "commit": commit(ROOT)}
     reviews = {name: run(name, options) for name in REVIEWS}
     every = [found["covered"] for review in reviews.values() for found in review["points"]]
     print(f"bounds hold at {np.mean(every):.1%} of {len(every)} points")
-    facts = {"machine": machine(), "versions": versions(), "commit": commit(ROOT)}
     Path(options.out).write_text(json.dumps({**facts, "reviews": reviews}, indent=1) + "\n")
 
 
