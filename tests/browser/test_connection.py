@@ -155,7 +155,8 @@ def test_two_annotators_share_a_store(serve: Serve, open_page: Open) -> None:
 def test_labels_leave_by_export(serve: Serve, open_page: Open, tmp_path: Path) -> None:
     server = serve()
     page = open_page(server)
-    press(page, "1", "2", "Space", "2")
+    for key in ("1", "2", "Space", "2"):
+        press(page, key)
     server.stop()
     out = tmp_path / "labels.csv"
     done = CliRunner().invoke(main, ["labels", "export", str(server.store), str(out)])

@@ -52,7 +52,9 @@ def test_texts_are_joined_and_duplicates_grouped(tmp_path: Path, kind: str) -> N
         "Second\n\ntwo three four",
         "Third",
     ]
-    assert (items.show(0)["title"], items.show(0)["text"]) == ("First", "one two three")
+    shown = [items.show(k) for k in range(3)]
+    assert [one.get("title") for one in shown] == ["First", "Second", None]  # headings
+    assert [one["text"] for one in shown] == ["one two three", "two three four", "Third"]
     assert items.counts.tolist() == [2, 1, 1]
     assert items.show(0)["duplicates"] == 1
     assert items.labels == ["a", None, "b"]

@@ -70,8 +70,8 @@ class TextContent:
         """Return the text, and the title."""
         shown = {"text": self.texts[row].as_py()}
         heading = self.headings[row] if self.headings is not None else None
-        if heading:
-            return {"text": shown["text"][len(heading) :].lstrip("\n"), "title": heading}
+        if heading and len(shown["text"]) > len(heading):
+            return {"text": shown["text"][len(heading) :].removeprefix("\n\n"), "title": heading}
         return shown if self.titles is None else shown | {"title": self.titles[row]}
 
     def values(self) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import { listen } from "./keys.js";
 import { request } from "./outbox.js";
-import { Progress, count, summary, verdict } from "./progress.js";
+import { Progress, count, sentence as capital, summary, verdict } from "./progress.js";
 import { Pictures, body, guessParts, inWords, labelButtons, make } from "./question.js";
 import { Session, spoken } from "./session.js";
 
@@ -164,8 +164,8 @@ function renderSummary(state) {
 
 function renderStop({ stop, reason }) {
   $("stop").hidden = !stop || $("stop").dataset.dismissed === "true";
-  $("stop-reason").textContent = reason;
-  if (stop && !told) say(`You can stop. ${reason}`, session.item);
+  $("stop-reason").textContent = capital(reason);
+  if (stop && !told) say(`You can stop. ${capital(reason)}`, session.item);
   told = stop;
   if (!stop) $("stop").dataset.dismissed = "false";
 }

@@ -103,12 +103,14 @@ export class Progress {
   }
 }
 
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 export function verdict(stop, goal) {
   if (!stop) return;
   const waiting = goal === "find" ? "Keep looking" : "Keep labelling";
   $("verdict").classList.toggle("reached", stop.stop);
   $("verdict-title").textContent = stop.stop ? "You can stop" : waiting;
-  $("verdict-reason").textContent = stop.reason;
+  $("verdict-reason").textContent = sentence(stop.reason);
 }
 
 /** What every answer brings: counts and pace. */
@@ -155,8 +157,8 @@ function agreement(agreement) {
   $("agreement").hidden = !agreement;
   if (!agreement) return;
   const { kappa, items, agree } = agreement;
-  const sentence = `${number.format(agree)} of ${count(items, "item")} that both annotators answered have the same label.`;
-  $("agreement-text").textContent = known(kappa) ? `Cohen’s kappa ${kappa.toFixed(2)}: ${sentence}` : sentence;
+  const both = `${number.format(agree)} of ${count(items, "item")} that both annotators answered have the same label.`;
+  $("agreement-text").textContent = known(kappa) ? `Cohen’s kappa ${kappa.toFixed(2)}: ${both}` : both;
 }
 
 const known = (value) => value !== null && value !== undefined;
