@@ -47,10 +47,15 @@ def write_table(folder: Path, kind: str, rows: list[dict[str, Any]] = ROWS) -> P
 def test_texts_are_joined_and_duplicates_grouped(tmp_path: Path, kind: str) -> None:
     columns = Columns(label="kind", text=("title", "body"))
     items = open_items(write_table(tmp_path, kind), columns)
-    assert [items.show(k)["text"] for k in range(3)] == [
+    assert items.content.values() == [
         "First\n\none two three",
         "Second\n\ntwo three four",
         "Third",
+    ]
+    assert [(shown["title"], shown["text"]) for shown in map(items.show, range(3))] == [
+        ("First", "one two three"),
+        ("Second", "two three four"),
+        ("Third", ""),
     ]
     assert items.counts.tolist() == [2, 1, 1]
     assert items.show(0)["duplicates"] == 1

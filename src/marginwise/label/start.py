@@ -113,7 +113,9 @@ def start(
         features = make_features(items, request.features, verbose, scale=scale)
         estimator = make_estimator(items, features)
         if report is not None:
-            report(f"{items.name}: {len(items):,} items, {features.origin}")
+            report(
+                f"{items.name}: {len(items):,} {'item' if len(items) == 1 else 'items'}, {features.origin}"
+            )
         session = Session(
             items, features.X, store, estimator=estimator, settings=settings, stop=stop
         )
