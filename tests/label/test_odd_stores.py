@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import marginwise.label
 from marginwise.cli import main
 from marginwise.label import Answers, Event, LabelStore
 from marginwise.label.item_files import Columns, open_items
@@ -121,11 +120,6 @@ def test_names_that_annotators_cannot_have(path: Path, name: str) -> None:
     done = run("label", "texts.csv", "--labels", "a,b", "--annotator", name, "--get", "/api/state")
     assert done.exit_code == 2
     assert "expected a name other than 'file'" in done.stderr
-
-
-def test_the_package_names_what_is_public() -> None:
-    assert "LabelStore" in marginwise.label.__all__
-    assert all(hasattr(marginwise.label, name) for name in marginwise.label.__all__)
 
 
 def test_tokens_are_quoted_in_the_address() -> None:
