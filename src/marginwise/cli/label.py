@@ -25,7 +25,7 @@ from marginwise.label.items import Items
 from marginwise.label.queue import Settings
 from marginwise.label.security import Address, App
 from marginwise.label.server import fetch, listening, make_app, new_token, serve
-from marginwise.label.session import Session
+from marginwise.label.session import FILE, Session
 from marginwise.label.start import GOALS, Request, start
 
 TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # of OnlineSVC on TF-IDF features, whose length is 1
@@ -65,7 +65,13 @@ def _packed_request(**given: Any) -> Request:
 
 def _packed_settings(labels: str | None, annotator: str | None, **given: Any) -> Any:
     named = None if labels is None else [name.strip() for name in labels.split(",")]
-    return named, {"annotator": annotator or _user(), **given}
+    who = _user() if annotator is None else annotator.strip()
+    if who in ("", FILE):
+        raise click.UsageError(
+            f"--annotator is {annotator!r}; expected a name other than {FILE!r}, under which the "
+            "labels of --label-column are stored."
+        )
+    return named, {"annotator": who, **given}
 
 
 def _user() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from marginwise.label.agreement import agreements
 from marginwise.label.events import Answers
 from marginwise.label.exchange import FORMATS
 from marginwise.label.formats import NAMES, Context, format_of, shown_time
+from marginwise.label.opening import kept_if_used
 from marginwise.label.records import import_records, records_of
 from marginwise.label.reopening import fields_of, items_of, remember, request_of
 from marginwise.label.store import LabelStore
@@ -29,6 +31,13 @@ format_option = click.option(
 )
 positive_option = click.option(
     "--positive", metavar="LABEL", help="Label that ASReview calls included."
+)
+text_option = click.option(
+    "--text-column",
+    metavar="COLUMNS",
+    callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
+    help="Columns of text of ITEMS, separated by commas, as `label` was given them.  [default: "
+    "those that `label` used, or that look like text]",
 )
 
 
@@ -65,6 +74,7 @@ def labels() -> None:
     help="File or folder of the items, whose columns are added.  [default: where `label` read "
     "them, for the formats of Label Studio and ASReview; none for others]",
 )
+@text_option
 @positive_option
 @force_option
 @with_console
@@ -75,6 +85,7 @@ def export(
     annotator: str | None,
     each: bool,
     items: str | None,
+    text_column: tuple[str, ...],
     positive: str | None,
     force: bool,
     console: Console,
@@ -93,7 +104,7 @@ def export(
     with LabelStore.open(store, readonly=True) as opened:
         answers = Answers(opened.events())
         wanted = items is not None or chosen.needs_items
-        context = context_of(opened, items, positive, with_items=wanted)
+        context = context_of(opened, items, positive, text_column, with_items=wanted)
     records = records_of(answers, annotator, each or (chosen.every and annotator is None))
     write_blocks(out, chosen.write(records, context))
     report = {"out": out, "format": name, "records": len(records)}
@@ -101,7 +112,12 @@ def export(
 
 
 def context_of(
-    store: LabelStore, items: str | None, positive: str | None, *, with_items: bool
+    store: LabelStore,
+    items: str | None,
+    positive: str | None,
+    texts: tuple[str, ...] = (),
+    *,
+    with_items: bool,
 ) -> Context:
     """Return what formats need to know of a store and of its items."""
     meta = store.meta()
@@ -112,7 +128,7 @@ def context_of(
         positive = names[0]
     if not with_items:
         return Context(labels=names, positive=positive)
-    request = request_of(store, items)
+    request = request_of(store, items, texts)
     found = items_of(store, request)
     return Context(fields_of(found, request), found.kind, names, positive)
 
@@ -143,6 +159,7 @@ def context_of(
     help="File or folder of the items, by whose columns rows without an id are found.  [default: "
     "where `label` read them]",
 )
+@text_option
 @positive_option
 @with_console
 def bring(
@@ -151,6 +168,7 @@ def bring(
     named: str | None,
     annotator: str,
     items: str | None,
+    text_column: tuple[str, ...],
     positive: str | None,
     console: Console,
 ) -> None:
@@ -161,14 +179,14 @@ def bring(
     """
     text = _read(file)
     name = named or format_of(file, text)
-    with LabelStore.open(store) as opened:
-        context = importing(opened, items, positive)
+    with kept_if_used(Path(store)), LabelStore.open(store) as opened:
+        context = importing(opened, items, positive, text_column)
         records = list(FORMATS[name].read(text, file, context))
         if not records:
             raise Refused(f"{file} has no labels; expected at least one answer, flag or note.")
         done = import_records(opened, records, annotator)
         if items is not None:
-            remember(opened, request_of(opened, items))
+            remember(opened, request_of(opened, items, text_column))
     report = {"store": store, "format": name, "records": len(records), **vars(done)}
     lines = (
         f"{store}: {done.added:,} events added; of {len(records):,} records, {done.same:,} were "
@@ -177,10 +195,12 @@ def bring(
     console.give(report, lines)
 
 
-def importing(store: LabelStore, items: str | None, positive: str | None) -> Context:
+def importing(
+    store: LabelStore, items: str | None, positive: str | None, texts: tuple[str, ...] = ()
+) -> Context:
     """Return what formats need to know; items are checked if they are where they were."""
     try:
-        return context_of(store, items, positive, with_items=True)
+        return context_of(store, items, positive, texts, with_items=True)
     except (ValueError, OSError, ImportError):
         if items is not None:
             raise

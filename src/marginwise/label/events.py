@@ -103,9 +103,9 @@ class Answer(NamedTuple):
 class Answers:
     """The state that follows from events, which are applied one after the other.
 
-    An undo takes back one event of the same annotator. The answer of an item by one annotator is
-    that annotator's last label or skip that is not taken back; without an annotator, it is the
-    last one of all. Flags and notes follow the same rule.
+    An undo takes back one event of the same annotator that was not imported. The answer of an item
+    by one annotator is that annotator's last label or skip that is not taken back; without an
+    annotator, it is the last one of all. Flags and notes follow the same rule.
 
     Parameters
     ----------
@@ -126,6 +126,7 @@ class Answers:
         self._by_annotator: dict[str, list[int]] = {}
         self._by_item: dict[tuple[str, str], list[int]] = {}  # (what, item), what see _what
         self._last: dict[str, Event] = {}
+        self._pending: dict[str, tuple[str, ...]] = {}
         for event in events:
             self.apply(event)
 
@@ -144,6 +145,8 @@ class Answers:
             )
         self.seq = event.seq
         self._last[event.annotator] = event
+        if event.pending is not None:
+            self._pending[event.annotator] = event.pending
         if event.kind == "undo":
             self._take_back(event)
             return
@@ -159,11 +162,11 @@ class Answers:
         for numbers in self._lists_of(event):
             del numbers[bisect.bisect_left(numbers, event.seq)]
 
-    def _lists_of(self, event: Event) -> tuple[list[int], list[int]]:
-        return (
-            self._by_annotator.setdefault(event.annotator, []),
-            self._by_item.setdefault((_what(event), event.item), []),
-        )
+    def _lists_of(self, event: Event) -> list[list[int]]:
+        found = [self._by_item.setdefault((_what(event), event.item), [])]
+        if event.purpose != "import":  # which was not done on the page, so undo passes over it
+            found.append(self._by_annotator.setdefault(event.annotator, []))
+        return found
 
     # -- what follows ------------------------------------------------------------------------------
 
@@ -194,6 +197,10 @@ class Answers:
         """Return the event that an undo of this annotator would take back, or None."""
         numbers = self._by_annotator.get(annotator)
         return self._events[numbers[-1]] if numbers else None
+
+    def last_pending(self, annotator: str) -> tuple[str, ...]:
+        """Return the questions that were open after the last event of an annotator on the page."""
+        return self._pending.get(annotator, ())
 
     def last(self, annotator: str) -> Event | None:
         """Return the last event of an annotator, undos included, or None."""

@@ -113,7 +113,14 @@ def _counted(items: Items, progress: Progress) -> Iterator[str]:
 
 def _plugged(items: Items, name: str) -> Any:
     """Return what a user's function makes of the items, checked."""
-    made = _function(name)(items.content.values())
+    function = _function(name)
+    try:
+        made = function(items.content.values())
+    except Exception as error:
+        raise ValueError(
+            f"--features {name} raised {type(error).__name__}: {error}. It is called with a list "
+            f"of {len(items):,} items; correct the function."
+        ) from error
     X = made.tocsr() if sp.issparse(made) else np.asarray(made)
     if X.ndim != 2 or X.shape[0] != len(items) or X.dtype.kind not in "fiub":
         raise ValueError(

@@ -144,7 +144,10 @@ class NumberContent:
         values = self.X[[row]].toarray()[0] if sp.issparse(self.X) else np.asarray(self.X[row])
         largest = np.argsort(-np.abs(values), kind="stable")[:SHOWN]
         kept = sorted(k for k in largest.tolist() if values[k] != 0)
-        return {"fields": [[f"x{k}", float(values[k])] for k in kept]}
+        shown = [(k, float(values[k])) for k in kept]
+        return {
+            "fields": [[f"x{k}", value if math.isfinite(value) else None] for k, value in shown]
+        }
 
     def values(self) -> list[Any]:
         """Return all rows as arrays."""
@@ -223,13 +226,19 @@ def _from_table(path: Path, columns: Columns) -> Items:
     for name in (columns.label, *columns.text, columns.image):
         if name is not None and name not in names:
             raise DataError(f"{path}: {missing_column(name, names)}")
+    if columns.label is not None and columns.label in (*columns.text, columns.image):
+        raise ValueError(
+            f"{path}: column {columns.label!r} is the label column, so it cannot be shown as well; "
+            "choose another --text-column or --image-column."
+        )
     table = source.load()[0]
     if table.num_rows == 0:
         raise DataError(f"{path}: the table has no rows; expected at least one.")
     labels = None if columns.label is None else _labels(table[columns.label])
     rest = table.drop_columns([columns.label]) if columns.label is not None else table
     if columns.image is not None:
-        paths = [path.parent / name if name else None for name in rest[columns.image].to_pylist()]
+        named = rest[columns.image].to_pylist()
+        paths = [path.parent / str(name) if name else None for name in named]
         return _images(path.name, paths, path.parent, labels)
     texts = list(columns.text) or prose_columns(rest)
     if texts:
@@ -277,11 +286,11 @@ def _joined(table: Any, names: Sequence[str]) -> Any:
     pa = need_arrow()
     columns = [table[name].cast(pa.large_string()) for name in names]
     if len(columns) > 1:
-        mark = pa.scalar("\n\n", pa.large_string())
-        joined = pa.compute.binary_join_element_wise(*columns, mark, null_handling="skip")
-    else:
-        joined = columns[0]
-    filled = pa.compute.fill_null(joined, "")
+        # Not by binary_join_element_wise, which drops rows in which all values are missing.
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        parts = ("\n\n".join(part for part in row if part is not None) for row in rows)
+        return pa.array(parts, pa.large_string(), size=table.num_rows)
+    filled = pa.compute.fill_null(columns[0], "")
     return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
 
 
@@ -289,6 +298,11 @@ def _from_numbers(path: Path, columns: Columns, items_file: str | os.PathLike[st
     """Read features, and what shows their rows."""
     labelled = columns.label is not None
     if items_file is None:
+        if columns.text or columns.image:
+            raise ValueError(
+                f"{path} has features and no columns of text or images; leave out --text-column "
+                "and --image-column, or name a table by --items-file."
+            )
         X, y = open_source(path, labelled=labelled).load()
         X = X if sp.issparse(X) else np.asarray(X, dtype=np.float32)
         labels = None if y is None else [str(plain(value)) for value in y.tolist()]

@@ -142,10 +142,10 @@ def grouped(
     notes : iterable of str, default=()
         What was left out before.
     """
-    n = len(content)
+    n, noted = len(content), list(notes)
     if n == 0:
-        raise DataError(f"{name}: there are no items; expected at least one row or file.")
-    noted = list(notes)
+        why = "".join(f" {note}" for note in noted)
+        raise DataError(f"{name}: there are no items; expected at least one row or file.{why}")
     ids = [hashlib.blake2b(part, digest_size=ID_BYTES).hexdigest() for part in content.digests()]
     groups: dict[str, int] = {}
     of = np.fromiter((groups.setdefault(item, len(groups)) for item in ids), np.int64, n)
@@ -155,8 +155,8 @@ def grouped(
     if len(groups) < n:
         several = int(np.count_nonzero(counts > 1))
         noted.append(
-            f"{n - len(groups):,} of {n:,} rows are duplicates: they are grouped into {several:,} "
-            "items, each of which is labelled once."
+            f"{n - len(groups):,} of {n:,} rows are duplicates of others; each group of identical "
+            f"rows ({several:,} in all) is one item, which is labelled once."
         )
         content = content.take(first)
         given = None if given is None else given[first]

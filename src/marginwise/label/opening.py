@@ -64,6 +64,30 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {_advice(error, path)}") from error
 
 
+@contextlib.contextmanager
+def kept_if_used(path: Path) -> Iterator[None]:
+    """Remove a store that a failed command created, unless it has events."""
+    existed = path.exists()
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            _remove_unused(path)
+        raise
+
+
+def _remove_unused(path: Path) -> None:
+    try:
+        with contextlib.closing(_connect_to(path, "ro")) as connection:
+            ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+            used = connection.execute("SELECT count(*) FROM event").fetchone()[0]
+    except sqlite3.Error:  # there is none, or it is not complete
+        return
+    if ours and not used:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 def _check_place(path: Path, create: bool) -> None:
     if path.is_dir():
         raise StoreError(f"{path}: is a directory; give the name of a file.")

@@ -131,8 +131,7 @@ class Queue:
 
     def restore(self) -> None:
         """Continue with the questions that were open after the annotator's last event."""
-        last = self._answered.answers.last(self._settings.annotator)
-        pending = (last.pending if last is not None else None) or ()
+        pending = self._answered.answers.last_pending(self._settings.annotator)
         self.questions = [
             Question(item, purpose or "strategy", self._model.version, self.score(item))
             for item, _, purpose in (entry.partition(":") for entry in pending)
@@ -247,7 +246,7 @@ class Queue:
             entry.partition(":")[0]
             for last in lasts
             if last.annotator != self._settings.annotator and newest - last.time < ACTIVE
-            for entry in last.pending or ()
+            for entry in answers.last_pending(last.annotator)
         ]
         return {self._items.row(item) for item in items if item in self._items}
 

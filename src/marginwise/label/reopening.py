@@ -60,7 +60,7 @@ def remember(store: LabelStore, request: Request) -> None:
         store.set_meta(**values)
 
 
-def request_of(store: LabelStore, items: str | None = None) -> Request:
+def request_of(store: LabelStore, items: str | None = None, texts: tuple[str, ...] = ()) -> Request:
     """Return how the items of a store are read.
 
     Parameters
@@ -69,6 +69,8 @@ def request_of(store: LabelStore, items: str | None = None) -> Request:
         The store.
     items : str or None
         Where the items are now; None for where they were.
+    texts : tuple of str, default=()
+        Columns of text; empty for those that the store knows.
     """
     meta = store.meta()
     path = items or meta.get("items_path")
@@ -83,7 +85,9 @@ def request_of(store: LabelStore, items: str | None = None) -> Request:
             "folder by --items."
         )
     stated = json.loads(meta.get("items_columns", "{}"))
-    columns = Columns(stated.get("label"), tuple(stated.get("text", ())), stated.get("image"))
+    columns = Columns(
+        stated.get("label"), texts or tuple(stated.get("text", ())), stated.get("image")
+    )
     shown, function = meta.get("items_file") or None, meta.get("features") or None
     return Request(path, columns, shown, function, str(store.path))
 
@@ -91,8 +95,21 @@ def request_of(store: LabelStore, items: str | None = None) -> Request:
 def items_of(store: LabelStore, request: Request) -> Items:
     """Return the items of a store; raise if they are not those of its labels."""
     found = open_items(request.items, request.columns, request.items_file)
+    if store.items is None:
+        check_answers(store, found)
     store.identify(item_set(found))
     return found
+
+
+def check_answers(store: LabelStore, items: Items) -> None:
+    """Raise if a store has answers of items that are not among these."""
+    others = {event.item for event in store.events()} - set(items.ids)
+    if others:
+        raise StoreError(
+            f"{store.path}: {len(others):,} of its items, such as {min(others)!r}, are not in "
+            f"{items.name} ({len(items):,} items). Give the items that the labels are of, or "
+            "another store."
+        )
 
 
 def fields_of(items: Items, request: Request) -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -84,7 +84,7 @@ class Address:
         """Address to open in a browser."""
         name = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host
         shown = f"[{name}]" if ":" in name else name
-        return f"http://{shown}:{self.port}/?token={self.token}"
+        return f"http://{shown}:{self.port}/?token={quote(self.token, safe='')}"
 
     def serves(self, host: str) -> bool:
         """Return whether a Host header names this server.
@@ -92,6 +92,8 @@ class Address:
         A server that listens on all addresses is also reached by any of them and by the name of
         the machine. Addresses cannot be rebound; other names can, and are refused.
         """
+        if self.port == 80 and not host.rpartition("]")[2].partition(":")[1]:
+            host += ":80"  # which browsers leave out
         name, _, port = host.rpartition(":")
         if not name or port != str(self.port):
             return False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from marginwise._warn import warn
@@ -11,9 +13,10 @@ from marginwise.active import STRATEGIES, StoppingRule
 from marginwise.label.features import Features, make_features
 from marginwise.label.item_files import open_items
 from marginwise.label.items import Items, checked_labels
+from marginwise.label.opening import kept_if_used
 from marginwise.label.queue import Settings
 from marginwise.label.reopening import Request as Request
-from marginwise.label.reopening import item_set, remember
+from marginwise.label.reopening import check_answers, item_set, remember
 from marginwise.label.session import Session
 from marginwise.label.store import LabelStore
 
@@ -22,16 +25,22 @@ KEPT = ("goal", "seed", "holdout", "overlap")  # settings of a store, which do n
 
 
 def read_items(request: Request, labels: list[str] | None) -> tuple[Items, list[str] | None]:
-    """Return the items of a request, and the labels if they are known without the store."""
+    """Return the items of a request, and the labels that users named, checked."""
     items = open_items(request.items, request.columns, request.items_file)
-    known = labels or any(label is not None for label in items.labels)
-    return items, checked_labels(items, labels) if known else None
+    return items, checked_labels(items, labels) if labels else None
 
 
 def open_store(request: Request, items: Items) -> LabelStore:
     """Open the store of a request, which must be one of these items."""
-    store = LabelStore.open(request.store, items=item_set(items))
-    remember(store, request)
+    store = LabelStore.open(request.store)
+    try:
+        if store.items is None:  # answers were imported before the items were known
+            check_answers(store, items)
+        store.identify(item_set(items))
+        remember(store, request)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 
@@ -49,11 +58,11 @@ def settled(
     wanted : Settings
         Settings as the user gave them; its labels are not used.
     labels : list of str or None
-        Labels, if they are known.
+        Labels that users named; None for those of the store, or else of the items.
     """
     meta = store.meta()
     stored = json.loads(meta["labels"]) if "labels" in meta else None
-    named: list[str] = labels or stored or checked_labels(items, None)  # which raises
+    named = labels or checked_labels(items, stored)
     used = {event.label for event in store.events() if event.label is not None}
     for label in sorted(used - set(named)):
         raise ValueError(
@@ -107,17 +116,17 @@ def start(
     items, known = read_items(request, labels)
     for note in items.notes if report is not None else ():
         report(f"{items.name}: {note}")
-    store = open_store(request, items)
-    try:
+    with kept_if_used(Path(request.store)), contextlib.ExitStack() as undone:
+        store = open_store(request, items)
+        undone.callback(store.close)
         settings = settled(store, items, settings, known)
         features = make_features(items, request.features, verbose, scale=scale)
         estimator = make_estimator(items, features)
         if report is not None:
-            report(f"{items.name}: {len(items):,} items, {features.origin}")
+            noun = "item" if len(items) == 1 else "items"
+            report(f"{items.name}: {len(items):,} {noun}, {features.origin}")
         session = Session(
             items, features.X, store, estimator=estimator, settings=settings, stop=stop
         )
-    except BaseException:
-        store.close()
-        raise
+        undone.pop_all()
     return session, features

@@ -24,7 +24,7 @@ _SELECT = f"SELECT {', '.join([*_COLUMNS, 'seq'])} FROM event"
 _INSERT = f"INSERT INTO event ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _NEWEST = """
     SELECT max(seq) FROM event AS e
-    WHERE annotator = ? AND kind != 'undo'
+    WHERE annotator = ? AND kind != 'undo' AND purpose IS NOT 'import'
     AND NOT EXISTS (SELECT 1 FROM event WHERE undone = e.seq)
 """
 
@@ -134,7 +134,7 @@ class LabelStore:
 
         The event is on disk when this returns. If an event with the same key is stored, that one
         is returned and nothing changes. An undo without a number takes back the newest event of
-        its annotator.
+        its annotator that was not imported.
 
         Raises
         ------
