@@ -80,7 +80,7 @@ def test_it_stops_when_predictions_still_change_little() -> None:
     bound = rule.audits(told.history_)[0].bound
     assert rule.reason == (
         "of 59 rows drawn at random, the model predicted 57 correctly: with 95% confidence, its "
-        f"error on the 3,800 unseen rows is below {bound:.1%}. From 61 labels to 123, 1.00% of the "
+        f"error on rows like them is below {bound:.1%}. From 61 labels to 123, 1.00% of the "
         "predictions changed, so that further labels buy little."
     )
     assert rule.wants_audit(told, 0) == 0, "it has stopped; there is nothing to audit"
@@ -226,3 +226,23 @@ def test_a_bad_purpose_is_refused() -> None:
     with pytest.raises(ValueError, match="purpose must be one of 'strategy', 'audit', 'given'"):
         learner.teach(0, y[0], purpose="luck")
     assert learner.counts_["taught"] == 0
+
+
+def test_a_model_that_is_accepted_although_it_is_not_better_than_a_constant_answer() -> None:
+    rule = ErrorAudit()
+    history = steps(64) + 3 * steps(59, "audit", wrong=1, rare=1)
+    assert not rule.check(Told(history[:-59], 0.0))
+    assert rule.check(Told(history, 0.0))
+    assert "one answer would have been correct for 58 of these rows." in rule.reason
+    assert rule.check(Told(steps(64) + steps(59, "audit", rare=9), 0.0))
+    assert "one answer" not in rule.reason
+
+
+@pytest.mark.parametrize(("labels", "limit"), [(255, "2.00%"), (256, "5.00%")])
+def test_the_limit_that_is_announced_is_the_one_that_counts(labels: int, limit: str) -> None:
+    rule = ErrorAudit()
+    assert not rule.check(Told(steps(labels), 0.4))
+    assert f"an audit begins when it is {limit} or less" in rule.reason
+    for share in (0.02, 0.04, 0.06):
+        begins = rule.wants_audit(Told(steps(labels), share), 0) > 0
+        assert begins == (100 * share <= float(limit[:-1]))

@@ -14,7 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import marginwise.active.pool
 from marginwise import OnlineSVC
@@ -326,3 +329,57 @@ def test_ids_of_a_fitted_estimator_are_no_rows_of_the_pool(first: int) -> None:
         values = plain.decision_function(rows[30:])
         assert np.array_equal(learner.estimator_.decision_function(rows[30:]), values)
         np.testing.assert_allclose(learner.decision_values(), values, atol=1e-9)
+
+
+def test_a_pipeline_keeps_to_the_first_rows_of_a_source_that_is_extended() -> None:
+    def taught(early: bool) -> ActiveLearner:
+        pipeline = make_pipeline(StandardScaler(), OnlineSVC(C=10))
+        learner = ActiveLearner(pipeline, Source(X[:40]), random_state=0)
+        if early:
+            learner.extend(Source(100 * X[40:]))
+        learner.teach([0, 1, 2, 3], Y[:4])
+        if not early:
+            learner.extend(Source(100 * X[40:]))
+        return learner
+
+    one, other = (taught(early).decision_values() for early in (True, False))
+    assert np.array_equal(one, other)
+
+
+def test_a_pipeline_without_transformers_reads_a_source() -> None:
+    bare = ActiveLearner(OnlineSVC(C=10), Source(X), random_state=0).teach([0, 1], Y[:2])
+    piped = ActiveLearner(make_pipeline(OnlineSVC(C=10)), Source(X), random_state=0)
+    piped.teach([0, 1], Y[:2])
+    assert np.array_equal(piped.decision_values(), bare.decision_values())
+
+
+TEXTS = ["win cash", "dinner tonight", "cash prize", "see you tonight"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rows", "bad"),
+    [
+        (make_pipeline(TfidfVectorizer(), OnlineSVC(kernel="linear")), TEXTS, ["a prize", None]),
+        (make_pipeline(StandardScaler(), OnlineSVC()), X, [[0.0, 1.0], [np.nan, 0.0]]),
+        (OnlineSVC(), X, [[0.0, 1e300]]),
+    ],
+    ids=["missing text", "missing value", "too large"],
+)
+def test_rows_that_cannot_be_read_are_not_added(estimator: Any, rows: Any, bad: Any) -> None:
+    learner = ActiveLearner(estimator, rows, random_state=0).teach([0, 1], [0, 1])
+    values, row, n = learner.decision_values(), learner.ask(), learner.n_pool_
+    with pytest.raises((AttributeError, ValueError)):
+        learner.extend(bad)
+    assert learner.n_pool_ == n
+    assert learner.ask() == row
+    assert np.array_equal(learner.decision_values(), values)
+    learner.extend(rows[:2])
+    assert learner.teach(n, 0).n_pool_ == n + 2
+
+
+@pytest.mark.parametrize("rows", [np.ones(len(X), dtype=bool), [0.7], "first", [[0, 1]]])
+def test_only_row_numbers_name_rows(rows: Any) -> None:
+    learner = begun(X, Y)
+    for method in (learner.decision_values, learner.pool_rows):
+        with pytest.raises(TypeError, match="rows must be an integer or a sequence of integers"):
+            method(rows)

@@ -5,6 +5,7 @@ A failure means that an answer is lost, or that a learner is not what its answer
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +285,20 @@ def test_run_checks_its_numbers(value: Any) -> None:
     with pytest.raises(ValueError, match="batch must be an integer from 1 on"):
         learner.run(lambda row: y[row], batch=value)
     assert_unchanged(before, learner, "a bad number")
+
+
+@pytest.mark.parametrize("labels", [[], [None, None]])
+def test_replay_of_no_labels(labels: list[None]) -> None:
+    learner = begun(*pool()).replay(list(range(len(labels))), labels)
+    assert learner.counts_ == {"taught": 0, "skipped": len(labels), "unasked": 0}
+
+
+def test_a_pickled_learner_compares_models_from_before_it_was_pickled() -> None:
+    X, y = pool(100)
+    learner = begun(X, y, 40)
+    twin = pickle.loads(pickle.dumps(learner))
+    for row in learner.sample_unseen(24).tolist():
+        learner.teach(row, y[row])
+        twin.teach(row, y[row])
+    assert twin.changed_predictions() == learner.changed_predictions()
+    assert learner.changed_predictions() is not None

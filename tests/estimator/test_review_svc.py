@@ -155,3 +155,13 @@ def test_the_entry_point_names_the_class() -> None:
     groups = tomllib.loads(page.read_text(encoding="utf-8"))["project"]["entry-points"]
     module, _, name = groups["asreview.models.classifiers"][ReviewSVC.name].partition(":")
     assert getattr(import_module(module), name) is ReviewSVC
+
+
+def test_labels_that_are_refused_leave_the_model_as_it_was() -> None:
+    X, y = records()
+    model, scores = one_by_one(X[:30], y[:30]), one_by_one(X[:30], y[:30]).decision_function(X)
+    with pytest.raises(ValueError, match="expected 0 for irrelevant and 1"):
+        model.fit(X[:40], y[:40].astype(str))
+    assert np.array_equal(model.decision_function(X), scores)
+    model.fit(X, y)
+    assert model.n_refits_ == 1

@@ -20,7 +20,7 @@ from marginwise.active.answers import (
     row_numbers,
 )
 from marginwise.active.log import Event
-from marginwise.active.pool import TAUGHT, UNSEEN
+from marginwise.active.pool import TAUGHT, UNSEEN, unchanged_on_error
 from marginwise.active.questions import Questions
 from marginwise.active.verdict import StoppingRule, Verdict
 
@@ -201,7 +201,8 @@ class Answering(Questions):
     def extend(self, X_new: Any, y_new: Any = None) -> Self:
         """Add rows to the pool; their numbers follow those of the rows that are there.
 
-        The model stays as it is. What was derived from the first rows, such as ``gamma="scale"``,
+        The model stays as it is. If the estimator cannot read the rows, for example because a text
+        is missing, none is added. What was derived from the first rows, such as ``gamma="scale"``,
         still is.
 
         Parameters
@@ -226,7 +227,9 @@ class Answering(Questions):
             none = (np.full(n, None) for n in (self._pool.n, pool.n - self._pool.n))
             pair = zip((self._noted, noted), none, strict=True)
             noted = np.concatenate([empty if one is None else one for one, empty in pair])
-        self._pool.__dict__.update(pool.__dict__)  # models look at this pool
+        with unchanged_on_error(self._pool):
+            self._pool.__dict__.update(pool.__dict__)  # models look at this pool
+            self._model.admit()
         self._noted = noted
         self._drawn = None
         self._verdict = None

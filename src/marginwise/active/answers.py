@@ -17,15 +17,21 @@ STRATEGY, AUDIT, GIVEN = PURPOSES = ("strategy", "audit", "given")
 
 def row_numbers(rows: Any, n: int) -> Ints:
     """Return one or several rows of a pool of n as an array without repetitions."""
-    numbers = np.atleast_1d(np.asarray(rows))
+    numbers = any_rows(rows, n)
     if numbers.size == 0:
         raise ValueError("rows is empty; pass one row number or more.")
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise TypeError(f"rows must be an integer or a sequence of integers, got {rows!r:.60}.")
-    check_inside(numbers, n)
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < len(numbers):
         raise ValueError(f"rows contains row {values[counts > 1][0]} twice; pass each row once.")
+    return numbers
+
+
+def any_rows(rows: Any, n: int) -> Ints:
+    """Return no, one or several rows of a pool of n as an array."""
+    numbers = np.atleast_1d(np.asarray(rows))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise TypeError(f"rows must be an integer or a sequence of integers, got {rows!r:.60}.")
+    check_inside(numbers, n)
     return numbers.astype(np.int64)
 
 
@@ -46,7 +52,7 @@ def check_labels(labels: Sequence[Any], given: NDArray[Any] | None, known: NDArr
                 f"label {plain(label)!r} is not one of the classes {plain(given)}; pass all labels "
                 "that may occur as classes when the learner is created."
             )
-    first = (known.tolist() or list(labels[:1]))[0]
+    first = (known.tolist() or list(labels[:1]) or [None])[0]
     odd = [label for label in labels if _kind(label) != _kind(first)]
     if odd:
         raise TypeError(

@@ -58,7 +58,7 @@ class ErrorAudit(StoppingRule):
     The rule stops after an audit if the error is below the target, or if predictions still change
     little and the model is clearly better than a constant answer. A model that is not, such as one
     that has seen too few rows of a rare class, continues to learn and is audited again; the third
-    time it is accepted.
+    time it is accepted, and the reason compares it with a constant answer.
 
     The error is bounded by the exact binomial interval of one audit. Its size is fixed before it
     begins, and the k-th audit uses ``(1 - confidence) / (k (k + 1))``, so that with the stated
@@ -126,7 +126,7 @@ class ErrorAudit(StoppingRule):
         for audit in self.audits(learner.history_):
             reason = self._passed(audit, learner)
             if reason:
-                return self.answer(True, f"{self._said(audit, learner)} {reason}")
+                return self.answer(True, f"{self._said(audit)} {reason}")
         return self.answer(False, self._outlook(learner))
 
     def audits(self, history: Any) -> list[Audit]:
@@ -190,8 +190,12 @@ class ErrorAudit(StoppingRule):
         changed = learner.changed_predictions()
         if changed is None or changed.labels <= last:
             return False
+        return changed.share <= self._limit_to_begin(changed, audits, labels)
+
+    def _limit_to_begin(self, changed: Changed, audits: list[Audit], labels: int) -> float:
+        """Return the fraction of predictions that may change for an audit to begin."""
         limit = self._limit(changed, audits[-1] if audits else None)
-        return changed.share <= max(limit, LARGE_CHANGE if labels >= MANY and not audits else 0)
+        return max(limit, LARGE_CHANGE) if labels >= MANY and not audits else limit
 
     def _limit(self, changed: Changed, audit: Audit | None) -> float:
         """Return the fraction of predictions that may change."""
@@ -205,18 +209,21 @@ class ErrorAudit(StoppingRule):
         changed = learner.changed_predictions(audit.end)
         if changed is None or changed.share > self._limit(changed, audit):
             return ""
-        if audit.errors >= WORTH * audit.constant and audit.number < MOST_AUDITS:
+        better = audit.errors < WORTH * audit.constant
+        if not better and audit.number < MOST_AUDITS:
             return ""
+        right = audit.rows - audit.constant
+        plain = f" Always giving one answer would have been correct for {right:,} of these rows."
         return (
             f"From {changed.before:,} labels to {changed.labels:,}, {changed.share:.2%} of the "
-            "predictions changed, so that further labels buy little."
+            f"predictions changed, so that further labels buy little.{'' if better else plain}"
         )
 
-    def _said(self, audit: Audit, learner: Progressing) -> str:
+    def _said(self, audit: Audit) -> str:
         return (
             f"of {audit.rows:,} rows drawn at random, the model predicted "
             f"{audit.rows - audit.errors:,} correctly: with {self.confidence:.0%} confidence, its "
-            f"error on the {learner.n_unseen_:,} unseen rows is below {audit.bound:.1%}."
+            f"error on rows like them is below {audit.bound:.1%}."
         )
 
     def _outlook(self, learner: Progressing) -> str:
@@ -228,7 +235,7 @@ class ErrorAudit(StoppingRule):
         if labels < LEAST or changed is None:
             return f"{labels:,} labels were given, too few to compare models."
         audits = self.audits(learner.history_)
-        limit = self._limit(changed, audits[-1] if audits else None)
+        limit = self._limit_to_begin(changed, audits, labels)
         return (
             f"from {changed.before:,} labels to {changed.labels:,}, {changed.share:.2%} of the "
             f"predictions changed; an audit begins when it is {limit:.2%} or less."

@@ -295,8 +295,8 @@ class AnswerLog(Exclusive):
             step["seconds"] = times.get(step["row"], step["seconds"])
 
     def _return_to(self, marks: Marks) -> None:
-        """Be as at the last of some marks, or as in the beginning if there is none."""
-        if not marks.kept:
+        """Be as at the last of some marks, or as in the beginning if they are not complete."""
+        if not marks.complete:
             self._begin()
             return
         mark = marks.last

@@ -75,6 +75,11 @@ class Marks:
         return Marks({k: mark for k, mark in self.kept.items() if k <= events})
 
     @property
+    def complete(self) -> bool:
+        """Whether they reach back to the beginning; those of a pickled learner do not."""
+        return 0 in self.kept
+
+    @property
     def last(self) -> Mark:
         """The mark of the most events."""
         return self.kept[max(self.kept)]

@@ -98,6 +98,9 @@ class Model:
         self.ready = True
         return counts
 
+    def admit(self) -> None:
+        """Read rows that were added to the pool; raise, unchanged, if it cannot."""
+
     def fitted(self) -> Any:
         """Return the estimator, which has learned all that the model was taught."""
         return self.estimator

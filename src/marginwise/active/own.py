@@ -110,6 +110,10 @@ class OwnModel(Model):
             self._rows.feed = self._make_feed()  # the pool was extended
         return None if self._rows is None else self._rows.feed
 
+    def admit(self) -> None:
+        """Convert rows that were added to the pool in memory."""
+        assert self._feed is not None or self._rows is None
+
     def _make_feed(self) -> PoolFeed:
         """Convert the whole pool to the form in which the model reads it."""
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))

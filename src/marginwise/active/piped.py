@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from marginwise._arrays import Float, Ints, spread_rows
 from marginwise._estimator.streams import SAMPLE
 from marginwise.active.models import Model, Part, is_fitted, seeded
-from marginwise.active.pool import Pool
+from marginwise.active.pool import Pool, unchanged_on_error
 
 
 class LabelsNeededError(ValueError):
@@ -47,7 +47,7 @@ NEEDS_LABELS = re.compile(r"requires y|argument: 'y'|y=None|y is None")
 
 
 class Transformed:
-    """A source of what transformers make of the rows of a pool that is not in memory."""
+    """A source of what transformers, if any, make of the rows of a pool that is not in memory."""
 
     def __init__(self, pool: Pool, transformer: Any) -> None:
         self._pool, self._transformer = pool, transformer
@@ -57,7 +57,8 @@ class Transformed:
 
     def read(self, rows: Ints) -> Any:
         """Return the features of some rows."""
-        return self._transformer.transform(self._pool.take_given(rows))
+        given = self._pool.take_given(rows)
+        return given if self._transformer is None else self._transformer.transform(given)
 
 
 class PipedModel(Model):
@@ -110,7 +111,7 @@ class PipedModel(Model):
 
         pool = self.pool
         if not pool.in_memory:
-            rows: Any = pool if self._transformer is None else Transformed(pool, self._transformer)
+            rows: Any = Transformed(pool, self._transformer)
         else:
             rows = self._transform(np.arange(pool.n, dtype=np.int64))
         last = self.given.steps[-1][1]
@@ -129,8 +130,15 @@ class PipedModel(Model):
             more = self._transform(np.arange(n, self.pool.n, dtype=np.int64))
             pool.__dict__.update(pool.extended(more).__dict__)
         elif n < self.pool.n:
-            pool.__dict__.update(Pool(Transformed(self.pool, self._transformer)).__dict__)
+            more = Pool(Transformed(self.pool, self._transformer))
+            more.first = pool.first
+            pool.__dict__.update(more.__dict__)
         return self.inner
+
+    def admit(self) -> None:
+        """Transform rows that were added to the pool."""
+        with unchanged_on_error(self.inner.pool):
+            self._now().admit()
 
     # -- what a learner asks of a model ----------------------------------------------------------
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,18 @@ def stacked(one: Any, other: Any) -> Any:
     if not sp.issparse(one) and not sp.issparse(other):
         return np.concatenate([one, other])
     return canonical(sp.csr_array(sp.vstack([one, other], format="csr")))
+
+
+@contextlib.contextmanager
+def unchanged_on_error(pool: Pool) -> Iterator[None]:
+    """Restore a pool if the block that extends it fails."""
+    before = dict(pool.__dict__)
+    try:
+        yield
+    except BaseException:
+        pool.__dict__.clear()
+        pool.__dict__.update(before)
+        raise
 
 
 class Pool:

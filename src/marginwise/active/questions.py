@@ -15,7 +15,14 @@ from marginwise._arrays import Float, Ints
 from marginwise._core import MOST_SAMPLED
 from marginwise._estimator.base import alone
 from marginwise._training.loop import READ
-from marginwise.active.answers import AUDIT, STRATEGY, check_inside, places_of, positive_integer
+from marginwise.active.answers import (
+    AUDIT,
+    STRATEGY,
+    any_rows,
+    check_inside,
+    places_of,
+    positive_integer,
+)
 from marginwise.active.batch import different_rows
 from marginwise.active.log import AnswerLog, Event
 from marginwise.active.pool import UNSEEN
@@ -129,9 +136,7 @@ class Questions(AnswerLog):
                 "there is no model yet, so the rows of the pool have no decision values: teach "
                 "labels of two classes first."
             )
-        numbers = None if rows is None else np.asarray(rows, dtype=np.int64)
-        if numbers is not None:
-            check_inside(numbers, self._pool.n)
+        numbers = None if rows is None else any_rows(rows, self._pool.n)
         most = self._pool.n if numbers is None else len(numbers)
         if self._pool.in_memory and 2 * most > self._pool.n:
             scores = self._model.all_scores()
@@ -156,9 +161,7 @@ class Questions(AnswerLog):
             The rows, one for each number; of a pandas frame with their index, so that
             ``learner.pool_rows(learner.ask(5)).index`` names them.
         """
-        numbers = np.atleast_1d(np.asarray(rows, dtype=np.int64))
-        check_inside(numbers, self._pool.n)
-        return self._pool.take_given(numbers)
+        return self._pool.take_given(any_rows(rows, self._pool.n))
 
     @alone
     def candidate_values(self) -> Float:
@@ -205,7 +208,7 @@ class Questions(AnswerLog):
         changed : Changed or None
             How many predictions changed; None if there were too few labels.
         """
-        if not self._marks.kept:  # of a learner that was pickled
+        if not self._marks.complete:  # of a learner that was pickled
             with self._all_or_nothing():
                 self._rebuild(self._log)
         pair = self._marks.half(len(self.history_) if labels is None else labels)

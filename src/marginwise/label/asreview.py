@@ -166,12 +166,13 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = OnlineSVC(
             C=self.C, kernel="linear", class_weight={1: self.relevant_weight}, random_state=0
         )
-        self._model = model.fit(rows, labels)
+        model.fit(rows, labels)
         if model.classes_.tolist() != [0, 1]:
             raise ValueError(
                 f"y holds the labels {model.classes_.tolist()}, expected 0 for irrelevant and 1 "
                 "for relevant records."
             )
+        self._model = model
         self.classes_ = model.classes_
         self.n_features_in_ = model.n_features_in_
         self.n_refits_ = self.__dict__.get("n_refits_", 0) + 1
