@@ -257,7 +257,7 @@ def test_questions_are_timed(tmp_path: Path) -> None:
         assert 500 < measurement["members"][0] < 1400
         assert 0 < measurement["ask_ms"] <= measurement["ask_p95_ms"]
     assert measurement["ask_ms"] < measurement["scratch_ms"]
-    assert {figure["target"] for figure in report["figures"]} == {5.0, 50.0, None}
+    assert {figure["target"] for figure in report["figures"]} == {5.0, 50.0, 150.0, 1000.0, None}
 
 
 def test_windows_of_laskov2006(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_rows_without_any_text_do_not_shift_labels_and_titles(tmp_path: Path) ->
     assert items.content.values() == ["", "First\n\none", "Second", "three"]
     assert items.labels == ["a", "a", "b", "a"]
     assert items.content.show(1) == {"title": "First", "text": "one"}
-    assert items.content.show(2) == {"title": "Second", "text": ""}
+    assert items.content.show(2) == {"text": "Second"}  # a title alone is the text
     assert items.content.show(3) == {"text": "three"}
 
 

@@ -629,7 +629,7 @@ LIES: list[Lie] = [
     ("dense", "no bools", raw(header("|b1", "(2,)"), b"\1\2")),
     ("dense", "no characters", raw(header("<U1", "(2,)"), b"\xff" * 8)),
     # the document
-    ("dense", "marginwise 9.9.9 or newer is needed", document(format=6, marginwise="9.9.9")),
+    ("dense", "marginwise 9.9.9 or newer is needed", document(format=7, marginwise="9.9.9")),
     ("dense", "0 is not a format number", document(format=0)),
     ("dense", "no format number", document(format="1")),
     ("dense", "no format number", document(format=True)),
