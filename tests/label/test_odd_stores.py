@@ -135,3 +135,21 @@ def test_browsers_leave_out_port_80() -> None:
     assert not address.serves("evil.example")
     assert not address.serves("127.0.0.1:81")
     assert not Address("127.0.0.1", 8123, "token").serves("127.0.0.1")
+
+
+@pytest.mark.parametrize("odd", ["item", "label"])
+def test_answers_of_other_processes_that_a_session_does_not_know(tmp_path: Path, odd: str) -> None:
+    """They stay in the store; the session neither fails nor learns them."""
+    path, store = write_csv(tmp_path), tmp_path / "labels.db"
+    session = open_session(path, store)
+    label_some(session, 8)
+    learned, answers = session.model.version, session.state()["summary"]["answered"]
+    unseen = session.model.unseen()[-1]
+    item, label = ("none", "good") if odd == "item" else (session.items.ids[unseen], "maybe")
+    session.store.append(Event(kind="label", item=item, label=label, annotator="bob"))
+    assert session.state()["summary"]["answered"] == answers
+    assert session.model.version == learned
+    assert len(session.progress()["prequential"]) > 0
+    label_some(session, 2)
+    assert session.undo("again")["undone"]["kind"] == "label"
+    assert session.store.events()[8].item == item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from marginwise.label.events import Answers, Event
 
@@ -19,6 +19,11 @@ class Answered:
 
     A new answer changes counts at once; a changed answer or an undo counts all of them again.
 
+    Parameters
+    ----------
+    items : container of str or None, default=None
+        Ids of the items that count; None for any. Other processes may store answers about others.
+
     Attributes
     ----------
     answers : Answers
@@ -31,9 +36,10 @@ class Answered:
         Items that are flagged.
     """
 
-    # INVARIANT: counting == answers.effective(), and all counts are of these.
+    # INVARIANT: counting == answers.effective() without other items, and all counts are of these.
 
-    def __init__(self) -> None:
+    def __init__(self, items: Container[str] | None = None) -> None:
+        self._items = items
         self.answers = Answers()
         self.flagged: set[str] = set()
         self._recount()
@@ -42,6 +48,8 @@ class Answered:
         """Apply an event; return whether an answer was changed or taken back."""
         fresh = event.is_answer and self.answers.answer(event.item) is None
         self.answers.apply(event)
+        if not self._counts(event):
+            return False
         if self.answers.flagged(event.item):
             self.flagged.add(event.item)
         else:
@@ -108,9 +116,12 @@ class Answered:
         self.counting: list[Event] = []
         self.counts: Counter[str] = Counter()
         self._given: Counter[tuple[str, str | None]] = Counter()
-        for event in self.answers.effective():
+        for event in filter(self._counts, self.answers.effective()):
             self.counting.append(event)
             self.counts.update([event.label] if event.label is not None else [])
         for name in self.answers.annotators():
-            for event in self.answers.effective(name):
+            for event in filter(self._counts, self.answers.effective(name)):
                 self._note_given(event)
+
+    def _counts(self, event: Event) -> bool:
+        return self._items is None or event.item in self._items

@@ -193,6 +193,13 @@ class Answers:
         event = self.newest("note", item, annotator)
         return "" if event is None else event.text or ""
 
+    def has_earlier(self, answer: Event) -> bool:
+        """Return whether the annotator had answered the item of an answer before."""
+        return any(
+            seq < answer.seq and self._is_of(seq, answer.annotator)
+            for seq in self._by_item.get(("answer", answer.item), [])
+        )
+
     def undoable(self, annotator: str) -> Event | None:
         """Return the event that an undo of this annotator would take back, or None."""
         numbers = self._by_annotator.get(annotator)

@@ -119,8 +119,8 @@ class Measures:
 
     def _learned(self) -> list[Event]:
         """Return the labels that the model has learned, in order."""
-        row, holds = self._items.row, self._model.holds
-        return [e for e in self._answered.counting if e.label is not None and holds(row(e.item))]
+        row, holds, labels = self._items.row, self._model.holds, self._settings.labels
+        return [e for e in self._answered.counting if e.label in labels and holds(row(e.item))]
 
     def _curves(self) -> dict[str, Any]:
         """Return the accuracy of predictions before items were learned, and support vectors.

@@ -69,7 +69,7 @@ class Session:
             seed=int(share_of(settings.seed, "annotator", settings.annotator) * 2**31),
             stop=stop,
         )
-        self.answered = Answered()
+        self.answered = Answered(items)
         self._queue = Queue(items, settings, self.model, self.answered, held)
         self._measures = Measures(items, settings, self.model, self.answered, self._queue)
         self._import()
@@ -137,7 +137,7 @@ class Session:
             if last is None:
                 return {"undone": None, **self._view()}
             questions = self._queue.questions
-            if last.is_answer and not self._has_earlier_answer(last):
+            if last.is_answer and not self.answered.answers.has_earlier(last):
                 version, purpose = last.model_version or 0, last.purpose or "browse"
                 again = Question(last.item, purpose, version, last.score)
                 questions = [again, *self._queue.without(last.item)]
@@ -316,8 +316,8 @@ class Session:
         for event in events:
             changed = self.answered.apply(event)
             rebuild = rebuild or changed
-            if event.is_answer and not rebuild:
-                self.model.learn(self.items.row(event.item), event.label, event.purpose)
+            if event.is_answer and event.item in self.items and not rebuild:
+                self.model.learn(*self._taught(event))
         if rebuild:
             self._rebuild()
         if events:
@@ -325,24 +325,17 @@ class Session:
 
     def _rebuild(self) -> None:
         """Bring the model to the answers that count."""
-        rows = [self.items.row(event.item) for event in self.answered.counting]
-        taught: Taught = [
-            (row, event.label, event.purpose)
-            for row, event in zip(rows, self.answered.counting, strict=True)
-            if self.model.holds(row)
-        ]
-        self.model.become(taught)
+        taught: Taught = [self._taught(event) for event in self.answered.counting]
+        self.model.become([answer for answer in taught if self.model.holds(answer[0])])
         self._queue.reset()
 
-    def _has_earlier_answer(self, last: Event) -> bool:
-        """Return whether the annotator's last answer changed an earlier one of the same item."""
-        answers = self.answered.answers
-        numbers = answers._by_item.get(("answer", last.item), [])
-        return any(
-            answers._events[number].annotator == last.annotator
-            for number in numbers
-            if number != last.seq
-        )
+    def _taught(self, event: Event) -> tuple[int, str | None, str | None]:
+        """Return what the model learns of an answer.
+
+        Other processes may store labels that this session does not have: skips for its model.
+        """
+        label = event.label if event.label in self.settings.labels else None
+        return self.items.row(event.item), label, event.purpose
 
     # -- views -------------------------------------------------------------------------------------
 
