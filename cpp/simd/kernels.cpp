@@ -41,6 +41,7 @@ Table MARGINWISE_TABLE() {
             rotate,
             weigh,
             weigh_lists,
+            mirror,
             bend,
             MARGINWISE_ISA};
 }

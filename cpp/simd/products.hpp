@@ -110,18 +110,16 @@ void weigh(const float* k, Index rows, const float* w, Index width, float* sums)
     }
 }
 
-// Block of kWidth<float> squared: row r of `from` becomes column r of `to`. Each round deals the
-// two halves of the rows into pairs, like cards; as many rounds as there are bits in a row's
-// number.
-inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
+// Transposes a square of kWidth<float> rows in registers. Each round deals the two halves of the
+// rows into pairs, like cards; as many rounds as there are bits in a row's number.
+inline void transpose(Vec<float>* rows) {
     constexpr Index W = kWidth<float>;
     Integers low, high;
     for (Index v = 0; v < W; ++v) {
         low[v] = static_cast<std::int32_t>(v / 2 + v % 2 * W);
         high[v] = low[v] + static_cast<std::int32_t>(W / 2);
     }
-    Vec<float> rows[W], dealt[W];
-    for (Index r = 0; r < W; ++r) rows[r] = load(from + r * stride);
+    Vec<float> dealt[W];
     for (Index round = 1; round < W; round *= 2) {
         for (Index r = 0; r < W / 2; ++r) {
             dealt[2 * r] = shuffle(rows[r], rows[r + W / 2], low);
@@ -129,7 +127,25 @@ inline void transpose_block(const float* from, Index stride, float* to, Index to
         }
         for (Index r = 0; r < W; ++r) rows[r] = dealt[r];
     }
-    for (Index r = 0; r < W; ++r) store(to + r * to_stride, rows[r]);
+}
+
+// Block of kWidth<float> squared: row r of `from` becomes column r of `to`.
+inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
+    Vec<float> rows[kWidth<float>];
+    for (Index r = 0; r < kWidth<float>; ++r) rows[r] = load(from + r * stride);
+    transpose(rows);
+    for (Index r = 0; r < kWidth<float>; ++r) store(to + r * to_stride, rows[r]);
+}
+
+void mirror(float* const* rows, Index k, Index l) {
+    constexpr Index W = kWidth<float>;
+    for (Index u = k; u < k + kLanes; u += W)
+        for (Index v = l; v < l + kLanes; v += W) {
+            Vec<float> block[W];
+            for (Index r = 0; r < W; ++r) block[r] = load(rows[u + r] + v);
+            transpose(block);
+            for (Index r = 0; r < W; ++r) store(rows[v + r] + u, block[r]);
+        }
 }
 
 // Rows are summed side by side, or one by one where they are few; to the bit, it is the same.

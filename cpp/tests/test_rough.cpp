@@ -325,4 +325,34 @@ TEST(problems_that_find_no_room_borrow_in_turn) {
     CHECK(borrowers() == 0);
 }
 
+TEST(rows_fetched_together_are_those_fetched_one_by_one) {
+    Pupil<float> pupil = five_problems();
+    Dual<float>& D = pupil.D();
+    const Index width = padded(D.problem(3).size);
+    for (Subproblem& sub : D.subproblems) sub.rows = RowCache(0, 8 * width * width);
+    const Index lent = D.lend_cache(1, false);
+    Index together = 0;
+    RowCache memory(0);
+    for (Index c = 0; c < D.problems(); ++c) {
+        Subproblem& sub = D.subproblems[c];
+        if (!sub.borrows) continue;
+        Vector<Vector<float>> expected;
+        D.borrow_rows(c, memory, lent);
+        for (Index k = 0; k < sub.P.size; ++k) {
+            const float* row = sub.P.open[k] ? D.row(c, k) : nullptr;
+            expected.emplace_back(row ? Vector<float>(row, row + sub.P.size) : Vector<float>());
+        }
+        D.return_rows(c, memory);
+        const Dual<float>::FeatureRows features(D, ThreadPool::alone());
+        D.borrow_rows(c, memory, lent);
+        together += D.fetch_all(c);
+        for (Index k = 0; k < sub.P.size; ++k)
+            for (Index l = 0; l < sub.P.size; ++l)
+                if (sub.P.open[k] && sub.P.open[l]) CHECK(D.row(c, k)[l] == expected[k][l]);
+        D.return_rows(c, memory);
+    }
+    CHECK(together > 0);
+    D.check(1e-4);
+}
+
 }  // namespace

@@ -621,6 +621,25 @@ TEST(kernel_values_are_weighed_by_the_problems_that_have_a_member) {
         }
 }
 
+TEST(a_block_of_a_symmetric_matrix_is_mirrored) {
+    constexpr Index n = 3 * kLanes, k = 0, l = 2 * kLanes;
+    for (const Table& table : tables()) {
+        Array<float> values(n * n, -1.0f);
+        Vector<float*> rows;
+        for (Index r = 0; r < n; ++r) rows.push_back(values.data() + r * n);
+        for (Index u = k; u < k + kLanes; ++u)
+            for (Index v = l; v < l + kLanes; ++v) rows[u][v] = static_cast<float>(u * n + v);
+        table.mirror(rows.data(), k, l);
+        for (Index v = 0; v < n; ++v)
+            for (Index u = 0; u < n; ++u) {
+                const bool inside = v >= l && u < k + kLanes, source = u >= l && v < k + kLanes;
+                const float expected = static_cast<float>(inside ? u * n + v : v * n + u);
+                CHECK_SAY(rows[v][u] == (inside || source ? expected : -1.0f),
+                          toy::at("mirror is off in row", v) + " on " + table.name);
+            }
+    }
+}
+
 // --- choice of the table -------------------------------------------------------------------------
 
 TEST(tables_are_chosen_by_name) {

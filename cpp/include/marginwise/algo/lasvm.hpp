@@ -137,6 +137,7 @@ class Lasvm : public Learner<T> {
 
     void begin_finish();
     void solve_window(Index c, Index worker);
+    void fetch_borrowed(Index c);
     void drop_idle_and_sleep(Index c);
     bool admits(Index c, double y, double g, double gap, bool roughly = false);
     bool process(Index c, const Example& example, Block<T>& block, Index r, Index& s);
@@ -317,6 +318,7 @@ void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
         solve_window(0, 0);
     } else {
         const Index lent = D.lend_cache(workers.threads(), false);
+        const typename Dual<T>::FeatureRows features(D, workers);
         Vector<RowCache> memory(workers.threads(), RowCache(0));
         workers.run(D.problems(), [&](Index c, Index worker) {
             D.borrow_rows(c, memory[worker], lent);
@@ -336,7 +338,7 @@ void Lasvm<T>::solve_window(Index c, Index worker) {
     Problem& P = D.problem(c);
     Subproblem& sub = D.subproblems[c];
     sub.tend_rows(D.workers());
-    if (sub.borrows) D.fetch_from(c, P.size - this->window_.violators[c].size());
+    if (sub.borrows) fetch_borrowed(c);
     const double tau = std::max(kRough, settings_.tau);
     Index left = kMostSteps * this->window_.violators[c].size();
     for (bool woken : {false, true}) {
@@ -355,6 +357,15 @@ void Lasvm<T>::solve_window(Index c, Index worker) {
         D.fetch_from(c, awake);
         sub.tend_rows(D.workers());
     }
+}
+
+// Computes kernel rows that solve_window() will need in a problem that has none. The more examples
+// are new, the more of the others they move. A third of the rows, one by one, costs as much as all.
+template <class T>
+void Lasvm<T>::fetch_borrowed(Index c) {
+    constexpr Index kMany = 64;
+    const Index size = D.problem(c).size, fresh = this->window_.violators[c].size();
+    if (kMany * fresh < size || !D.fetch_all(c)) D.fetch_from(c, size - fresh);
 }
 
 template <class T>

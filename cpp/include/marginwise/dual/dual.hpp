@@ -99,6 +99,19 @@ class Dual {
     void borrow_rows(Index c, RowCache& memory, Index bytes);
     void return_rows(Index c, RowCache& memory);
 
+    // Has the features of all members as rows while it exists, where problems borrow and half of
+    // the memory for kernel rows would hold them. Members must stay as they are meanwhile.
+    class FeatureRows {
+      public:
+        FeatureRows(Dual& D, ThreadPool& workers) : D_(D) { D.keep_member_rows(workers); }
+        ~FeatureRows() { D_.member_rows_.reset(); }
+        FeatureRows(const FeatureRows&) = delete;
+        FeatureRows& operator=(const FeatureRows&) = delete;
+
+      private:
+        Dual& D_;
+    };
+
     // Reserves memory for n more members in all problems, so that adding them cannot fail.
     void reserve(Index n) {
         members.reserve(n);
@@ -306,30 +319,22 @@ class Dual {
     // members, or calling a function, is what takes the time; else one.
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
+        constexpr Index kFew = 4;              // rows are worth the reading of a problem's features
         const RowCache& rows = subproblems[c].rows;
         if (subproblems[c].crowded() || known) return 1;
         const Index spare = rows.room() - rows.held() - 1;
         const bool alone = members.bytes() < kNearBytes && !kernel.is_callable();
-        return alone ? 1 : std::clamp<Index>(spare, 1, most_together);
+        const Index most = own_[c].kept() ? std::min(kFew, most_together) : most_together;
+        return alone ? 1 : std::clamp<Index>(spare, 1, most);
     }
 
     // Computes the rows of some places, all in one product: the tiles of members, which come from
     // main memory, are read once for all of them.
-    void fetch(Index c, const Vector<Index>& places) {
-        Subproblem& sub = subproblems[c];
-        Vector<RowCache::Row*> rows;
-        for (const Index k : places) sub.rows.take(k, sub.P.size);
-        for (const Index k : places) rows.push_back(sub.rows.peek(k));
-        Vector<float*> values;
-        for (const RowCache::Row* row : rows) values.push_back(row->values);
-        if (has_own_features(c)) {
-            own_[c].fill(kernel, places, 0, scratches(c), values, workers());
-            sub.stats.kernel_evaluations += places.size() * sub.P.size;
-        } else {
-            multiply(c, places, values);
-        }
-        for (RowCache::Row* row : rows) sub.finish_row(*row);
-    }
+    void fetch(Index c, const Vector<Index>& places);
+
+    // Computes the rows of all places of problem c, each value once, if the features of its places
+    // stand side by side and its memory holds that many rows. Returns whether it was done.
+    bool fetch_all(Index c);
 
     // Whether problem c may hold n rows before they are asked for, many of which never are: half of
     // the cache is for others, and rows that cost little to compute are not worth much memory.
@@ -503,7 +508,7 @@ class Dual {
     const float* complete_row(Subproblem& sub, RowCache::Row& held, Index k) {
         const Index first = held.length / kLanes;
         multiply(0, {k}, {held.values}, first);
-        sub.finish_row(held);
+        sub.finish_rows({k});
         return held.values;
     }
 
@@ -512,16 +517,21 @@ class Dual {
     bool has_own_features(Index c) {
         const Subproblem& sub = subproblems[c];
         if (!own_[c].kept() && 2 * sub.P.size < size() && !known)
-            own_[c].copy(members, sub.member, sub.rows.limit());
+            own_[c].copy(members, member_rows_.get(), sub.member, sub.rows.limit());
         return own_[c].kept();
     }
+    void keep_member_rows(ThreadPool& workers);
+
+    // The features of some places of problem c, which has its own, as a block.
+    const Rows<T>& own_block(Index c, const Vector<Index>& places);
+
+    // rows[r][l] = K(places[r], l) for all places l from `from` on, by the problem's own features.
+    void multiply_own(Index c, const Vector<Index>& places, const Vector<float*>& rows, Index from);
 
     // Computes the columns that a row lacks, by the problem's own features.
     const float* complete_own(Index c, RowCache::Row& held, Index k) {
-        const Index from = held.length;
-        own_[c].fill(kernel, {k}, from, scratches(c), {held.values}, workers());
-        subproblems[c].finish_row(held);
-        subproblems[c].stats.kernel_evaluations += held.length - from;
+        multiply_own(c, {k}, {held.values}, held.length);
+        subproblems[c].finish_rows({k});
         return held.values;
     }
 
@@ -545,6 +555,7 @@ class Dual {
     Helpers helpers_;
     Vector<OwnFeatures<T>> own_;  // of each problem
     Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
+    std::shared_ptr<const MemberRows<T>> member_rows_;  // see FeatureRows
     Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // of classes, where they are paired
 };
 

@@ -76,6 +76,12 @@ class Members {
 
     // Appends row r as example `id`; returns its position.
     Index append(const Rows<T>& rows, Index r, std::int64_t id) {
+        const Index s = append_nameless(rows, r, id);
+        position_.emplace(id, s);
+        return s;
+    }
+    // The same, but find() does not find it.
+    Index append_nameless(const Rows<T>& rows, Index r, std::int64_t id) {
         const Index s = size(), lane = s % kLanes;
         if (tiles_.size() == s / kLanes) tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
         Tile<T>& tile = own(s / kLanes);
@@ -90,7 +96,6 @@ class Members {
         if (sparse_) tile.begin.push_back(tile.value.size());
         tile.used = lane + 1;
         ids.push_back(id);
-        position_.emplace(id, s);
         return s;
     }
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-#include "marginwise/dual/members.hpp"
+#include "marginwise/dual/member_rows.hpp"
 #include "marginwise/kernel/kernel_blocks.hpp"
 
 namespace marginwise {
@@ -30,14 +30,20 @@ class OwnFeatures {
     OwnFeatures(OwnFeatures&&) = default;
     OwnFeatures& operator=(OwnFeatures&&) = default;
 
-    // Copies the features of all places, if they take about `most_bytes` at most. Closed places
-    // have any features. Here and below, nothing is kept where memory is short.
-    void copy(const Members<T>& members, const Vector<std::int32_t>& member, Index most_bytes) {
+    // Copies the features of all places, if they take about `most_bytes` at most, from `rows` where
+    // it is not null. Closed places have any features. Here and below, nothing is kept where memory
+    // is short.
+    void copy(const Members<T>& members, const MemberRows<T>* rows,
+              const Vector<std::int32_t>& member, Index most_bytes) {
         const Index each = members.bytes() / std::max<Index>(members.size(), 1);
         if (member.size() * each > most_bytes) return;
         try {
-            features_ = std::make_unique<Members<T>>(
-                members.some(Vector<Index>(member.begin(), member.end())));
+            features_ = std::make_unique<Members<T>>(members.features(), members.sparse());
+            if (rows)
+                for (const Index s : member)
+                    features_->append_nameless(rows->block_of(s), s % kLanes, features_->size());
+            else
+                *features_ = members.some(Vector<Index>(member.begin(), member.end()));
         } catch (const std::bad_alloc&) {
             drop();
         }
@@ -47,7 +53,7 @@ class OwnFeatures {
     void open(const Members<T>& members, Index s) {
         change([&] {
             members.extract(s, row_);
-            features_->append(row_, 0, features_->size());
+            features_->append_nameless(row_, 0, features_->size());
         });
     }
 
@@ -55,18 +61,18 @@ class OwnFeatures {
         change([&] { features_->compact(compaction); });
     }
 
-    // rows[r][l] = K(places[r], l) for all places l from `from` (rounded down to a tile) on,
-    // padded.
-    void fill(const KernelBlocks<T>& kernel, const Vector<Index>& places, Index from,
-              Vector<Scratch<T>>& scratches, const Vector<float*>& rows, ThreadPool& workers) {
-        const Index n = places.size();
-        features_->extract(places.data(), n, row_);
-        if (!features_->sparse()) row_.choose_form();
-        kernel.values_over(row_, *features_, from / kLanes, tiles_for(features_->size()), scratches,
-                           workers, [&](Index t, const float* k, Index stride) {
-                               for (Index r = 0; r < n; ++r)
-                                   std::copy_n(k + r * stride, kLanes, rows[r] + t * kLanes);
-                           });
+    // The features of some places as a block.
+    void extract(const Vector<Index>& places, Rows<T>& block) const {
+        features_->extract(places.data(), places.size(), block);
+    }
+
+    // Calls use(t, k, stride) with the values of the rows of a block with the places of tile t, at
+    // k[r * stride + lane], for all tiles from that of place `from` on.
+    template <class F>
+    void multiply(const KernelBlocks<T>& kernel, const Rows<T>& block, Index from,
+                  Vector<Scratch<T>>& scratches, ThreadPool& workers, F use) const {
+        kernel.values_over(block, *features_, from / kLanes, tiles_for(features_->size()),
+                           scratches, workers, use);
     }
 
   private:

@@ -41,6 +41,7 @@ class BasicRowCache {
     Index bytes() const { return rows_.size() * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
     Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
+    Index room_for(Index columns) const { return room(width_for(columns)); }  // ... of a width
     Index width() const { return width_; }
 
     // Row k with room for `columns` values (and for padding them), marked as just used; `length` is
@@ -138,6 +139,11 @@ class BasicRowCache {
     static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
 
   private:
+    // The width of rows that have room for so many values.
+    Index width_for(Index columns) const {
+        return columns <= width_ ? width_ : padded(std::max(columns, width_ + width_ / 4));
+    }
+
     // How many rows of a width fit.
     Index room(Index width) const { return std::max(limit_ / width, kLeast); }
 
@@ -165,7 +171,7 @@ class BasicRowCache {
     }
 
     void widen(Index columns, ThreadPool& workers) {
-        const Index before = width_, width = padded(std::max(columns, width_ + width_ / 4));
+        const Index before = width_, width = width_for(columns);
         if (kLeast * width > limit_) clear();  // too wide for the bound: start again
         reserve(width);
         width_ = width;

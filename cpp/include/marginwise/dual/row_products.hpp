@@ -6,6 +6,81 @@
 namespace marginwise {
 
 template <class T>
+void Dual<T>::fetch(Index c, const Vector<Index>& places) {
+    Subproblem& sub = subproblems[c];
+    for (const Index k : places) sub.rows.take(k, sub.P.size);
+    Vector<float*> values;
+    for (const Index k : places) values.push_back(sub.rows.peek(k)->values);
+    has_own_features(c) ? multiply_own(c, places, values, 0) : multiply(c, places, values);
+    sub.finish_rows(places);
+}
+
+template <class T>
+bool Dual<T>::fetch_all(Index c) {
+    constexpr Index kBlock = 2 * kLanes;  // rows that are multiplied together
+    Subproblem& sub = subproblems[c];
+    const Index n = sub.P.size;
+    const bool own = has_own_features(c);
+    if ((!own && !aligned()) || known || sub.rows.room_for(n) < n) return false;
+    Vector<Index> all(n);
+    Vector<float*> rows;
+    std::iota(all.begin(), all.end(), 0);
+    for (const Index k : all) sub.rows.take(k, n);
+    for (const Index k : all) rows.push_back(sub.rows.peek(k)->values);
+    for (Index first = 0; first < n; first += kBlock) {
+        const Index end = std::min(first + kBlock, n);
+        const Vector<Index> places(all.begin() + first, all.begin() + end);
+        const Vector<float*> those(rows.begin() + first, rows.begin() + end);
+        own ? multiply_own(c, places, those, first) : multiply(c, places, those, first / kLanes);
+        // K(k, l) = K(l, k): the places beyond the block get the columns of its places.
+        const Index whole = std::max(end, n / kLanes * kLanes);
+        for (Index k = first; k < end; k += kLanes)
+            for (Index l = end; l < whole; l += kLanes) table().mirror(rows.data(), k, l);
+        for (Index l = whole; l < n; ++l)
+            for (Index k = first; k < end; ++k) rows[l][k] = rows[k][l];
+    }
+    sub.finish_rows(all);
+    return true;
+}
+
+template <class T>
+void Dual<T>::keep_member_rows(ThreadPool& workers) {
+    bool needed = false;
+    for (const Subproblem& sub : subproblems) needed = needed || sub.borrows;
+    if (!needed || members.sparse() || kernel.is_callable()) return;
+    if (2 * MemberRows<T>::bytes(members) > subproblems[0].rows.most()) return;
+    try {
+        member_rows_ = std::make_shared<MemberRows<T>>(members, workers);
+    } catch (const std::bad_alloc&) {
+        member_rows_.reset();
+    }
+}
+
+template <class T>
+const Rows<T>& Dual<T>::own_block(Index c, const Vector<Index>& places) {
+    Rows<T>& block = work_[c].extracted;
+    if (member_rows_)
+        member_rows_->collect(subproblems[c].member, places, block);
+    else
+        own_[c].extract(places, block);
+    if (!members.sparse()) block.choose_form();
+    return block;
+}
+
+template <class T>
+void Dual<T>::multiply_own(Index c, const Vector<Index>& places, const Vector<float*>& rows,
+                           Index from) {
+    const Rows<T>& block = own_block(c, places);
+    own_[c].multiply(kernel, block, from, scratches(c), workers(),
+                     [&](Index t, const float* k, Index stride) {
+                         for (Index r = 0; r < block.n; ++r)
+                             std::copy_n(k + r * stride, kLanes, rows[r] + t * kLanes);
+                     });
+    Subproblem& sub = subproblems[c];
+    sub.stats.kernel_evaluations += block.n * (sub.P.size - from / kLanes * kLanes);
+}
+
+template <class T>
 void Dual<T>::multiply(Index c, const Vector<Index>& places, const Vector<float*>& rows,
                        Index first) {
     const Index n = places.size();

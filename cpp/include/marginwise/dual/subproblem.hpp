@@ -122,11 +122,16 @@ struct Subproblem {
         return false;
     }
 
-    // Gives finite values to the closed places of a row that has those of the open ones.
-    void finish_row(RowCache::Row& row) {
+    // Gives finite values to the closed places of rows that have those of the open ones.
+    void finish_rows(const Vector<Index>& places) {
+        Vector<Index> closed;
         for (Index l = 0; P.closed > 0 && l < P.size; ++l)
-            if (!P.open[l]) row.values[l] = 0.0f;
-        complete(row, P.size);
+            if (!P.open[l]) closed.push_back(l);
+        for (const Index k : places) {
+            RowCache::Row& row = *rows.peek(k);
+            for (const Index l : closed) row.values[l] = 0.0f;
+            complete(row, P.size);
+        }
     }
 
     // Between blocks: rows that were complete after the block before are completed, a few at a time

@@ -74,6 +74,18 @@ struct Rows {
         cut.pop_back();
         measure();
     }
+    // The same for whole rows of other blocks of lists, whose norms are known: start(d), then
+    // add_row() for each of them.
+    void add_row(const Rows& from, Index r) {
+        const Index begin = from.begin_of(r), end = from.end_of(r);
+        const auto shift = static_cast<std::uint32_t>(value.size() - begin);
+        cut.resize(n * stride);
+        for (Index k = 0; k < stride; ++k) cut.push_back(from.cut[r * stride + k] + shift);
+        index.insert(index.end(), from.index.begin() + begin, from.index.begin() + end);
+        value.insert(value.end(), from.value.begin() + begin, from.value.begin() + end);
+        norms.resize(n++);
+        norms.push_back(from.norms[r]);
+    }
 
     // Turns lists into dense rows where the product with dense tiles is then faster.
     void choose_form() {

@@ -154,6 +154,8 @@ struct Table {
     // rows are written, too.
     void (*weigh_lists)(const float* k, Index stride, Index rows, const Weights& weights,
                         double* sums);
+    // rows[l + v][k + u] = rows[k + u][l + v] for u, v < kLanes: a block of a symmetric matrix.
+    void (*mirror)(float* const* rows, Index k, Index l);
     // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
     // range, element by element and for any n.
     void (*bend)(const float* image, const float* t_x, const float* t_y, const float* f_x,

@@ -69,6 +69,9 @@ class Finishing {
         RowCache& rows = alone_->subproblems[0].rows;
         rows.exchange_memory(memory);
         rows.set_limit(lent_);
+        // Where most members are free, most rows will be needed.
+        const Problem& P = alone_->problem(0);
+        if (2 * P.free > P.size && !alone_->kernel.is_callable()) alone_->fetch_all(0);
     }
     void return_memory(RowCache& memory) {
         if (!alone_ || lent_ == 0) return;
