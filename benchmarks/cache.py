@@ -3,12 +3,13 @@
     python benchmarks/cache.py                               all sets, 30,000 rows
     python benchmarks/cache.py --rows 60000 --cache 200 8000 the sizes that the target names
     python benchmarks/cache.py --sets letter --rounds 3      one set, three rounds
+    python benchmarks/cache.py --intelex                     scikit-learn-intelex beside it
 
 The sizes take turns, round by round, and each fit runs in a process of its own, on one thread.
 Rows of the kernel matrix take memory as the square of the rows: half of the rows meets with a
 quarter of the memory what all of them meet with the whole. 52 MB are kept beyond `cache_size`, so
-that fewer rows show little. The last column is the time over that
-of the largest cache; models must not differ, so neither may the errors and the dual objectives.
+that fewer rows show little. The last column is the time over that of the largest cache; models must
+not differ, so neither may the errors and the dual objectives. scikit-learn-intelex has 2,000 MB.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import report
+from contestants import CACHE, environment, intelex, online
 from datasets import Split, standardised
 from numpy.typing import NDArray
 
@@ -89,52 +92,61 @@ class Job:
     seed: int
     folder: str
     python: str  # the interpreter whose build is measured
+    intelex: bool = False  # fit scikit-learn-intelex's SVC instead
 
 
 def measure(job: Job) -> dict[str, Any]:
     """Fit, and report what it took and how good the model is."""
     import memory
 
-    from marginwise import OnlineSVC
-
     chosen = SETS[job.name]
     split = chosen.read(np.load(Path(job.folder) / chosen.file))
     rows = np.random.default_rng(job.seed).permutation(len(split.y))[: job.rows]
     X, y = np.ascontiguousarray(split.X[rows]), split.y[rows]
-    model = OnlineSVC(
-        C=chosen.C, gamma=chosen.gamma, cache_size=job.cache, n_jobs=1, random_state=job.seed
-    )
+    make = intelex if job.intelex else online
+    params = {"C": chosen.C, "gamma": chosen.gamma, "cache_size": job.cache}
+    model = make(params, threads=1, seed=job.seed)
     began, held = time.process_time(), memory.peak()
     model.fit(X, y)
     seconds, peak = time.process_time() - began, memory.peak() - held
+    return {
+        "seconds": seconds,
+        "error": 100 * (1 - model.score(split.X_test[:TEST_ROWS], split.y_test[:TEST_ROWS])),
+        "megabytes": peak / 2**20,
+        **({"members": len(model.support_)} if job.intelex else details(model)),
+    }
+
+
+def details(model: Any) -> dict[str, Any]:
+    """Report what an OnlineSVC knows of its fit."""
     dual: NDArray[np.float64] = np.atleast_1d(model.dual_objective())
     stats = model.stats_
     return {
-        "seconds": seconds,
         "finish": stats["finish_seconds"],
         "misses": stats["cache_misses"],
         "evaluations": stats["kernel_evaluations"],
         "members": len(model.ids_),
-        "error": 100 * (1 - model.score(split.X_test[:TEST_ROWS], split.y_test[:TEST_ROWS])),
         "dual": float(dual.sum()),
-        "megabytes": peak / 2**20,
     }
 
 
 def run(job: Job) -> dict[str, Any]:
     command = [job.python, __file__, "--worker", json.dumps(asdict(job))]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment(threads=1)
+    )
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
 Key = tuple[str, str, int]  # build, set, cache
+INTELEX = "intelex"
 
 
 def table(results: dict[Key, list[dict[str, Any]]], largest: int) -> str:
     """Medians over the rounds, a line per set and cache size."""
 
     def median(key: Key, field: str) -> float:
-        return statistics.median(result[field] for result in results[key])
+        return statistics.median(result.get(field, np.nan) for result in results[key])
 
     lines = [
         "set      build   cache      CPU s   finish    misses  values/1e9  members  error %"
@@ -142,9 +154,10 @@ def table(results: dict[Key, list[dict[str, Any]]], largest: int) -> str:
     ]
     for key in sorted(results, key=lambda k: (k[1], k[2], k[0])):
         build, name, cache = key
-        ratio = median(key, "seconds") / median((build, name, largest), "seconds")
+        whole = ("this" if build == INTELEX else build, name, largest)
+        ratio = median(key, "seconds") / median(whole, "seconds")
         lines.append(
-            f"{name:8s} {build:5s} {cache:7,} {median(key, 'seconds'):10.2f}"
+            f"{name:8s} {build:7s} {cache:5,} {median(key, 'seconds'):10.2f}"
             f" {median(key, 'finish'):8.2f} {median(key, 'misses'):9,.0f}"
             f" {median(key, 'evaluations') / 1e9:11.2f} {median(key, 'members'):8,.0f}"
             f" {median(key, 'error'):8.2f} {median(key, 'dual'):14.3f}"
@@ -168,6 +181,8 @@ def parse() -> argparse.Namespace:
     add("--cache", nargs="+", type=int, default=[10, 2000], help="values of cache_size, megabytes")
     add("--rounds", type=int, default=1, help="fits of each kind, each round with its seed")
     add("--against", metavar="PYTHON", help="also measure the build that this interpreter has")
+    add("--intelex", action="store_true", help="also fit scikit-learn-intelex's SVC")
+    add("--out", type=Path, help="where JSON goes, if anywhere")
     add("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -180,6 +195,7 @@ def main() -> None:
     builds = {"this": sys.executable}
     if options.against:
         builds["other"] = options.against
+    outcome = report.heading(HERE.parent, [options.data / SETS[name].file for name in options.sets])
     for name in options.sets:
         results: dict[Key, list[dict[str, Any]]] = {}
         for seed in range(options.rounds):
@@ -187,7 +203,16 @@ def main() -> None:
                 for build, python in builds.items():
                     job = Job(name, options.rows, cache, seed, str(options.data), python)
                     results.setdefault((build, name, cache), []).append(run(job))
+            if options.intelex:
+                peer = replace(job, cache=CACHE, python=sys.executable, intelex=True)
+                results.setdefault((INTELEX, name, CACHE), []).append(run(peer))
         print(table(results, max(options.cache)), flush=True)
+        outcome[name] = [
+            {"build": build, "cache": cache, "rows": options.rows, "fits": fits}
+            for (build, _, cache), fits in results.items()
+        ]
+        if options.out:
+            report.write(options.out, outcome)
 
 
 if __name__ == "__main__":
