@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +20,7 @@ from marginwise.cli.reading import (
     open_for,
     split_model,
 )
+from marginwise.data.predictions import column_names, csv_rows, csv_text, predicted
 
 EVERY = 5.0  # seconds between two reports of progress
 
@@ -130,29 +129,13 @@ def loaded(path: str, threads: int) -> tuple[Any, Any]:
 def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> Iterator[str]:
     """Give the lines of the output, chunk by chunk."""
     if scores or proba:
-        yield _csv([["label", *_columns(estimator, scores, proba)]])
+        yield csv_text([["label", *column_names(estimator, scores, proba)]])
     for X, _ in chunks:
-        labels = estimator.predict(X)
-        if not (scores or proba):
+        labels, numbers = predicted(estimator, X, scores, proba)
+        if scores or proba:
+            yield csv_rows(labels, numbers)
+        else:
             yield "".join(f"{label}\n" for label in labels.tolist())
-            continue
-        parts = [estimator.decision_function(X)] if scores else []
-        parts += [estimator.predict_proba(X)] if proba else []
-        numbers = np.column_stack(parts).tolist()
-        rows = zip(labels.tolist(), numbers, strict=True)
-        yield _csv([label, *(f"{value:.9g}" for value in row)] for label, row in rows)
-
-
-def _columns(estimator: Any, scores: bool, proba: bool) -> list[str]:
-    classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else []
-    names = ["score"] if len(classes) <= 2 else [f"score_{name}" for name in classes]
-    return (names if scores else []) + ([f"p_{name}" for name in classes] if proba else [])
-
-
-def _csv(rows: Any) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 @main.command(
