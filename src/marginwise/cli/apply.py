@@ -179,6 +179,6 @@ def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
     classes = sorted({*known, *(label for label, _ in counts)})
     place = {label: k for k, label in enumerate(classes)}
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    for (label, predicted), count in counts.items():
-        confusion[place[label], place[predicted]] = count
+    for (label, given), count in counts.items():
+        confusion[place[label], place[given]] = count
     return classes, confusion

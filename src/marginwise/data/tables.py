@@ -96,8 +96,8 @@ class TableSource:
         self.random_access = self._tables.random_access
         if isinstance(encoder, str) and encoder == "types":
             encoder = ColumnTypes()
-        known = isinstance(encoder, ColumnTypes | ColumnMatrix)
-        self._encoder: Any = encoder if known else checked_encoder(encoder)
+        ready = isinstance(encoder, ColumnTypes | ColumnMatrix)
+        self._encoder: Any = encoder if ready else checked_encoder(encoder)
         self.label = self._find_label(label, labelled)
         self._labels: LabelColumn | None = None
         if labelled:
