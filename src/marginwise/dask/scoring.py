@@ -6,7 +6,7 @@ import os
 import pickle
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +16,9 @@ import joblib
 
 from marginwise.dask.scoring_cluster import check_workers, current_client, need_distributed
 from marginwise.dask.scoring_records import Record
-from marginwise.dask.scoring_tasks import Job, Outcome, score_file, unpack
+from marginwise.dask.scoring_tasks import Job, Outcome, Scorer, score_file, unpack
 from marginwise.data.errors import DataError
-from marginwise.data.modelled import Layout, split_model
+from marginwise.data.modelled import Layout, drop_names, split_model
 from marginwise.data.recognise import expand
 from marginwise.data.sniff import kind_of
 from marginwise.model_io import load
@@ -153,7 +153,7 @@ def predict_files(
     """
     began, report = time.monotonic(), ScoringReport()
     fitted, digest = _prepared(model, n_jobs, proba)
-    jobs = _jobs(inputs, folder, Layout(**layout), scores, proba)
+    jobs = _jobs(inputs, folder, _layout(**layout), scores, proba)
     with current_client(client) as cluster:
         check_workers(cluster)
         record = _open_folder(Path(folder))
@@ -187,7 +187,8 @@ def _prepared(model: Any, n_jobs: int, proba: bool) -> tuple[bytes, str]:
     _set_threads(estimator, None)
     digest = _digest(copy)
     _set_threads(estimator, n_jobs)
-    return pickle.dumps(copy), digest
+    names = drop_names(copy)
+    return pickle.dumps(Scorer(copy, names)), digest
 
 
 def _set_threads(estimator: Any, n_jobs: int | None) -> None:
@@ -203,6 +204,10 @@ def _digest(model: Any) -> str:
 
 
 # -- the files -------------------------------------------------------------------------------------
+
+
+def _layout(missing: Collection[str] = (), **given: Any) -> Layout:
+    return Layout(missing=tuple(missing), **given)
 
 
 def _jobs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, BinaryIO
@@ -57,20 +57,36 @@ class Outcome:
     error: str | None = None
 
 
+@dataclass(frozen=True)
+class Scorer:
+    """A fitted model that tasks share and do not change.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        The model.
+    names : list of str or None
+        Names of its features, where the model itself does not have them.
+    """
+
+    model: Any
+    names: list[str] | None = None
+
+
 def unpack(payload: bytes) -> Any:
-    """Return the model; other workers and tasks receive the object that this task returned."""
+    """Return the scorer; other workers and tasks receive the object that this task returned."""
     return pickle.loads(payload)
 
 
-def score_file(job: Job, model: Any) -> Outcome:
+def score_file(job: Job, scorer: Scorer) -> Outcome:
     """Predict the rows of one file, and write them to another that appears when it is complete.
 
     Parameters
     ----------
     job : Job
         The files.
-    model : estimator or Pipeline
-        The fitted model, which is not changed.
+    scorer : Scorer
+        The model.
 
     Returns
     -------
@@ -80,7 +96,7 @@ def score_file(job: Job, model: Any) -> Outcome:
     began = time.perf_counter()
     try:
         check_release(job.release)
-        rows = _write(job, model)
+        rows = _write(job, scorer)
         status = os.stat(job.target)
     except REFUSED as error:
         return Outcome(error=_described(error, job), seconds=time.perf_counter() - began)
@@ -109,18 +125,19 @@ def _described(error: Exception, job: Job) -> str:
     return text if job.source in text else f"{job.source}: {text}"
 
 
-def _write(job: Job, model: Any) -> int:
+def _write(job: Job, scorer: Scorer) -> int:
     """Write the output; return the number of rows."""
     before = _identity(job.source)
-    source = open_rows(model, job.source, job.layout, labelled=False)
+    model, names = scorer.model, scorer.names
+    source = open_rows(model, job.source, job.layout, labelled=False, names=names)
     _, estimator = split_model(model)
     blocks = _predictions(job, estimator, source)
     write = _parquet if job.target.endswith(".parquet") else _csv
-    names = column_names(estimator, job.scores, job.proba)
+    columns = column_names(estimator, job.scores, job.proba)
     counted: list[int] = []
 
     def write_all(handle: BinaryIO) -> None:
-        counted.append(write(handle, estimator, names, blocks))
+        counted.append(write(handle, estimator, columns, blocks))
         if _identity(job.source) != before:
             raise DataError(
                 f"{job.source}: the file changed while it was read. Run again when it is complete."
@@ -166,8 +183,6 @@ def _located(path: str, X: Any, first: int, error: ValueError) -> str:
 
 # -- formats ---------------------------------------------------------------------------------------
 
-Write = Callable[[BinaryIO, Any, list[str], Iterator[tuple[Any, Any]]], int]
-
 
 def _csv(handle: BinaryIO, estimator: Any, names: list[str], blocks: Iterator[Any]) -> int:
     """Write CSV with a header; return the number of rows."""
@@ -188,7 +203,7 @@ def _parquet(handle: BinaryIO, estimator: Any, names: list[str], blocks: Iterato
     schema = pa.schema([("label", kind), *((name, pa.float64()) for name in names)])
     rows = 0
     with parquet.ParquetWriter(handle, schema) as writer:
-        for labels, numbers in _gathered(blocks, len(names)):
+        for labels, numbers in _gathered(blocks):
             given = labels.tolist()
             made = pa.array(list(map(str, given)) if kind == pa.string() else given, kind)
             columns = [made, *(pa.array(numbers[:, k]) for k in range(len(names)))]
@@ -207,7 +222,7 @@ def _label_type(estimator: Any) -> Any:
         return pa.string()
 
 
-def _gathered(blocks: Iterator[tuple[Any, Any]], width: int) -> Iterator[tuple[Any, Any]]:
+def _gathered(blocks: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """Give blocks of many rows instead of few."""
     held: list[tuple[Any, Any]] = []
     for labels, numbers in blocks:

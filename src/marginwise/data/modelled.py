@@ -53,7 +53,27 @@ def split_model(model: Any) -> tuple[Steps, Any]:
     return [], model
 
 
-def open_rows(model: Any, path: str, layout: Layout, *, labelled: bool) -> Any:
+def drop_names(model: Any) -> list[str] | None:
+    """Remove the names of the features from an estimator, and return them.
+
+    Rows come as arrays in the order of these names, of which scikit-learn would warn. Transformers
+    keep their names, since their rows come as data frames.
+    """
+    names: list[str] | None = None
+    if not isinstance(model, Pipeline) and hasattr(model, "feature_names_in_"):
+        names = [str(name) for name in model.feature_names_in_]
+        del model.feature_names_in_
+    return names
+
+
+def open_rows(
+    model: Any,
+    path: str,
+    layout: Layout,
+    *,
+    labelled: bool,
+    names: Sequence[str] | None = None,
+) -> Any:
     """Return the rows of a file as the estimator of a model needs them.
 
     Parameters
@@ -66,6 +86,8 @@ def open_rows(model: Any, path: str, layout: Layout, *, labelled: bool) -> Any:
         Where features and labels are.
     labelled : bool
         Whether labels are read.
+    names : sequence of str, default=None
+        Names of the features, if they were dropped from the model.
     """
     steps, estimator = split_model(model)
     if steps and isinstance(steps[0][1], TableEncoder):
@@ -74,7 +96,8 @@ def open_rows(model: Any, path: str, layout: Layout, *, labelled: bool) -> Any:
     first = steps[0][1] if steps else estimator
     n = int(first.n_features_in_)
     if _is_typed(path):
-        return after(steps, _open_typed(first, n, path, layout, labelled))
+        names = getattr(first, "feature_names_in_", names)
+        return after(steps, _open_typed(names, bool(steps), n, path, layout, labelled))
     source = open_layout(path, layout, labelled=labelled, n_features=n)
     if isinstance(source, TableSource):
         raise DataError(
@@ -118,14 +141,14 @@ def _check_width(found: int, n: int, path: str) -> None:
         )
 
 
-def _open_typed(first: Any, n: int, path: str, layout: Layout, labelled: bool) -> Any:
+def _open_typed(
+    names: Any, transforms: bool, n: int, path: str, layout: Layout, labelled: bool
+) -> Any:
     """Open a table with typed columns for a model without a table encoder.
 
     Columns are found by name if the model knows names; otherwise they are the features, in order.
     """
-    raw = open_layout(path, layout, encoder=None, labelled=False)
-    columns, names = list(raw.feature_names), getattr(first, "feature_names_in_", None)
-    transforms = hasattr(first, "transform")
+    columns = list(open_layout(path, layout, encoder=None, labelled=False).feature_names)
     needed = columns if names is None else [str(name) for name in names]
     _check_present(needed, columns, path)
     label = layout.label
