@@ -145,7 +145,7 @@ def predict_files(
     >>> model = OnlineSVC(gamma=1.0).fit([[0.0], [1.0]], ["a", "b"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "new.svm").write_text("0 1:0.1\n0 1:0.9\n")
-    ...     with Client(processes=False, dashboard_address=None) as client:
+    ...     with Client(processes=False, dashboard_address=":0") as client:
     ...         report = predict_files(model, f"{folder}/*.svm", f"{folder}/out", client=client)
     ...     text = (Path(folder) / "out" / "new.csv").read_text()
     >>> report.rows, text.split()

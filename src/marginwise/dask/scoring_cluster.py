@@ -78,7 +78,7 @@ def _local(workers: int) -> Iterator[Any]:
     distributed = need_distributed()
     with (
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
