@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
@@ -15,7 +16,16 @@ def each(
 ) -> Generator[Any, None, None]:
     """Give the results of a function for each tuple of arguments, in order.
 
-    Arrays that several tasks share are sent once.
+    Arrays that several tasks share are sent once. Closing the generator cancels the other tasks.
     """
     parallel = joblib.Parallel(n_jobs=-1, return_as="generator")
-    yield from parallel(joblib.delayed(function)(*task) for task in tasks)
+    results = parallel(joblib.delayed(function)(*task) for task in tasks)
+    try:
+        # Not `yield from`, which would close the results where the warning below is not ignored.
+        for result in results:  # noqa: UP028
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            # joblib warns of the tasks that it cancels.
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
