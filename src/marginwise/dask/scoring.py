@@ -7,7 +7,7 @@ import pickle
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,24 @@ class ScoringReport:
         Number of rows that were predicted.
     seconds : float
         Duration of the call.
+
+    See Also
+    --------
+    predict_files : Returns a report.
+
+    Examples
+    --------
+    >>> from marginwise.dask import ScoringReport
+    >>> report = ScoringReport(["out/a.csv"], [], {}, rows=1000, seconds=0.5)
+    >>> f"{report.rows / report.seconds:.0f} rows/s"
+    '2000 rows/s'
     """
 
-    written: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
-    seconds: float = 0.0
+    written: list[str]
+    skipped: list[str]
+    failed: dict[str, str]
+    rows: int
+    seconds: float
 
 
 class ScoringError(DataError):
@@ -151,7 +162,7 @@ def predict_files(
     >>> report.rows, text.split()
     (2, ['label', 'a', 'b'])
     """
-    began, report = time.monotonic(), ScoringReport()
+    began, report = time.monotonic(), ScoringReport([], [], {}, 0, 0.0)
     fitted, digest = _prepared(model, n_jobs, proba)
     jobs = _jobs(inputs, folder, _layout(**layout), scores, proba)
     with current_client(client) as cluster:

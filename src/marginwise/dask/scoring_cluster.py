@@ -37,10 +37,10 @@ def connected(address: str) -> Iterator[Any]:
         Address of a scheduler such as "tcp://10.0.0.1:8786"; "local" for one worker per processor
         of this machine, or "local:2" for two.
 
-    Yields
-    ------
-    client : distributed.Client
-        The client, which is closed at the end of the block.
+    Returns
+    -------
+    client : context manager
+        Gives a `distributed.Client`, which is closed at the end of the block.
     """
     found = re.fullmatch(r"local(?::(\d+))?", address)
     if found is None:
