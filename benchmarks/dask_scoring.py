@@ -10,7 +10,8 @@ thread each, and take turns `--repeats` times. Starting processes is not part of
 and the process have scored a small file before. Predictions must be equal.
 
 A table is printed and stored in `results/dask_scoring.json`, with the share of the time that the
-process alone spends on kernel values.
+process alone spends on kernel values. Beside wall times are CPU seconds, and those that other
+programs used meanwhile (on Linux): times count only if that is little.
 """
 
 from __future__ import annotations
@@ -70,6 +71,39 @@ def make_model(vectors: int) -> Pipeline:
     return model
 
 
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+def busy_seconds() -> float:
+    """Return the CPU seconds that all programs have used, or NaN where they are not known."""
+    try:
+        fields = Path("/proc/stat").read_text().split()[1:9]
+    except OSError:
+        return float("nan")
+    user, nice, system, _, _, *rest = map(int, fields)
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+
+
+class Clock:
+    """Wall, CPU and other programs' seconds since it was made."""
+
+    def __init__(self, client: Any = None) -> None:
+        self._client = client
+        self._start = self._now()
+
+    def _now(self) -> tuple[float, float, float, float]:
+        theirs = [] if self._client is None else [*self._client.run(time.process_time).values()]
+        own = time.process_time()
+        return time.perf_counter(), own + sum(theirs), max(theirs, default=own), busy_seconds()
+
+    def read(self) -> dict[str, float]:
+        wall, cpu, longest, busy = (
+            now - then for now, then in zip(self._now(), self._start, strict=True)
+        )
+        known = {"seconds": wall, "cpu_seconds": cpu, "longest_cpu_seconds": longest}
+        return {**known, "other_cpu_seconds": max(0.0, busy - cpu)}
+
+
 # -- one process -----------------------------------------------------------------------------------
 
 
@@ -92,15 +126,14 @@ def alone(model: str, data: str, out: str) -> dict[str, float]:
     estimator.predict = timed
     paths = sorted(Path(data).glob("*.parquet"))
     for warm in (True, False):
-        predicting[0], began = 0.0, time.perf_counter()
+        predicting[0], clock = 0.0, Clock()
         for path in paths[:1] if warm else paths:
             layout, release = Layout(), version("marginwise")
             job = Job(str(path), f"{out}/{path.name}", layout, False, False, release)
             outcome = score_file(job, Scorer(fitted))
             if outcome.error is not None:
                 sys.exit(outcome.error)
-        seconds = time.perf_counter() - began
-    return {"seconds": seconds, "predict_seconds": predicting[0]}
+    return {**clock.read(), "predict_seconds": predicting[0]}
 
 
 def alone_in_a_process(model: Path, data: Path, out: Path) -> dict[str, float]:
@@ -123,9 +156,9 @@ def on_workers(model: Path, data: Path, out: Path, workers: int) -> dict[str, fl
     with connected(f"local:{workers}") as client, tempfile.TemporaryDirectory() as spare:
         first = sorted(data.glob("*.parquet"))[:workers]
         predict_files(model, first, spare, client=client)
-        began = time.perf_counter()
+        clock = Clock(client)
         report = predict_files(model, data, out, client=client)
-        return {"seconds": time.perf_counter() - began, "rows": report.rows}
+        return {**clock.read(), "rows": report.rows}
 
 
 def check_equal(one: Path, other: Path) -> None:
@@ -171,8 +204,11 @@ def show(options: argparse.Namespace, found: dict[str, Any]) -> None:
     for name, runs in found["runs"].items():
         seconds = statistics.median(run["seconds"] for run in runs)
         label = f"{options.workers} workers" if name == "workers" else name
-        rows.append([label, f"{seconds:.1f}", f"{options.rows / seconds:,.0f}"])
-    print(table(("", "seconds", "rows/s"), rows))
+        shown = [f"{seconds:.1f}", f"{options.rows / seconds:,.0f}"]
+        for key in ("cpu_seconds", "longest_cpu_seconds", "other_cpu_seconds"):
+            shown.append(f"{statistics.median(run[key] for run in runs):.1f}")
+        rows.append([label, *shown])
+    print(table(("", "seconds", "rows/s", "CPU, s", "of the busiest", "of others"), rows))
     verdict = "reached" if found["ratio"] >= TARGET else "NOT reached"
     print(f"{found['ratio']:.2f} times as fast as one process; {TARGET} is {verdict}.")
     print(f"One process spends {found['predict_share']:.0%} of its time on predictions.")
