@@ -436,14 +436,22 @@ def _lists(X: Any) -> Batch:
     )
 
 
+def runs_elsewhere() -> bool:
+    """Return whether joblib was configured for a cluster, such as by ``backend="dask"``."""
+    backend, _ = joblib.parallel.get_active_backend()
+    return not type(backend).__module__.startswith("joblib._parallel_backends")
+
+
 def thread_count(jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` asks for, by joblib's rules.
 
     Negative numbers count down from the processors that this process may use: its CPU affinity and
-    its cgroup limit them. None means 1 unless ``joblib.parallel_config`` says otherwise.
+    its cgroup limit them. None means 1 unless ``joblib.parallel_config`` says otherwise; a backend
+    for clusters, such as Dask's, does not.
     """
-    if multiprocessing.current_process().daemon:
-        # joblib warns and returns 1, because such a process cannot start others; threads it can.
+    # In a daemonic process, joblib warns and returns 1, because it cannot start others; threads it
+    # can. Under a backend for clusters, joblib counts the processors of all machines.
+    if multiprocessing.current_process().daemon or runs_elsewhere():
         wanted = 1 if jobs is None else jobs if jobs > 0 else joblib.cpu_count() + 1 + jobs
     else:
         wanted = joblib.effective_n_jobs(jobs)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints
 from marginwise._checks import take_rows
+from marginwise._tuning.elsewhere import each, runs_elsewhere
 from marginwise._tuning.folds import Fold
 from marginwise._tuning.shared import Scored
 
@@ -41,22 +42,44 @@ class PlainModels:
 
     def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
         """Fit and score models for some values of C for each gamma; gamma by gamma."""
-        for gamma, Cs in wanted.items():
-            for number, fold in enumerate(self.folds):
-                yield gamma, self._fold(number, fold, gamma, Cs)
+        tasks = [
+            (gamma, number, fold, [self.make(float(C), gamma) for C in Cs])
+            for gamma, Cs in wanted.items()
+            for number, fold in enumerate(self.folds)
+        ]
+        given = (
+            (number, fold, models, self.X, self.y, self.weights, self.square)
+            for _, number, fold, models in tasks
+        )
+        # A generator of random numbers that models share must be used by one after the other.
+        shared = isinstance(tasks[0][3][0].random_state, np.random.RandomState)
+        far = runs_elsewhere() and not shared
+        found = each(_fit_and_score, given) if far else (_fit_and_score(*one) for one in given)
+        for (gamma, *_), scored in zip(tasks, found, strict=True):
+            yield gamma, scored
 
-    def _fold(self, number: int, fold: Fold, gamma: float, Cs: Float) -> Scored:
-        decision, seconds = [], np.zeros((2, len(Cs)))
-        train, test = self._rows(fold.train, fold.train), self._rows(fold.test, fold.train)
-        for k, C in enumerate(Cs):
-            start = time.perf_counter()
-            model = self.make(float(C), gamma)
-            model.fit(train, self.y[fold.train], self.weights[fold.train])
-            fitted = time.perf_counter()
-            decision.append(model._binary_values(test))
-            seconds[:, k] = fitted - start, time.perf_counter() - fitted
-        return Scored(number, np.stack(decision), *seconds)
 
-    def _rows(self, rows: Ints, columns: Ints) -> Any:
-        some = take_rows(self.X, rows)
-        return some[:, columns] if self.square else some
+def _fit_and_score(
+    number: int,
+    fold: Fold,
+    models: list[Any],
+    X: Any,
+    y: NDArray[Any],
+    weights: Float,
+    square: bool,
+) -> Scored:
+    """Fit models to the rows of a fold, and score the rows that it holds out."""
+    decision, seconds = [], np.zeros((2, len(models)))
+    train, test = (_rows(X, rows, fold.train, square) for rows in (fold.train, fold.test))
+    for k, model in enumerate(models):
+        start = time.perf_counter()
+        model.fit(train, y[fold.train], weights[fold.train])
+        fitted = time.perf_counter()
+        decision.append(model._binary_values(test))
+        seconds[:, k] = fitted - start, time.perf_counter() - fitted
+    return Scored(number, np.stack(decision), *seconds)
+
+
+def _rows(X: Any, rows: Ints, columns: Ints, square: bool) -> Any:
+    some = take_rows(X, rows)
+    return some[:, columns] if square else some

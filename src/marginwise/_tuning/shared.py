@@ -19,7 +19,8 @@ import numpy as np
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import Tuner32, Tuner64
 from marginwise._engine.engine import Engine
-from marginwise._engine.plan import check_range, paired
+from marginwise._engine.plan import Plan, check_range, paired
+from marginwise._tuning.elsewhere import each, runs_elsewhere
 from marginwise._tuning.folds import Fold
 
 TOL = 0.05  # violation that models of a search may have: scores do not depend on less
@@ -70,6 +71,9 @@ class SharedModels:
 
     def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
         """Fit and score models for some values of C for each gamma; gamma by gamma."""
+        if runs_elsewhere() and len(wanted) > 1:
+            yield from self._scored_elsewhere(wanted)
+            return
         threads = min(self.engine.threads, len(wanted))
         if threads == 1:
             self._tuner = self._make_tuner(1)
@@ -93,6 +97,12 @@ class SharedModels:
                 for tuner in tuners:
                     tuner.cancel()
                 raise
+
+    def _scored_elsewhere(self, wanted: Mapping[float, Float]) -> Iterator[tuple[float, Scored]]:
+        """Fit and score the models of each gamma on a worker of a cluster."""
+        shared = self.engine.plan, self.X, self.labels, self.penalties, self.folds, self.tol
+        for scored in each(_all_of, ((*shared, gamma, Cs) for gamma, Cs in wanted.items())):
+            yield from scored
 
     def _make_tuner(self, sharers: int) -> Tuner32 | Tuner64:
         """Return a tuner that has a part of the memory for kernel values."""
@@ -154,6 +164,21 @@ class SharedModels:
             self._tuner.set_gamma(gamma / largest)
             for number, fold in enumerate(self.folds):
                 yield gamma, paths.pop((gamma, number)).scored(self._tuner, number, fold)
+
+
+def _all_of(
+    plan: Plan,
+    X: Any,
+    labels: Labels,
+    penalties: Float,
+    folds: list[Fold],
+    tol: float,
+    gamma: float,
+    Cs: Float,
+) -> list[tuple[float, Scored]]:
+    """Fit and score the models of one gamma, with one thread."""
+    models = SharedModels(Engine(plan, None, 1), X, labels, penalties, folds, tol)
+    return list(models.scored({gamma: Cs}))
 
 
 class _Columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +20,9 @@ from marginwise.cli.reading import (
     open_for,
     split_model,
 )
+from marginwise.cli.scoring import Request, score_on_dask
+from marginwise.data.modelled import drop_names
+from marginwise.data.predictions import column_names, csv_rows, csv_text, predicted
 
 EVERY = 5.0  # seconds between two reports of progress
 
@@ -32,6 +33,7 @@ Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the
     example=[
         "marginwise predict model.mwz new.csv labels.txt",
         "marginwise predict model.mwz new.csv --scores > scores.csv",
+        "marginwise predict --dask local:2 model.mwz 'data/*.parquet' predicted/",
     ]
 )
 @click.argument("model")
@@ -39,6 +41,13 @@ Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the
 @click.argument("out", default="-")
 @click.option("--scores", is_flag=True, help="Write decision values, too.")
 @click.option("--proba", is_flag=True, help="Write probabilities, too; see --calibration of train.")
+@click.option(
+    "--dask",
+    "address",
+    metavar="ADDRESS",
+    help="Score on the Dask cluster whose scheduler has this address, such as tcp://host:8786, or "
+    "on new workers of this machine: local, or local:2 for two. OUT is a folder.",
+)
 @layout_options
 @threads_option
 @force_option
@@ -47,6 +56,7 @@ def predict(
     model: str,
     data: str,
     out: str,
+    address: str | None,
     force: bool,
     quiet: bool,
     threads: int,
@@ -58,7 +68,18 @@ def predict(
     Labels are written one per line. With --scores or --proba, the output is CSV with a header. Rows
     are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
     it is complete. Labels in DATA are ignored.
+
+    With --dask, DATA is a file, a folder or a pattern in quotes, each file is one task, and the
+    folder OUT receives one file per file: Parquet for Parquet and Arrow files, and CSV for others,
+    both with the columns label and those of --scores and --proba. Workers must see the same files.
+    A file that cannot be used is reported, and the others are written. If the command is repeated,
+    it skips outputs that are complete and that the same model made from the same data. Tasks have
+    one thread unless --threads is given.
     """
+    if address is not None:
+        request = Request(address, model, data, out, layout, threads, force, **wanted)
+        score_on_dask(request, Console(quiet))
+        return
     check_inputs(model, data)
     check_free(out, force)
     console = Console(quiet)
@@ -71,6 +92,7 @@ def predict(
         )
     check_lines(estimator, wanted)
     source = open_for(fitted, data, layout, labelled=False)
+    drop_names(fitted)
     with Counted(console) as counted:
         write_blocks(out, predictions(estimator, counted.rows(source), **wanted))
 
@@ -130,29 +152,13 @@ def loaded(path: str, threads: int) -> tuple[Any, Any]:
 def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> Iterator[str]:
     """Give the lines of the output, chunk by chunk."""
     if scores or proba:
-        yield _csv([["label", *_columns(estimator, scores, proba)]])
+        yield csv_text([["label", *column_names(estimator, scores, proba)]])
     for X, _ in chunks:
-        labels = estimator.predict(X)
-        if not (scores or proba):
+        labels, numbers = predicted(estimator, X, scores, proba)
+        if scores or proba:
+            yield csv_rows(labels, numbers)
+        else:
             yield "".join(f"{label}\n" for label in labels.tolist())
-            continue
-        parts = [estimator.decision_function(X)] if scores else []
-        parts += [estimator.predict_proba(X)] if proba else []
-        numbers = np.column_stack(parts).tolist()
-        rows = zip(labels.tolist(), numbers, strict=True)
-        yield _csv([label, *(f"{value:.9g}" for value in row)] for label, row in rows)
-
-
-def _columns(estimator: Any, scores: bool, proba: bool) -> list[str]:
-    classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else []
-    names = ["score"] if len(classes) <= 2 else [f"score_{name}" for name in classes]
-    return (names if scores else []) + ([f"p_{name}" for name in classes] if proba else [])
-
-
-def _csv(rows: Any) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 @main.command(
@@ -172,6 +178,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
     console.head()
     fitted, estimator = loaded(model, threads)
     source = open_for(fitted, data, layout, labelled=True)
+    drop_names(fitted)
     with Counted(console) as counted:
         classes, confusion = confused(estimator, counted.rows(source))
     rows = int(confusion.sum())
@@ -196,6 +203,6 @@ def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
     classes = sorted({*known, *(label for label, _ in counts)})
     place = {label: k for k, label in enumerate(classes)}
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    for (label, predicted), count in counts.items():
-        confusion[place[label], place[predicted]] = count
+    for (label, given), count in counts.items():
+        confusion[place[label], place[given]] = count
     return classes, confusion

@@ -35,6 +35,10 @@ IN_PYTHON = {  # advice of the library, and what it is for users of the command
     "Name it in categorical or text to use it, or in drop": "Pass it to --categorical or --text to "
     "use it, or to --drop",
     "or name it in drop": "or pass it to --drop",
+    "pass force=True to replace it": "--force to replace it",
+    "pass scores=True instead of proba=True": "use --scores",
+    "Train it with calibration='sigmoid'": "Train it with --calibration sigmoid",
+    "call again to score the others": "repeat the command to score the others",
     "name it in missing": "pass it to --missing",
     "Name the column of the label.": "Name the column of the label by --label.",
     "Name the column of the label, or pass labelled=False": "Name the column by --label",

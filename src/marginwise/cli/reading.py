@@ -7,54 +7,26 @@ import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 
 from marginwise import load
 from marginwise._engine.memory import available
 from marginwise.cli.group import STDIN, Refused
 from marginwise.cli.options import packed
 from marginwise.cli.output import STANDARD
-from marginwise.data import (
-    SvmlightSource,
-    TableEncoder,
-    TableSource,
-    TransformedSource,
-    open_source,
-)
-from marginwise.data.sniff import kind_of
+from marginwise.data import SvmlightSource, TableEncoder, TableSource
+from marginwise.data.modelled import Layout as Layout
+from marginwise.data.modelled import Steps as Steps
+from marginwise.data.modelled import after as after
+from marginwise.data.modelled import open_layout, open_rows
+from marginwise.data.modelled import split_model as split_model
 
 SHARE = 2  # data may take one part in so many of the memory that is available
 SAMPLE = 2000  # rows from which the memory that all rows take is estimated
-
-Steps = list[tuple[str, Any]]  # names and fitted transformers
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where features, labels and groups are in a file.
-
-    Parameters
-    ----------
-    label : str or None
-        The column of the labels; None for the last one.
-    zero_based : bool
-        Whether the first feature of svmlight text is number 0.
-    header : bool
-        Whether the first line of CSV has the names of the columns.
-    missing : sequence of str
-        Values of CSV that are missing, besides empty ones.
-    """
-
-    label: str | None = None
-    zero_based: bool = False
-    header: bool = True
-    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,15 +151,12 @@ def load_model(path: str) -> Any:
 
 def open_data(data: str, layout: Layout, **more: Any) -> Any:
     """Return the source of a file; `more` are arguments of `open_source`."""
-    options: dict[str, Any] = {"zero_based": layout.zero_based, "header": layout.header}
-    label, path = layout.label, placed(data)
-    if label is not None and label.lstrip("-").isdigit() and _is_npy(path):
-        options["label"] = int(label)
-    return open_source(path, **{"label": label, "missing": layout.missing, **options, **more})
+    return open_layout(placed(data), layout, **more)
 
 
-def _is_npy(path: str) -> bool:
-    return path.endswith(".npy") or (os.path.isfile(path) and kind_of(Path(path)) == "npy")
+def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
+    """Return the rows of data as the estimator of a model needs them."""
+    return open_rows(model, placed(data), layout, labelled=labelled)
 
 
 def check_classes(classes: Any, data: str) -> None:
@@ -243,70 +212,3 @@ def fits_in_memory(source: Any) -> bool:
     X, _ = source.read(np.arange(min(rows, SAMPLE)))
     size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
     return bool(size / X.shape[0] * rows < most)
-
-
-def split_model(model: Any) -> tuple[Steps, Any]:
-    """Return the steps before the estimator of a model, and the estimator."""
-    if isinstance(model, Pipeline):
-        return model.steps[:-1], model.steps[-1][1]
-    return [], model
-
-
-def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
-    """Return the rows of data as the estimator of a model needs them."""
-    steps, estimator = split_model(model)
-    if steps and isinstance(steps[0][1], TableEncoder):
-        source = _open_table(steps[0][1], estimator, data, layout, labelled)
-        return after(steps[1:], source)
-    n = int((steps[0][1] if steps else estimator).n_features_in_)
-    source = open_data(data, layout, labelled=labelled, n_features=n)
-    if isinstance(source, TableSource):
-        raise Refused(
-            f"{data} is a table, but the model was trained on {n} features without names; give "
-            "svmlight text or an array, or train on a table."
-        )
-    if not labelled and source.n_features == n + 1 and _is_npy(placed(data)):
-        source = open_data(data, layout, labelled=False, label=-1)
-    if source.n_features != n:
-        raise Refused(
-            f"{data} has {source.n_features} features, but the model was trained on {n} features; "
-            "give data with the same features."
-        )
-    return after(steps, source)
-
-
-def after(steps: Steps, source: Any) -> Any:
-    """Return a source of rows after fitted steps."""
-    return TransformedSource(source, [step for _, step in steps]) if steps else source
-
-
-def _open_table(
-    encoder: TableEncoder, estimator: Any, data: str, layout: Layout, labelled: bool
-) -> TableSource:
-    """Open a table with the encoder of a model; find the label among the other columns."""
-    path = placed(data)
-    raw = open_data(path, layout, encoder=None, labelled=False)
-    if not isinstance(raw, TableSource):
-        raise Refused(
-            f"{data} has no column names, but the model needs the columns "
-            f"{', '.join(encoder.feature_names_in_)}; give a table with these columns."
-        )
-    needed = list(encoder.feature_names_in_)
-    for name in needed:
-        if name not in raw.feature_names:
-            raise Refused(
-                f"{data}: column {name!r} is missing; the model needs {', '.join(needed)}, and the "
-                f"data have {', '.join(raw.feature_names)}."
-            )
-    others = [name for name in raw.feature_names if name not in set(needed)]
-    if labelled and layout.label is None and not others:
-        raise Refused(
-            f"{data} has no labels: all columns are features of the model; expected one more."
-        )
-    label = layout.label or (others[0] if len(others) == 1 else None)
-    classes = getattr(estimator, "classes_", None)
-    found = open_data(
-        path, layout, label=label, labelled=labelled, encoder=encoder, classes=classes
-    )
-    assert isinstance(found, TableSource)
-    return found

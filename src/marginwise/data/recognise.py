@@ -101,7 +101,7 @@ def open_source(
     """
     options = {"label": label, "labelled": labelled, "classes": classes}
     if _is_path(data) or (isinstance(data, list) and data and all(map(_is_path, data))):
-        paths = _expand(data)
+        paths = expand(data)
         family = _family(paths)
         if family == "table":
             return TableSource(paths, **options, encoder=encoder, missing=missing, header=header)
@@ -144,7 +144,7 @@ def _open_object(
 # -- files -------------------------------------------------------------------------------------
 
 
-def _expand(data: Any) -> list[Path]:
+def expand(data: Any) -> list[Path]:
     """Return the files that paths, globs and folders stand for."""
     given = [data] if _is_path(data) else data
     found: list[Path] = []

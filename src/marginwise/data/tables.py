@@ -15,6 +15,7 @@ from marginwise.data.columns import CellError, need_arrow
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
+from marginwise.data.matrix import ColumnMatrix
 from marginwise.data.rows import check_ids, gather, join_rows, rechunk, take
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
@@ -93,8 +94,10 @@ class TableSource:
         self._tables = open_tables(tables, missing=missing, header=header)
         self.files = [table.name for table in self._tables.files]
         self.random_access = self._tables.random_access
-        typed = isinstance(encoder, str) and encoder == "types"
-        self._encoder: Any = ColumnTypes() if typed else checked_encoder(encoder)
+        if isinstance(encoder, str) and encoder == "types":
+            encoder = ColumnTypes()
+        ready = isinstance(encoder, ColumnTypes | ColumnMatrix)
+        self._encoder: Any = encoder if ready else checked_encoder(encoder)
         self.label = self._find_label(label, labelled)
         self._labels: LabelColumn | None = None
         if labelled:
@@ -250,7 +253,7 @@ class TableSource:
         """Return features and labels of some rows of a block."""
         size = block.table.num_rows
         if 2 * len(rows) < size:
-            return self._encode(block, block.table.take(need_arrow().array(rows)), rows)
+            return self._encode(block, _some(block.table, rows), rows)
         # Of most rows, features are cheaper to take than what they are encoded from.
         X, y = self._encode(block, block.table, np.arange(size, dtype=np.int64))
         if np.array_equal(rows, np.arange(size)):
@@ -370,6 +373,13 @@ def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataE
         return DataError(f"{block.head}: {error}")
     row = error.row if rows is None else int(rows[error.row])
     return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
+
+
+def _some(table: Any, rows: Ints) -> Any:
+    """Return rows of a table, without a copy if they follow each other."""
+    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        return table.slice(int(rows[0]), len(rows))
+    return table.take(need_arrow().array(rows))
 
 
 def checked_encoder(encoder: Any) -> TableEncoder | None:
