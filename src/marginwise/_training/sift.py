@@ -125,7 +125,7 @@ class Sieve:
             if waiting[c]:
                 wanted[:, c] = signs[:, c] != 0
             else:
-                wanted[self._picks(scores[:, c], margin[c]), c] = 1
+                wanted[self.picks(scores[:, c], margin[c]), c] = 1
         self.tally.rows += len(scores)
         self.tally.pairs += scores.size
         self.tally.inside += int((scores < margin).sum())
@@ -134,7 +134,7 @@ class Sieve:
 
     # -- scores: what selection minimises ------------------------------------------------------
 
-    def _score(self, f: Single, signs: Float) -> Single:
+    def score(self, f: Single, signs: Float) -> Single:
         by_label = self.rule in ("random", "gradient")
         score = np.full(f.shape, np.inf, dtype=np.float32)
         has_part = signs != 0
@@ -151,7 +151,7 @@ class Sieve:
             self.tally.asked += f.size
             if sketchy and n >= CHUNK // 2:
                 self._draw(engine, batch, f, signs)
-            return self._score(f, signs)
+            return self.score(f, signs)
         sketch = self.sketch
         assert sketch is not None
         if self._laid is None or self._laid_double != engine.plan.double:
@@ -159,12 +159,12 @@ class Sieve:
         rough = engine.native.rough_expansion(
             self._laid, sketch.coefficients, sketch.bias, batch, rows
         )
-        asked = self._score(rough, signs) < sketch.reach
+        asked = self.score(rough, signs) < sketch.reach
         rng = np.random.default_rng([self.seed, self.tally.rows])
         audited = (rng.integers(AUDITED, size=(n, 1)) == 0) & ~asked
         f = np.full((n, problems), np.inf, dtype=np.float32)
         engine.native.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
-        scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
+        scores = np.where(np.isinf(f), np.inf, self.score(f, signs)).astype(np.float32)
         margin = _margin(engine)
         self.tally.asked += int(asked.sum())
         self.tally.audited += int(audited.sum())
@@ -179,7 +179,7 @@ class Sieve:
 
     # -- picks: the rules of selection ---------------------------------------------------------
 
-    def _picks(self, score: Single, margin: float) -> NDArray[np.intp]:
+    def picks(self, score: Single, margin: float) -> NDArray[np.intp]:
         """Return the rows of a problem to learn."""
         near = score < margin + LEEWAY
         if self.rule == "random":
@@ -228,8 +228,8 @@ class Sieve:
             target = known.T @ (f[~tests] - bias).astype(np.float32)
             coefficients = scipy.linalg.solve(gram, target.astype(np.float64), assume_a="pos")
             rough = values[tests] @ coefficients + bias
-        scores = self._score(f[tests], signs[tests])
-        rough = self._score(rough.astype(np.float32), signs[tests])
+        scores = self.score(f[tests], signs[tests])
+        rough = self.score(rough.astype(np.float32), signs[tests])
         margin = _margin(engine)
         reach = np.array(
             [
