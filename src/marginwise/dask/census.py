@@ -66,10 +66,10 @@ def take_census(x: Any, y: Any) -> Census:
         X, labels = _checked(x), _checked_labels(y, shape[0])
         classes, places, counts = np.unique(labels, return_index=True, return_counts=True)
     except (ValueError, TypeError) as error:
-        size = shape if len(shape) == 2 else (0, 0)
-        return Census(*size, nothing, nothing, nothing, fault=str(error))
+        rows, columns = shape if len(shape) == 2 else (0, 0)
+        return Census(rows, columns, nothing, nothing, nothing, fault=str(error))
     mean, squares = _spread(X)
-    return Census(*shape, classes, counts, places, mean, squares, names)
+    return Census(shape[0], shape[1], classes, counts, places, mean, squares, names)
 
 
 def _checked(x: Any) -> Any:
@@ -101,7 +101,7 @@ def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
             f"X has {rows} rows there, but y has {len(labels)} labels; X and y must be divided "
             "into blocks alike."
         )
-    missing = labels != labels  # noqa: PLR0124  NaN, also among objects
+    missing = np.asarray(labels != labels)  # NaN, also among objects
     if labels.dtype.kind == "O":
         missing = missing | np.array([label is None for label in labels], dtype=bool)
     if missing.any():

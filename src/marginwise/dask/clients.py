@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
 import joblib
 from distributed import Client, LocalCluster, get_client
 
 from marginwise.dask.faults import ClusterError
+from marginwise.dask.tasks import installed_version
 from marginwise.progress import log
 
 
@@ -60,11 +60,6 @@ def _started() -> Iterator[Client]:
             "distributed.Client first, to use another."
         )
         yield client
-
-
-def installed_version() -> str:
-    """Return the version of marginwise of this process."""
-    return version("marginwise")
 
 
 def check_versions(client: Client) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
-from dask.core import flatten
-from distributed import Client, Future, futures_of
+from distributed import Client, Future
 
 
 def is_frame(collection: Any) -> bool:
@@ -101,11 +99,12 @@ def blocks_of(client: Client, X: Any, y: Any) -> tuple[list[Future], list[Future
 
     They stay in the memory of the workers, or wherever these spill it to, while the futures exist.
     """
-    X, y = client.persist([X, y])
-    return _futures(X), _futures(y)
+    rows, labels = _delayed(X), _delayed(y)
+    futures = client.compute([*rows, *labels])
+    return futures[: len(rows)], futures[len(rows) :]
 
 
-def _futures(collection: Any) -> list[Future]:
-    known = {future.key: future for future in futures_of(collection)}
-    keys: Iterable[Any] = flatten(collection.__dask_keys__())
-    return [known[key] for key in keys]
+def _delayed(collection: Any) -> list[Any]:
+    """Return the blocks of a collection as delayed objects."""
+    blocks = collection.to_delayed()
+    return list(blocks.ravel() if is_array(collection) else blocks)

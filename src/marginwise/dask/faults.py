@@ -32,11 +32,11 @@ class Task:
     name : str
         What it works on, for messages.
     submit : callable
-        Submits the call, and returns its future. It is given the number of the attempt and the
-        workers that it may run on, or None for any.
+        Submits the call, and returns its future. It is given the workers that it may run on, or
+        None for any.
     """
 
-    def __init__(self, name: str, submit: Callable[[int, list[str] | None], Future]) -> None:
+    def __init__(self, name: str, submit: Callable[[list[str] | None], Future]) -> None:
         self.name = name
         self._submit = submit
         self.futures: list[Future] = []
@@ -44,7 +44,7 @@ class Task:
 
     def start(self, done: queue.SimpleQueue[Any], workers: list[str] | None = None) -> None:
         """Submit the call once more."""
-        future = self._submit(len(self.futures), workers)
+        future = self._submit(workers)
         self.futures.append(future)
         future.add_done_callback(lambda one: done.put((self, one)))
 
@@ -92,7 +92,7 @@ class Collector:
             while True:
                 self._wait(batch)
                 try:
-                    return self._client.gather([task.answer for task in batch.tasks])
+                    return list(self._client.gather([task.answer for task in batch.tasks]))
                 except Exception:
                     if not self._forget_lost(batch):
                         raise

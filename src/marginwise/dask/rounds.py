@@ -10,101 +10,47 @@ from __future__ import annotations
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from distributed import Client, Future
 
-from marginwise._arrays import Ints, Labels
-from marginwise._engine.engine import Engine
-from marginwise._training.loop import ArrayFeed, EveryRow, LookAhead, SLICE_SECONDS, Step, Trainer
-from marginwise._training.sift import Flags, Tally
+from marginwise._training.loop import AUDITED, FEW_MISSED, LEAST_AUDITED, MISSED
+from marginwise._training.sift import STALE, WORTH_A_SKETCH, Sketch, Tally
+from marginwise.dask.checkpoint import RoundCheckpoint, Standing
 from marginwise.dask.faults import Batch, Collector, Published, Task
+from marginwise.dask.learning import joined, learn_round
 from marginwise.dask.plan import Piece, Round
 from marginwise.dask.snapshot import Snapshot, take_snapshot
-from marginwise.dask.supply import Supply, stacked
-from marginwise.dask.tasks import Picks, Rules
+from marginwise.dask.supply import Supply
+from marginwise.dask.tasks import Picks, Rules, audit, draw_sketch, sift, take_labelled
+from marginwise.progress import Progress
 
 DELAY = 2  # rounds that are judged or learned at a time
+DRAWN, DRAWN_BLOCKS = 8192, 8  # rows that a sketch is fitted to, and the blocks they are from
+AUDITED_BLOCKS = 64
+URGENT = 10  # priority of tasks that the driver waits for
 
 
 @dataclass
 class Service:
-    """How long the parts of a round took, in seconds, and what was counted."""
+    """What a round has cost: seconds, and counts of rows."""
 
+    epoch: int
     round: int
     rows: int
-    returned: int = 0
-    members: int = 0
+    returned: int = 0  # rows
+    members: int = 0  # after it
     bytes: int = 0  # of the snapshot that judged it
     read: float = 0.0  # by workers, all together
     score: float = 0.0  # likewise
+    slowest: float = 0.0  # task
     wait: float = 0.0  # of the driver, for answers
     learn: float = 0.0
     ship: float = 0.0  # to take and publish the snapshot after it
     tally: Tally = field(default_factory=Tally)
-
-
-class RoundFeed(ArrayFeed):
-    """The rows of a round that were picked, as the training loop reads them.
-
-    Parameters
-    ----------
-    model : KernelClassifier
-        The estimator that learns them.
-    picks : sequence of Picks
-        What workers returned, in the order of the plan.
-    """
-
-    labels: Labels
-    wanted: Flags
-    sampled: Ints
-
-    def __init__(self, model: Any, picks: Sequence[Picks]) -> None:
-        ids = np.concatenate([one.ids for one in picks])
-        _, first = np.unique(ids, return_index=True)
-        kept = np.sort(first)
-        X = stacked([one.X for one in picks if len(one)] or [picks[0].X])
-        self.labels = np.concatenate([one.labels for one in picks])
-        self.wanted = np.concatenate([one.wanted for one in picks])
-        self.sampled = np.concatenate([one.sampled for one in picks])
-        if len(kept) < len(ids):
-            X, self.labels, ids = X[kept], self.labels[kept], ids[kept]
-            self.wanted, self.sampled = self.wanted[kept], self.sampled[kept]
-        self.ids = ids
-        costs = model._penalties()[self.labels]
-        self.batch = model._new_rows(X, self.labels, costs, ids)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class Ahead(LookAhead):
-    """Looks ahead among the picked rows of a round, as `fit` does among all rows."""
-
-
-class Wanted(EveryRow):
-    """Learns the picked rows of a round in the problems that want them.
-
-    Parameters
-    ----------
-    wanted : ndarray of shape (rows, problems)
-        Which problems those are.
-    """
-
-    def __init__(self, wanted: Flags) -> None:
-        self._wanted = np.ascontiguousarray(wanted)
-
-    def choose(self, engine: Engine, batch: Any, rows: Ints) -> Ints:
-        chosen = np.flatnonzero(self._wanted.any(axis=1)).astype(np.int64)
-        self._wanted = np.ascontiguousarray(self._wanted[chosen])
-        return chosen
-
-    def learn(self, engine: Engine, batch: Any, rows: Ints) -> int:
-        wanted = self._wanted[len(self._wanted) - len(rows) :]
-        return engine.native.learn_wanted(batch, rows, wanted, SLICE_SECONDS)
 
 
 class Conductor:
@@ -120,137 +66,223 @@ class Conductor:
         The rows.
     rules : Rules
         How they are judged.
+    file : RoundCheckpoint or None
+        Where to write the state from time to time.
+    progress : Progress
+        Where to show it.
     """
 
-    def __init__(self, client: Client, model: Any, supply: Supply, rules: Rules) -> None:
+    def __init__(
+        self,
+        client: Client,
+        model: Any,
+        supply: Supply,
+        rules: Rules,
+        file: RoundCheckpoint | None,
+        progress: Progress,
+    ) -> None:
         self._client = client
         self._model = model
         self._supply = supply
-        self._rules = rules
+        self.rules = rules
+        self._file = file
+        self._progress = progress
         self._collector = Collector(client)
         self._token = uuid.uuid4().hex[:12]
         self._flying: deque[tuple[Round, Batch, Published]] = deque()
+        self._drawing: Batch | None = None
+        self.sketch: Sketch | None = None
         self.services: list[Service] = []
         self.tally = Tally()
 
+    @property
+    def repeated(self) -> int:
+        """How many tasks were submitted again."""
+        return self._collector.repeated
+
     # -- the loop ------------------------------------------------------------------------------
 
-    def run(self, rounds: Iterator[Round]) -> None:
-        """Judge and learn the rows of all rounds."""
+    def run(self, rounds: Iterator[Round], kept: Standing | None = None) -> None:
+        """Judge and learn the rows of a pass; continue where `kept` was written."""
         try:
             published = self._publish()
-            for coming in _first(rounds, DELAY):
-                self._submit(coming, published)
+            if kept is None:
+                for _ in range(DELAY):
+                    self._submit_next(rounds, published)
+            else:
+                current = next(one for one in rounds if one.number == kept.round)
+                self._submit_next(rounds, published)
+                self._learn(current, kept.picks, kept.judged, Service(*_outline(current)))
+                self._submit_next(rounds, self._publish())
             while self._flying:
                 self._learn_next()
-                coming = next(rounds, None)
-                if coming is not None:
-                    self._submit(coming, self._publish(self.services[-1]))
+                self._submit_next(rounds, self._publish())
         finally:
-            while self._flying:
-                _, batch, _ = self._flying.popleft()
-                batch.cancel()
+            self._drop_tasks()
+
+    def _drop_tasks(self) -> None:
+        while self._flying:
+            _, batch, _ = self._flying.popleft()
+            batch.cancel()
+        if self._drawing is not None:
+            self._drawing.cancel()
+            self._drawing = None
 
     def _learn_next(self) -> None:
         """Collect what was picked of the oldest round, and learn it."""
         current, batch, published = self._flying.popleft()
-        service = Service(current.number, len(current))
+        service = Service(*_outline(current))
         waited = self._collector.waited
         picks: list[Picks] = self._collector.collect(batch)
         service.wait = self._collector.waited - waited
         self._count(service, picks, published.value)
+        together, judged = joined(picks), published.value is not None
+        if self._file is not None and time.monotonic() >= self._file.due:
+            self._write(current, together, judged)
+        self._learn(current, together, judged, service)
+
+    def _learn(self, current: Round, picks: Picks, judged: bool, service: Service) -> None:
         began = time.monotonic()
-        self._learn(current, picks)
+        learn_round(self._model, current, picks, rule=self.rules.rule, judged=judged)
         service.learn = time.monotonic() - began
-        service.members = self._model._engine.native.size
+        engine = self._model._engine
+        service.members = engine.native.size
         self.services.append(service)
+        self._progress.learned(len(current), engine.native.size, engine.delta)
 
-    def _learn(self, current: Round, picks: Sequence[Picks]) -> None:
-        feed = RoundFeed(self._model, picks)
-        trainer: Trainer = self._model._trainer
-        finish = current.finish and trainer.finish_at_end
-        if len(feed) == 0:
-            if finish:
-                self._quiet(trainer).finish()
-            return
-        rows = np.arange(len(feed), dtype=np.int64)
-        chooser: EveryRow = (
-            LookAhead(feed.labels) if self._rules.rule == "random" else Wanted(feed.wanted)
+    def _write(self, current: Round, picks: Picks, judged: bool) -> None:
+        assert self._file is not None
+        standing = Standing(
+            self.rules.seed, current.epoch, current.number, picks, judged, self.sketch
         )
-        step = Step(rows, finish, look_again=True, fresh=current.epoch == 0)
-        self._quiet(trainer).train(feed, [step], chooser, total=len(rows), in_chunks=True)
-
-    @staticmethod
-    def _quiet(trainer: Trainer) -> Trainer:
-        from dataclasses import replace
-
-        return replace(trainer, verbose=0)
+        self._file.write_standing(standing, last=False)
 
     def _count(self, service: Service, picks: Sequence[Picks], snapshot: Snapshot | None) -> None:
         """Note what a round has cost, and what was counted."""
         for one in picks:
             service.read += one.read_seconds
             service.score += one.score_seconds
+            service.slowest = max(service.slowest, one.read_seconds + one.score_seconds)
             service.returned += len(one)
-            self._collector.note(one.read_seconds + one.score_seconds)
             _add(service.tally, one.tally)
-        service.bytes = 0 if snapshot is None else snapshot.__sizeof__()
+        self._collector.note(service.slowest)
+        service.bytes = 0 if snapshot is None else snapshot.nbytes
         _add(self.tally, service.tally)
 
     # -- tasks ---------------------------------------------------------------------------------
 
-    def _publish(self, service: Service | None = None) -> Published:
+    def _publish(self) -> Published:
         """Make a snapshot of the model available to all workers."""
         began = time.monotonic()
+        self._take_sketch()
         snapshot: Snapshot | None = None
         if self._model._engine.native.size:
-            snapshot = take_snapshot(self._model._engine, None)
+            snapshot = take_snapshot(self._model._engine, self.sketch)
             snapshot = None if snapshot.sees_nothing() else snapshot
         published = Published(self._client, snapshot)
         if snapshot is not None:
             published()
-        if service is not None:
-            service.ship = time.monotonic() - began
+            self._begin_sketch(published)
+        if self.services:
+            self.services[-1].ship = time.monotonic() - began
         return published
 
-    def _submit(self, coming: Round, published: Published) -> None:
-        tasks = [
-            self._task(coming, number, piece, published)
-            for number, piece in enumerate(coming.pieces)
-        ]
-        self._flying.append((coming, self._collector.begin(tasks), published))
-
-    def _task(self, coming: Round, number: int, piece: Piece, published: Published) -> Task:
-        def submit(attempt: int, workers: list[str] | None) -> Future:
-            function, needed = self._supply.call(piece)
-            snapshot = None if published.value is None else published()
-            return self._client.submit(
-                function,
-                piece,
-                self._rules,
-                snapshot,
-                *needed,
-                key=f"marginwise-sift-{self._token}-{coming.number}-{number}-{attempt}",
-                workers=workers,
-                pure=False,
-            )
-
-        return Task(self._supply.name(piece), submit)
-
-
-def _first(rounds: Iterator[Round], count: int) -> Iterator[Round]:
-    for _ in range(count):
+    def _submit_next(self, rounds: Iterator[Round], published: Published) -> None:
         coming = next(rounds, None)
         if coming is None:
             return
-        yield coming
+        tasks = [
+            self._task(self._supply.name(piece), sift, self._sifting(piece, published))
+            for piece in coming.pieces
+        ]
+        self._flying.append((coming, self._collector.begin(tasks), published))
+
+    def _sifting(self, piece: Piece, published: Published) -> Callable[[], list[Any]]:
+        def arguments() -> list[Any]:
+            snapshot = None if published.value is None else published()
+            return [piece, self.rules, snapshot, *self._supply.held(piece)]
+
+        return arguments
+
+    def _task(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Callable[[], list[Any]],
+        priority: int = 0,
+    ) -> Task:
+        """Return a task; its arguments are found when it is submitted, the first time or again."""
+
+        def submit(workers: list[str] | None) -> Future:
+            key = f"marginwise-{function.__name__}-{self._token}-{uuid.uuid4().hex[:12]}"
+            return self._client.submit(
+                function, *arguments(), key=key, workers=workers, priority=priority, pure=False
+            )
+
+        return Task(name, submit)
+
+    # -- the sketch ----------------------------------------------------------------------------
+
+    def _begin_sketch(self, published: Published) -> None:
+        """Have a sketch of the model drawn, if rows are sifted by one and it is out of date.
+
+        It judges rows from the next snapshot on.
+        """
+        engine = self._model._engine
+        size, inserted = engine.native.size, engine.counters["inserted"]
+        if not self.rules.loss or engine.plan.sparse or size < WORTH_A_SKETCH:
+            return
+        if self.sketch is not None and inserted - self.sketch.inserted <= STALE * size:
+            return
+        pieces = self._supply.sample([self.rules.seed, inserted, 2], DRAWN, DRAWN_BLOCKS)
+
+        def arguments() -> list[Any]:
+            parts = [
+                self._client.submit(
+                    take_labelled,
+                    piece,
+                    self.rules,
+                    *self._supply.held(piece),
+                    pure=False,
+                    priority=URGENT,
+                )
+                for piece in pieces
+            ]
+            return [self.rules, published(), inserted, parts]
+
+        task = self._task("the sketch of the model", draw_sketch, arguments, URGENT)
+        self._drawing = self._collector.begin([task])
+
+    def _take_sketch(self) -> None:
+        if self._drawing is not None:
+            drawing, self._drawing = self._drawing, None
+            (self.sketch,) = self._collector.collect(drawing)
+            self.tally.sketches += 1
+
+    # -- the audit -----------------------------------------------------------------------------
+
+    def has_missed(self, epoch: int) -> bool:
+        """Return whether the model has missed many rows, judged by a random sample of all rows."""
+        rows = min(AUDITED, max(LEAST_AUDITED, len(self._supply) // 32))
+        published = self._publish()
+        if published.value is None:
+            return False
+        pieces = self._supply.sample([self.rules.seed, epoch, 4], rows, AUDITED_BLOCKS)
+        tasks = [
+            self._task(self._supply.name(piece), audit, self._sifting(piece, published))
+            for piece in pieces
+        ]
+        try:
+            counts = np.sum(self._collector.collect(self._collector.begin(tasks)), axis=0)
+        finally:
+            self._drop_tasks()
+        return bool((counts[1] > np.maximum(MISSED * counts[0], FEW_MISSED)).any())
+
+
+def _outline(current: Round) -> tuple[int, int, int]:
+    return current.epoch, current.number, len(current)
 
 
 def _add(total: Tally, more: Tally) -> None:
     for item in fields(Tally):
         setattr(total, item.name, getattr(total, item.name) + getattr(more, item.name))
-
-
-def services_as_dicts(services: Sequence[Service]) -> list[dict[str, Any]]:
-    """Return services as plain values."""
-    return [asdict(service) for service in services]

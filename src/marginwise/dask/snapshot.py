@@ -62,8 +62,13 @@ class Snapshot:
         self.__dict__.update(state)
         self._judge, self._lock = None, threading.Lock()
 
-    def __sizeof__(self) -> int:
+    @property
+    def nbytes(self) -> int:
+        """The size of its arrays."""
         return sum(array.nbytes for array in [*self.features.values(), self.coefficients])
+
+    def __sizeof__(self) -> int:  # by which Dask knows what moving it costs
+        return self.nbytes
 
     @property
     def judge(self) -> Judge:
@@ -121,16 +126,17 @@ class Judge:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.engine = Engine(snapshot.plan, None, 1)
-        self._vectors = _caller_rows(snapshot)
+        self.vectors = _caller_rows(snapshot)
         self._coefficients = snapshot.coefficients
         self._bias = np.ascontiguousarray(snapshot.bias, dtype=np.float64)
         self._weights = snapshot.coefficients.astype(np.float64)
-        self._all = self._pack(self._vectors)
+        self._all = self.pack(self.vectors)
         self._own: dict[int, tuple[Any, Float]] = {}
         self._sketch = snapshot.sketch
-        self._centres = None if self._sketch is None else self._pack(self._sketch.centres)
+        self._centres: Any = None if self._sketch is None else self.pack(self._sketch.centres)
 
-    def _pack(self, rows: Any) -> Any:
+    def pack(self, rows: Any) -> Any:
+        """Return rows in the form in which the core meets many others with them."""
         return self.engine.native.pack_rows(self.engine.batch(rows))
 
     def values(self, batch: Batch, rows: Ints) -> Single:
@@ -166,7 +172,7 @@ class Judge:
         if found is None:
             own = np.flatnonzero(self._coefficients[c])
             weights = np.ascontiguousarray(self._weights[c : c + 1, own])
-            found = self._own[c] = self._pack(self._vectors[own]), weights
+            found = self._own[c] = self.pack(self.vectors[own]), weights
         return found
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from distributed import Future
 
 from marginwise._training.checkpoint import fingerprint
 from marginwise._training.orders import BlockOrder, Order, RowOrder
-from marginwise._training.sources import Source, block_of, reads_anywhere
+from marginwise._training.sources import Source, block_of, reads_anywhere, sample_rows
 from marginwise.dask.census import Population
 from marginwise.dask.plan import (
     Layout,
@@ -24,9 +23,27 @@ from marginwise.dask.plan import (
     round_sizes,
     source_rounds,
 )
-from marginwise.dask.tasks import sift_block, sift_source
 
 WARM_PER_CLASS = 5  # rows of each class that open the first round
+
+
+@dataclass(frozen=True)
+class Course:
+    """What decides the rounds of a run besides the data.
+
+    Parameters
+    ----------
+    seed : int
+        Decides the order of rows.
+    round_rows : int
+        Rows of a round.
+    shuffle : bool
+        Whether rows are taken in random order.
+    """
+
+    seed: int
+    round_rows: int
+    shuffle: bool
 
 
 class Supply(Protocol):
@@ -34,13 +51,14 @@ class Supply(Protocol):
 
     def __len__(self) -> int: ...
 
-    def passes(
-        self, shuffle: bool, seed: int, round_rows: int, passes: int, warm: bool
-    ) -> Iterator[Round]:
-        """Give the rounds of some passes over all rows."""
+    def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
+        """Give the rounds of a pass; the first are small where the model is new."""
 
-    def call(self, piece: Piece) -> tuple[Callable[..., Any], list[Any]]:
-        """Return the task that judges a piece, and what it needs besides the model."""
+    def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
+        """Return pieces with random rows, of a limited number of blocks."""
+
+    def held(self, piece: Piece) -> list[Future]:
+        """Return what holds the rows of a piece."""
 
     def name(self, piece: Piece) -> str:
         """Return what a piece is called in messages."""
@@ -49,10 +67,8 @@ class Supply(Protocol):
         """Return a digest of the rows."""
 
 
-def _numbered(
-    groups: Iterator[tuple[int, list[Piece], bool]],
-) -> Iterator[Round]:
-    for number, (epoch, pieces, last) in enumerate(groups):
+def _numbered(groups: Iterable[tuple[list[Piece], bool]], epoch: int) -> Iterator[Round]:
+    for number, (pieces, last) in enumerate(groups):
         yield Round(number, tuple(pieces), epoch, last)
 
 
@@ -72,46 +88,49 @@ class BlockSupply:
     def __init__(
         self, xs: Sequence[Future], ys: Sequence[Future], population: Population, first: int
     ) -> None:
-        self.xs, self.ys = xs, ys
-        self.population = population
-        self._first = first
+        self._xs, self._ys = xs, ys
+        self._population = population
         lengths = tuple(block.rows for block in population.blocks)
         classes = tuple(population.in_block(k) for k in range(len(lengths)))
-        self.layout = Layout(lengths, classes, first)
+        self._layout = Layout(lengths, classes, first)
 
     def __len__(self) -> int:
-        return self.population.rows
+        return self._population.rows
 
-    def passes(
-        self, shuffle: bool, seed: int, round_rows: int, passes: int, warm: bool
-    ) -> Iterator[Round]:
-        """Give the rounds of some passes over all rows."""
+    def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
+        """Give the rounds of a pass; the first are small where the model is new."""
+        seeds = [course.seed, epoch] if course.shuffle else None
+        groups = block_rounds(
+            self._layout, course.round_rows, seeds, warm=warm, per_class=WARM_PER_CLASS
+        )
+        return _numbered(((group, group is groups[-1]) for group in groups), epoch)
 
-        def groups() -> Iterator[tuple[int, list[Piece], bool]]:
-            for epoch in range(passes):
-                seeds = [seed, epoch] if shuffle else None
-                new = warm and epoch == 0
-                pieces = block_rounds(
-                    self.layout, round_rows, seeds, warm=new, per_class=WARM_PER_CLASS
-                )
-                for k, group in enumerate(pieces):
-                    yield epoch, group, k + 1 == len(pieces)
+    def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
+        """Return pieces with random rows, of a limited number of blocks."""
+        rng = np.random.default_rng(seeds)
+        lengths = np.array(self._layout.lengths)
+        drawn = np.sort(rng.choice(len(lengths), most, p=lengths / lengths.sum()))
+        blocks, times = np.unique(drawn, return_counts=True)
+        counts = np.minimum(times * -(-rows // most), lengths[blocks])
+        key = (*seeds, 3)
+        return [
+            Piece(block, int(lengths[block]), int(self._layout.firsts[block]), 0, count, key)
+            for block, count in zip(blocks.tolist(), counts.tolist(), strict=True)
+        ]
 
-        return _numbered(groups())
-
-    def call(self, piece: Piece) -> tuple[Callable[..., Any], list[Any]]:
-        """Return the task that judges a piece, and what it needs besides the model."""
-        return sift_block, [self.xs[piece.block], self.ys[piece.block]]
+    def held(self, piece: Piece) -> list[Future]:
+        """Return what holds the rows of a piece."""
+        return [self._xs[piece.block], self._ys[piece.block]]
 
     def name(self, piece: Piece) -> str:
         """Return what a piece is called in messages."""
-        start = piece.first - self._first
+        start = piece.first - self._layout.first
         return f"block {piece.block} of X (rows {start} to {start + piece.length - 1})"
 
     def fingerprint(self) -> str:
         """Return a digest of the rows."""
-        digest = hashlib.sha256(repr(self.layout.lengths).encode())
-        for block in self.population.blocks:
+        digest = hashlib.sha256(repr(self._layout.lengths).encode())
+        for block in self._population.blocks:
             counted = block.classes.tolist(), block.counts.tolist(), block.mean, block.squares
             digest.update(repr(counted).encode())
         return digest.hexdigest()
@@ -135,7 +154,7 @@ class SourceSupply:
     def __init__(
         self, source: Source, ends: list[int], published: Callable[[], Future], first: int
     ) -> None:
-        self.source = source
+        self._source = source
         self._ends = ends
         self._published = published
         self._first = first
@@ -143,53 +162,45 @@ class SourceSupply:
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def passes(
-        self, shuffle: bool, seed: int, round_rows: int, passes: int, warm: bool
-    ) -> Iterator[Round]:
-        """Give the rounds of some passes over all rows, stage by stage."""
+    def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
+        """Give the rounds of a pass, stage by stage; the first are small for a new model."""
+        return _numbered(self._groups(course, epoch, warm), epoch)
 
-        def groups() -> Iterator[tuple[int, list[Piece], bool]]:
-            for epoch in range(passes):
-                sizes = round_sizes(round_rows, warm and epoch == 0)
-                for stage in range(len(self._ends)):
-                    order = self._order(
-                        stage, [seed, epoch, stage] if shuffle else None, round_rows
-                    )
-                    done = 0
-                    for group in source_rounds(order, self._first, sizes, piece_rows(round_rows)):
-                        done += sum(map(len, group))
-                        yield epoch, group, done == len(order)
+    def _groups(self, course: Course, epoch: int, warm: bool) -> Iterator[tuple[list[Piece], bool]]:
+        sizes = round_sizes(course.round_rows, warm)
+        most = piece_rows(course.round_rows)
+        for stage in range(len(self._ends)):
+            order, done = self._order(course, epoch, stage), 0
+            for group in source_rounds(order, self._first, sizes, most):
+                done += sum(map(len, group))
+                yield group, done == len(order)
 
-        return _numbered(groups())
-
-    def _order(self, stage: int, seeds: list[int] | None, size: int) -> Order:
+    def _order(self, course: Course, epoch: int, stage: int) -> Order:
         first, end = [0, *self._ends][stage : stage + 2]
-        block = block_of(self.source)
-        if block is None or seeds is None:
-            return RowOrder(first, end, size, seeds)
-        anywhere = reads_anywhere(self.source)
-        return BlockOrder(first, end, size, seeds, block=block, anywhere=anywhere)
+        seeds, block = [course.seed, epoch, stage], block_of(self._source)
+        if block is None or not course.shuffle:
+            return RowOrder(first, end, course.round_rows, seeds if course.shuffle else None)
+        anywhere = reads_anywhere(self._source)
+        return BlockOrder(first, end, course.round_rows, seeds, block=block, anywhere=anywhere)
 
-    def call(self, piece: Piece) -> tuple[Callable[..., Any], list[Any]]:
-        """Return the task that judges a piece, and what it needs besides the model."""
-        return sift_source, [self._published()]
+    def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
+        """Return one piece with random rows, or with evenly spaced ones of a source in blocks."""
+        if block_of(self._source) is not None:
+            ids = sample_rows(self._source, len(self), rows)
+        else:
+            rng = np.random.default_rng(seeds)
+            ids = np.unique(rng.integers(len(self), size=min(rows, len(self))))
+        return [Piece(-1, len(ids), self._first, 0, len(ids), None, ids=ids)]
+
+    def held(self, piece: Piece) -> list[Future]:
+        """Return what holds the rows of a piece."""
+        return [self._published()]
 
     def name(self, piece: Piece) -> str:
         """Return what a piece is called in messages."""
         assert piece.ids is not None
-        return f"a piece of the source ({len(piece.ids)} rows, the first is {int(piece.ids[0])})"
+        return f"{len(piece.ids)} rows of the source, the first of which is {int(piece.ids[0])}"
 
     def fingerprint(self) -> str:
         """Return a digest of the rows."""
-        return fingerprint(self.source, self._ends[-1])
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Return rows of several blocks as one array or CSR matrix."""
-    if len(parts) == 1:
-        return parts[0]
-    if hasattr(parts[0], "iloc"):
-        return importlib.import_module("pandas").concat(parts)
-    if any(sp.issparse(part) for part in parts):
-        return sp.csr_array(sp.vstack(parts, format="csr"))
-    return np.concatenate(parts)
+        return fingerprint(self._source, self._ends[-1])

@@ -1,9 +1,15 @@
-"""What runs on workers: pure functions of the rows of a block, a snapshot and a seed."""
+"""What runs on workers: pure functions of a piece of the rows, a snapshot of the model and a seed.
+
+The last arguments of a task are what holds the rows: a block of features and one of labels, or a
+source.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,13 +17,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
-from marginwise._checks import canonical
+from marginwise._checks import canonical, check_finite, plain
 from marginwise._engine.plan import signs
-from marginwise._training.sift import Flags, Sieve, Single, Tally
+from marginwise._training.loop import GROSS
+from marginwise._training.sift import Flags, Sieve, Single, Sketch, Tally, choose_centres
 from marginwise.dask.plan import Piece
 from marginwise.dask.snapshot import Snapshot
 
 SAMPLED = 64  # one of so many rows travels whatever the model thinks of it
+
+
+def installed_version() -> str:
+    """Return the version of marginwise of this process."""
+    return version("marginwise")
+
+
+class VersionError(RuntimeError):
+    """A worker has another version of marginwise than the driver."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +44,8 @@ class Rules:
     ----------
     classes : ndarray
         The labels, sorted.
+    features : int
+        The number of features.
     problems : int
         The number of binary problems.
     pairs : bool
@@ -37,23 +55,45 @@ class Rules:
     pool_size : int
         The rows of its pools.
     loss : float
-        The share of rows inside a margin that the sketch may hide.
+        The share of rows inside a margin that the sketch may hide; 0 if there is none.
     seed : int
         Decides which rows are sampled.
+    version : str
+        The version of marginwise that the driver has.
     """
 
     classes: NDArray[Any]
+    features: int
     problems: int
     pairs: bool
     rule: str
     pool_size: int
     loss: float
     seed: int
+    version: str
+
+    @property
+    def sieve(self) -> Sieve:
+        """What scores and picks rows."""
+        return Sieve(self.rule, self.pool_size, self.loss, self.seed)
 
     def encode(self, y: NDArray[Any]) -> Labels:
         """Return labels as numbers of classes; -1 where they are unknown."""
         at = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         return np.where(self.classes[at] == y, at, -1).astype(np.int32)
+
+    def signs(self, labels: Labels) -> Float:
+        """Return classes as +1 and -1, a column for each problem; 0 where they have no part."""
+        return signs(labels, self.problems, self.pairs)
+
+    def check_version(self) -> None:
+        """Raise unless this process has the version of the driver."""
+        found = installed_version()
+        if found != self.version:
+            raise VersionError(
+                f"a worker has marginwise {found}, but the driver has marginwise {self.version}: "
+                "they could judge rows differently. Install the same version everywhere."
+            )
 
 
 @dataclass
@@ -91,7 +131,7 @@ class Picks:
         return len(self.ids)
 
 
-# -- rows of blocks ----------------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------------
 
 
 def features_of(x: Any, rows: Ints | slice = slice(None)) -> Any:
@@ -100,10 +140,7 @@ def features_of(x: Any, rows: Ints | slice = slice(None)) -> Any:
         single = all(str(kind) == "float32" for kind in x.dtypes)
         some = x.iloc[rows].to_numpy(dtype=np.float32 if single else np.float64)
         return np.ascontiguousarray(some)
-    if sp.issparse(x):
-        some = sp.csr_array(x)[rows]
-    else:
-        some = np.asarray(x)[rows]
+    some = sp.csr_array(x)[rows] if sp.issparse(x) else np.asarray(x)[rows]
     if some.dtype not in (np.float32, np.float64):
         some = some.astype(np.float64)
     return canonical(some)
@@ -114,8 +151,13 @@ def labels_of(y: Any) -> NDArray[Any]:
     return np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
 
 
-def rows_of(piece: Piece, y: Any, rules: Rules) -> tuple[Ints, Labels]:
-    """Return the rows of a piece, by their place in the block, and their classes."""
+def read_piece(piece: Piece, rules: Rules, *held: Any) -> tuple[Any, Labels, Ints]:
+    """Return features, classes and ids of the rows of a piece."""
+    rules.check_version()
+    if piece.ids is not None:
+        X, labels = _read_source(piece.ids, rules, held[0])
+        return X, labels, piece.first + piece.ids
+    x, y = held
     order, y = piece.order(), labels_of(y)
     rows = order[piece.start : piece.stop]
     if piece.per_class:
@@ -124,49 +166,57 @@ def rows_of(piece: Piece, y: Any, rules: Rules) -> tuple[Ints, Labels]:
             np.flatnonzero(every == label)[: piece.per_class] for label in np.unique(every).tolist()
         ]
         rows = order[np.union1d(np.concatenate(first), np.arange(piece.start, piece.stop))]
-    return rows, rules.encode(y[rows])
+    return features_of(x, rows), rules.encode(y[rows]), piece.first + rows
+
+
+def _read_source(ids: Ints, rules: Rules, source: Any) -> tuple[Any, Labels]:
+    """Read rows of a source, and check them; those of blocks were checked before."""
+    X, y = source.read(ids)
+    X, y = features_of(X), labels_of(y)
+    if X.shape != (len(ids), rules.features) or len(y) != len(ids):
+        raise ValueError(
+            f"the source returned features of shape {X.shape} and {len(y)} labels for {len(ids)} "
+            f"rows of {rules.features} features, the first of which is row {int(ids[0])}."
+        )
+    check_finite(X, ids)
+    labels = rules.encode(y)
+    if (labels < 0).any():
+        at = int(np.argmax(labels < 0))
+        raise ValueError(
+            f"row {int(ids[at])} of the source has the label {plain(y[at])!r}, which is unknown; "
+            f"the known classes are {plain(rules.classes)}."
+        )
+    return X, labels
+
+
+def take_rows(x: Any, rows: Ints | None) -> Any:
+    """Return rows of a block as they are, all of them if `rows` is None."""
+    if rows is None:
+        return x
+    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
 
 
 # -- judging -----------------------------------------------------------------------------------
 
 
-def sift_block(piece: Piece, rules: Rules, snapshot: Snapshot | None, x: Any, y: Any) -> Picks:
-    """Judge rows of a block; return those that are worth learning."""
+def sift(piece: Piece, rules: Rules, snapshot: Snapshot | None, *held: Any) -> Picks:
+    """Judge the rows of a piece; return those that are worth learning."""
     began = time.perf_counter()
-    rows, labels = rows_of(piece, y, rules)
-    X = features_of(x, rows)
-    return _sift(piece, rules, snapshot, X, labels, piece.first + rows, began)
-
-
-def sift_source(piece: Piece, rules: Rules, snapshot: Snapshot | None, source: Any) -> Picks:
-    """Judge rows of a source; return those that are worth learning."""
-    began = time.perf_counter()
-    assert piece.ids is not None
-    X, y = source.read(piece.ids)
-    labels = rules.encode(labels_of(y))
-    return _sift(piece, rules, snapshot, features_of(X), labels, piece.first + piece.ids, began)
-
-
-def _sift(
-    piece: Piece,
-    rules: Rules,
-    snapshot: Snapshot | None,
-    X: Any,
-    labels: Labels,
-    ids: Ints,
-    began: float,
-) -> Picks:
+    X, labels, ids = read_piece(piece, rules, *held)
     read = time.perf_counter()
-    signed = signs(labels, rules.problems, rules.pairs)
+    signed = rules.signs(labels)
     tally = Tally(rows=len(ids), pairs=signed.size)
     if snapshot is None:
         wanted = (signed != 0).astype(np.uint8)
         tally.wanted = int(wanted.sum())
         sampled = np.zeros(len(ids), dtype=bool)
     else:
-        rng = np.random.default_rng([rules.seed, piece.block + 1, int(ids[0]) if len(ids) else 0])
+        rng = np.random.default_rng([rules.seed, piece.block + 1, *ids[:1].tolist()])
         sampled = rng.integers(SAMPLED, size=len(ids)) == 0
-        wanted = judge(snapshot, rules, X, signed, ids, sampled, tally)
+        scores = _scores(snapshot, rules.sieve, X, signed, sampled, tally)
+        wanted = _choose(snapshot, rules, scores, signed, ids)
+        tally.inside = int((scores < snapshot.margin).sum())
+        tally.wanted = int(wanted.sum())
     kept = np.flatnonzero(wanted.any(axis=1) | sampled)
     return Picks(
         X=canonical(X[kept]),
@@ -180,29 +230,17 @@ def _sift(
     )
 
 
-def judge(
-    snapshot: Snapshot,
-    rules: Rules,
-    X: Any,
-    signed: Float,
-    ids: Ints,
-    sampled: NDArray[np.bool_],
-    tally: Tally,
-) -> Flags:
+def _choose(snapshot: Snapshot, rules: Rules, scores: Single, signed: Float, ids: Ints) -> Flags:
     """Return which problems should learn which rows."""
-    sieve = Sieve(rules.rule, rules.pool_size, rules.loss, rules.seed)
-    scores = _scores(snapshot, sieve, X, signed, sampled, tally)
-    margin = snapshot.margin
+    sieve, margin = rules.sieve, snapshot.margin
     wanted = np.zeros(scores.shape, dtype=np.uint8)
     for c in range(scores.shape[1]):
         if np.isfinite(margin[c]):
             wanted[sieve.picks(scores[:, c], margin[c]), c] = 1
         else:  # problems that cannot judge learn all
             wanted[:, c] = signed[:, c] != 0
-    _leave_out_members(snapshot, ids, wanted)
-    tally.inside += int((scores < margin).sum())
-    tally.wanted += int(wanted.sum())
-    return wanted
+    counts = _counts_in(snapshot, ids)
+    return wanted & ~counts
 
 
 def _scores(
@@ -230,25 +268,79 @@ def _scores(
     return scores
 
 
-def _leave_out_members(snapshot: Snapshot, ids: Ints, wanted: Flags) -> None:
-    """Unset the flags of support vectors in the problems that they count in already."""
-    if len(snapshot.ids) == 0:
-        return
-    at = np.minimum(np.searchsorted(snapshot.ids, ids), len(snapshot.ids) - 1)
-    known = np.flatnonzero(snapshot.ids[at] == ids)
-    wanted[known] &= (snapshot.coefficients[:, at[known]] == 0).T
+def _counts_in(snapshot: Snapshot, ids: Ints) -> NDArray[np.bool_]:
+    """Return in which problems rows are support vectors already."""
+    found = np.zeros((len(ids), len(snapshot.margin)), dtype=bool)
+    if len(snapshot.ids):
+        at = np.minimum(np.searchsorted(snapshot.ids, ids), len(snapshot.ids) - 1)
+        known = np.flatnonzero(snapshot.ids[at] == ids)
+        found[known] = (snapshot.coefficients[:, at[known]] != 0).T
+    return found
 
 
-# -- rows as they are --------------------------------------------------------------------------
+# -- the sketch and the audit ------------------------------------------------------------------
 
 
-def take_rows(x: Any, rows: Ints | None) -> Any:
-    """Return rows of a block as they are, all of them if `rows` is None."""
-    if hasattr(x, "iloc"):
-        return x if rows is None else x.iloc[rows]
-    return x if rows is None else x[rows]
+def take_labelled(piece: Piece, rules: Rules, *held: Any) -> tuple[Any, Labels]:
+    """Return features and classes of the rows of a piece."""
+    X, labels, _ = read_piece(piece, rules, *held)
+    return X, labels
 
 
-def take_labels(y: Any) -> NDArray[Any]:
-    """Return the labels of a block."""
-    return labels_of(y)
+def draw_sketch(
+    rules: Rules, snapshot: Snapshot, inserted: int, parts: Sequence[tuple[Any, Labels]]
+) -> Sketch:
+    """Fit a sketch to the decision values of some rows.
+
+    Parameters
+    ----------
+    rules : Rules
+        How rows are judged.
+    snapshot : Snapshot
+        The model.
+    inserted : int
+        How many examples it had inserted, which also decides the centres.
+    parts : sequence of tuple
+        Features and classes of the rows.
+    """
+    judge = snapshot.judge
+    rng = np.random.default_rng([rules.seed, inserted, 1])
+    centres = judge.vectors[choose_centres(len(snapshot.ids), rng)]
+    X = stacked([X for X, _ in parts])
+    signed = rules.signs(np.concatenate([labels for _, labels in parts]))
+    batch, rows = judge.engine.batch(X), np.arange(len(signed), dtype=np.int64)
+    f = judge.values(batch, rows)
+    values = judge.engine.native.cross_values(judge.pack(centres), batch, rows)
+    fitted = rules.sieve.fit_sketch(values, f, signed, snapshot.margin)
+    return Sketch(centres, *fitted, inserted=inserted)
+
+
+def audit(piece: Piece, rules: Rules, snapshot: Snapshot, *held: Any) -> Ints:
+    """Count, of each problem, rows that are no support vectors, and those of them that it missed.
+
+    Returns
+    -------
+    counts : ndarray of shape (2, problems)
+        All of these rows, and those that violate the margin by much.
+    """
+    X, labels, ids = read_piece(piece, rules, *held)
+    signed = rules.signs(labels)
+    judge = snapshot.judge
+    rows = np.arange(len(ids), dtype=np.int64)
+    margins = signed * judge.values(judge.engine.batch(X), rows)
+    fresh = (signed != 0) & ~_counts_in(snapshot, ids).any(axis=1, keepdims=True)
+    missed = fresh & (margins < 1 - GROSS)
+    return np.array([fresh.sum(axis=0), missed.sum(axis=0)], dtype=np.int64)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return rows of several blocks as one array, CSR matrix or data frame."""
+    if len(parts) == 1:
+        return parts[0]
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts)
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+    return np.concatenate(parts)
