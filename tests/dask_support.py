@@ -21,7 +21,7 @@ def cluster(workers: int, processes: bool = False) -> Iterator[Client]:
             n_workers=workers,
             threads_per_worker=1,
             processes=processes,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=0,
         ) as local,
         Client(local) as client,

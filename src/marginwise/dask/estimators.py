@@ -197,7 +197,7 @@ class DaskOnlineSVC(DaskClassifier, OnlineSVC):
     >>> from marginwise.dask import DaskOnlineSVC
     >>> X, y = make_moons(6000, noise=0.2, random_state=0)
     >>> X, y = da.from_array(X, chunks=(1000, 2)), da.from_array(y, chunks=1000)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DaskOnlineSVC(C=10, gamma=1.0, random_state=0, client=client).fit(X, y)
     >>> model.to_local().predict([[0.0, 1.0], [1.0, -0.5]])
     array([0, 1])
@@ -234,7 +234,7 @@ class DaskGapSVC(DaskClassifier, GapSVC):
     >>> from marginwise.dask import DaskGapSVC
     >>> X, y = make_moons(6000, noise=0.2, random_state=0)
     >>> X, y = da.from_array(X, chunks=(1000, 2)), da.from_array(y, chunks=1000)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DaskGapSVC(C=10, gamma=1.0, random_state=0, client=client).fit(X, y)
     >>> model.to_local().predict([[0.0, 1.0], [1.0, -0.5]])
     array([0, 1])

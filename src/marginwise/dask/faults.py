@@ -24,6 +24,29 @@ class ClusterError(RuntimeError):
     """The cluster failed in a way that training cannot continue from."""
 
 
+def persevere(client: Client, call: Callable[[], Any]) -> Any:
+    """Return what a call of the cluster returns; try again if a worker is lost during it."""
+    for attempt in range(MOST_TRIES):
+        check_connection(client)
+        try:
+            return call()
+        except (OSError, TimeoutError):  # Dask's errors of connections are among them
+            if attempt + 1 == MOST_TRIES:
+                raise
+        time.sleep(2.0**attempt / 4)
+    raise AssertionError
+
+
+def check_connection(client: Client) -> None:
+    """Raise if there is no connection to the scheduler."""
+    if client.status != "running":
+        raise ClusterError(
+            f"the connection to the scheduler was lost (the client is {client.status}). The "
+            "estimator is as it was before the call. Connect to a scheduler and call again with "
+            "the same arguments; with a checkpoint, training then continues from it."
+        )
+
+
 class Task:
     """A call on the cluster that is repeated where it is lost.
 
@@ -92,13 +115,17 @@ class Collector:
             while True:
                 self._wait(batch)
                 try:
-                    return list(self._client.gather([task.answer for task in batch.tasks]))
+                    return self._gather(batch)
                 except Exception:
                     if not self._forget_lost(batch):
                         raise
         finally:
             self.waited += time.monotonic() - began
             batch.cancel()
+
+    def _gather(self, batch: Batch) -> list[Any]:
+        answers = [task.answer for task in batch.tasks]
+        return list(persevere(self._client, lambda: self._client.gather(answers)))
 
     def _wait(self, batch: Batch) -> None:
         """Wait until every task has an answer."""
@@ -107,7 +134,7 @@ class Collector:
             try:
                 task, future = batch.done.get(timeout=min(LOOK, self.patience))
             except queue.Empty:
-                self._check_connection()
+                check_connection(self._client)
                 if time.monotonic() - last > self.patience:
                     self._ask_others(batch)
                     last = time.monotonic()
@@ -123,7 +150,7 @@ class Collector:
         elif future.status == "error":
             self._raise(task, future.exception())
         else:
-            self._check_connection()
+            check_connection(self._client)
             self._again(batch, task, None)
 
     def _again(self, batch: Batch, task: Task, workers: list[str] | None) -> None:
@@ -138,8 +165,8 @@ class Collector:
 
     def _ask_others(self, batch: Batch) -> None:
         """Submit the open tasks again, to workers other than those that do not answer."""
-        processing = self._client.processing()
-        workers = list(self._client.scheduler_info(n_workers=-1)["workers"])
+        processing = persevere(self._client, self._client.processing)
+        workers = list(processing)
         for task in batch.open:
             keys = {future.key for future in task.futures}
             silent = {worker for worker, held in processing.items() if keys & set(held)}
@@ -149,20 +176,12 @@ class Collector:
 
     def _forget_lost(self, batch: Batch) -> bool:
         """Note which answers were lost before they arrived; return whether there are any."""
-        self._check_connection()
+        check_connection(self._client)
         lost = [t for t in batch.tasks if t.answer is not None and t.answer.status != "finished"]
         for task in lost:
             task.answer = None
             self._again(batch, task, None)
         return bool(lost)
-
-    def _check_connection(self) -> None:
-        if self._client.status != "running":
-            raise ClusterError(
-                f"the connection to the scheduler was lost (the client is {self._client.status}). "
-                "The estimator is as it was before the call. Connect to a scheduler and call again "
-                "with the same arguments; with a checkpoint, training then continues from it."
-            )
 
     def _raise(self, task: Task, error: BaseException | None) -> None:
         if isinstance(error, KilledWorker):
@@ -200,7 +219,7 @@ class Batch:
 
 
 class Published:
-    """A value that every worker has a copy of, published again where all copies are lost.
+    """A value that every worker can fetch, published again where all copies are lost.
 
     Parameters
     ----------
@@ -220,9 +239,14 @@ class Published:
         """Return the future of the value."""
         if self._future is None or self._future.status != "finished":
             began = time.monotonic()
-            self._future = self._client.scatter(self.value, broadcast=True, hash=False)
+            self._future = persevere(self._client, self._scatter)
             self.seconds += time.monotonic() - began
         return self._future
+
+    def _scatter(self) -> Future:
+        # To one worker, from which the others fetch it: the scheduler waits forever where a worker
+        # is lost while it replicates data.
+        return self._client.scatter(self.value, hash=False)
 
     def drop(self) -> None:
         """Let the workers drop their copies."""

@@ -138,4 +138,4 @@ class DaskPredictor(Predictor):
                 client = get_client()
             except ValueError:
                 return dask.delayed(model, pure=False, traverse=False)
-        return client.scatter(model, broadcast=True, hash=False)
+        return client.scatter(model, hash=False)

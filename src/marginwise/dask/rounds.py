@@ -12,6 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -105,18 +106,16 @@ class Conductor:
     def run(self, rounds: Iterator[Round], kept: Standing | None = None) -> None:
         """Judge and learn the rows of a pass; continue where `kept` was written."""
         try:
-            published = self._publish()
             if kept is None:
-                for _ in range(DELAY):
-                    self._submit_next(rounds, published)
+                self._submit(list(islice(rounds, DELAY)))
             else:
                 current = next(one for one in rounds if one.number == kept.round)
-                self._submit_next(rounds, published)
+                self._submit(list(islice(rounds, DELAY - 1)))
                 self._learn(current, kept.picks, kept.judged, Service(*_outline(current)))
-                self._submit_next(rounds, self._publish())
+                self._submit(list(islice(rounds, 1)))
             while self._flying:
                 self._learn_next()
-                self._submit_next(rounds, self._publish())
+                self._submit(list(islice(rounds, 1)))
         finally:
             self._drop_tasks()
 
@@ -173,8 +172,6 @@ class Conductor:
 
     def _publish(self) -> Published:
         """Make a snapshot of the model available to all workers."""
-        began = time.monotonic()
-        self._take_sketch()
         snapshot: Snapshot | None = None
         if self._model._engine.native.size:
             snapshot = take_snapshot(self._model._engine, self.sketch)
@@ -182,22 +179,27 @@ class Conductor:
         published = Published(self._client, snapshot)
         if snapshot is not None:
             published()
+        return published
+
+    def _submit(self, coming: Sequence[Round]) -> None:
+        """Have rounds judged by the model as it is."""
+        if not coming:
+            return
+        began = time.monotonic()
+        self._take_sketch()
+        published = self._publish()
+        for one in coming:
+            tasks = [
+                self._task(self._supply.name(piece), sift, self._judging(piece, published))
+                for piece in one.pieces
+            ]
+            self._flying.append((one, self._collector.begin(tasks), published))
+        if published.value is not None:
             self._begin_sketch(published)
         if self.services:
             self.services[-1].ship = time.monotonic() - began
-        return published
 
-    def _submit_next(self, rounds: Iterator[Round], published: Published) -> None:
-        coming = next(rounds, None)
-        if coming is None:
-            return
-        tasks = [
-            self._task(self._supply.name(piece), sift, self._sifting(piece, published))
-            for piece in coming.pieces
-        ]
-        self._flying.append((coming, self._collector.begin(tasks), published))
-
-    def _sifting(self, piece: Piece, published: Published) -> Callable[[], list[Any]]:
+    def _judging(self, piece: Piece, published: Published) -> Callable[[], list[Any]]:
         def arguments() -> list[Any]:
             snapshot = None if published.value is None else published()
             return [piece, self.rules, snapshot, *self._supply.held(piece)]
@@ -269,7 +271,7 @@ class Conductor:
             return False
         pieces = self._supply.sample([self.rules.seed, epoch, 4], rows, AUDITED_BLOCKS)
         tasks = [
-            self._task(self._supply.name(piece), audit, self._sifting(piece, published))
+            self._task(self._supply.name(piece), audit, self._judging(piece, published))
             for piece in pieces
         ]
         try:
