@@ -14,7 +14,7 @@ from marginwise._estimator.streams import SAMPLE
 from marginwise.dask.census import gather, take_census
 from marginwise.dask.collections import blocks_of
 from marginwise.dask.faults import Collector, Task
-from marginwise.dask.tasks import labels_of, stacked, take_rows
+from marginwise.dask.tasks import installed_version, labels_of, stacked, take_rows
 
 SAMPLED_BLOCKS = 16  # from which gamma, the centre and the precision are chosen
 
@@ -33,9 +33,10 @@ class Blocks:
     def __init__(self, client: Client, X: Any, y: Any) -> None:
         self._client = client
         self.xs, self.ys = blocks_of(client, X, y)
-        pairs = zip(self.xs, self.ys, strict=True)
+        version, pairs = installed_version(), zip(self.xs, self.ys, strict=True)
         tasks = [
-            _name(k, "X and y", self._call(take_census, *pair)) for k, pair in enumerate(pairs)
+            _name(k, "X and y", self._call(take_census, version, *pair))
+            for k, pair in enumerate(pairs)
         ]
         self.population = gather(self._collect(tasks))
 

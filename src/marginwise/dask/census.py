@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from marginwise._checks import check_finite, plain
 from marginwise._sparse import check_sparse
-from marginwise.dask.tasks import features_of, labels_of
+from marginwise.dask.tasks import check_version, features_of, labels_of
 
 NUMBERS = "biuf"  # kinds of dtype that features may have
 
@@ -55,8 +55,9 @@ class Census:
     fault: str | None = None
 
 
-def take_census(x: Any, y: Any) -> Census:
+def take_census(version: str, x: Any, y: Any) -> Census:
     """Look at a block: count its rows and classes, and check its values."""
+    check_version(version)
     nothing = np.empty(0, dtype=np.int64)
     shape = tuple(getattr(x, "shape", ()))
     try:

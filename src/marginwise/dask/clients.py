@@ -10,7 +10,6 @@ import joblib
 from distributed import Client, LocalCluster, get_client
 
 from marginwise.dask.faults import ClusterError
-from marginwise.dask.tasks import installed_version
 from marginwise.progress import log
 
 
@@ -60,21 +59,3 @@ def _started() -> Iterator[Client]:
             "distributed.Client first, to use another."
         )
         yield client
-
-
-def check_versions(client: Client) -> None:
-    """Raise unless all workers have the marginwise of this process."""
-    here = installed_version()
-    there = client.run(installed_version, on_error="return")
-    for worker, found in sorted(there.items()):
-        if isinstance(found, ModuleNotFoundError):
-            raise ClusterError(
-                f"the worker {worker} cannot import marginwise ({found}), and this process has "
-                f"marginwise {here}. Install marginwise[dask]=={here} on all workers."
-            )
-        # A worker that was lost meanwhile cannot answer; tasks check the version, too.
-        if isinstance(found, str) and found != here:
-            raise ClusterError(
-                f"the worker {worker} has marginwise {found}, but this process has marginwise "
-                f"{here}: they could judge rows differently. Install the same version everywhere."
-            )

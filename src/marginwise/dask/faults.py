@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import Any
 
 from distributed import Client, Future, KilledWorker
@@ -189,6 +190,11 @@ class Collector:
                 f"{task.name}: the workers that worked on it died {error.allowed_failures + 1} "
                 "times, most likely because they ran out of memory. Use smaller blocks, fewer "
                 "threads per worker, or workers with more memory."
+            ) from error
+        if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("marginwise"):
+            raise ClusterError(
+                f"{task.name}: a worker cannot import {error.name}. Install marginwise[dask]=="
+                f"{version('marginwise')}, the version of this process, on all workers."
             ) from error
         assert error is not None
         raise error

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from distributed import get_worker
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
@@ -34,6 +35,20 @@ def installed_version() -> str:
 
 class VersionError(RuntimeError):
     """A worker has another version of marginwise than the driver."""
+
+
+def check_version(expected: str) -> None:
+    """Raise unless this process has the version of marginwise that the driver has."""
+    found = installed_version()
+    if found != expected:
+        try:
+            worker = f"the worker {get_worker().address}"
+        except ValueError:
+            worker = "a worker"
+        raise VersionError(
+            f"{worker} has marginwise {found}, but the driver has marginwise {expected}: they "
+            "could judge rows differently. Install the same version everywhere."
+        )
 
 
 @dataclass(frozen=True)
@@ -85,15 +100,6 @@ class Rules:
     def signs(self, labels: Labels) -> Float:
         """Return classes as +1 and -1, a column for each problem; 0 where they have no part."""
         return signs(labels, self.problems, self.pairs)
-
-    def check_version(self) -> None:
-        """Raise unless this process has the version of the driver."""
-        found = installed_version()
-        if found != self.version:
-            raise VersionError(
-                f"a worker has marginwise {found}, but the driver has marginwise {self.version}: "
-                "they could judge rows differently. Install the same version everywhere."
-            )
 
 
 @dataclass
@@ -153,7 +159,7 @@ def labels_of(y: Any) -> NDArray[Any]:
 
 def read_piece(piece: Piece, rules: Rules, *held: Any) -> tuple[Any, Labels, Ints]:
     """Return features, classes and ids of the rows of a piece."""
-    rules.check_version()
+    check_version(rules.version)
     if piece.ids is not None:
         X, labels = _read_source(piece.ids, rules, held[0])
         return X, labels, piece.first + piece.ids

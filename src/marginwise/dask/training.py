@@ -27,7 +27,7 @@ from marginwise._training.sources import check_source, sample_rows
 from marginwise.dask.blocks import Blocks
 from marginwise.dask.census import Population, check_known
 from marginwise.dask.checkpoint import RoundCheckpoint, Standing
-from marginwise.dask.clients import check_versions, connected
+from marginwise.dask.clients import connected
 from marginwise.dask.collections import check_collections
 from marginwise.dask.faults import Published
 from marginwise.dask.rounds import Conductor
@@ -88,7 +88,6 @@ class DaskTraining(KernelClassifier):
         self._check_call(call)
         X, y = check_collections(X, y)
         with connected(self.client) as client:
-            check_versions(client)
             blocks = Blocks(client, X, y)
             population = blocks.population
             if population.rows <= min(FEW_ROWS, self.round_rows):
@@ -117,7 +116,6 @@ class DaskTraining(KernelClassifier):
                 "source name them in source.classes."
             )
         with connected(self.client) as client:
-            check_versions(client)
             some = source.read(sample_rows(source, ends[-1], SAMPLE))[0]
             self._begin(np.unique(np.asarray(named)), some)
             self._engine.native.reserve_ids(ends[-1])
@@ -133,7 +131,6 @@ class DaskTraining(KernelClassifier):
         self._check_call(Call())
         X, y = check_collections(X, y)
         with connected(self.client) as client:
-            check_versions(client)
             blocks = Blocks(client, X, y)
             new = not hasattr(self, "_engine")
             self._meet(blocks, classes)
