@@ -160,7 +160,7 @@ class _Lines:
 
     def close(self) -> None:
         seconds = time.monotonic() - self._started
-        _log(f"{self._rows()}{self._state}, {seconds:.1f} s")
+        log(f"{self._rows()}{self._state}, {seconds:.1f} s")
 
     def _show_if_due(self, prefix: str) -> None:
         if time.monotonic() - self._shown < EVERY:
@@ -168,7 +168,7 @@ class _Lines:
         self._shown = time.monotonic()
         left = (self._total - self._done) / max(self._rate(), 1e-9)
         ending = f", {left:.0f} s left" if 0 < left < 1e9 else ""
-        _log(f"{prefix}{self._rows()}{self._state}{ending}")
+        log(f"{prefix}{self._rows()}{self._state}{ending}")
 
     def _rows(self) -> str:
         if not self._total:  # finishing only
@@ -180,7 +180,7 @@ class _Lines:
         return (self._done - self._before) / max(time.monotonic() - self._started, 1e-9)
 
 
-def _log(line: str) -> None:
+def log(line: str) -> None:
     """Log a line, or write it to stderr if logging is not configured."""
     if LOGGER.hasHandlers():
         LOGGER.info(line)

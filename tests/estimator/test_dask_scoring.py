@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 from marginwise import OnlineSVC, save
 from marginwise.cli import main
-from marginwise.data import DataError, TableEncoder, write_svmlight
+from marginwise.data import TableEncoder, write_svmlight
 
 pa = pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -30,10 +30,11 @@ from pyarrow import parquet  # noqa: E402
 
 from marginwise.dask import (  # noqa: E402
     ScoringError,
+    clients,
     connected,
     predict_files,
-    scoring_cluster,
     scoring_tasks,
+    versions,
 )
 from marginwise.dask.scoring import output_name  # noqa: E402
 from marginwise.dask.scoring_records import NAME  # noqa: E402
@@ -329,16 +330,17 @@ def test_inputs_and_folders_that_cannot_be(
 def test_versions_that_differ(
     client: Any, model: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring_cluster, "version", lambda name: "9.9")
-    with pytest.raises(RuntimeError, match=r"has marginwise 9\.9, but the worker inproc.* has m"):
+    monkeypatch.setattr(versions, "installed_version", lambda: "9.9")
+    expected = r"the worker inproc.* has marginwise 0.*, but the driver has marginwise 9\.9"
+    with pytest.raises(versions.VersionError, match=expected):
         predict_files(model, data, tmp_path / "out", client=client)
     assert not (tmp_path / "out").exists()
-    with pytest.raises(DataError, match=r"has marginwise 8\.8, but a worker has marginwise"):
-        scoring_tasks.check_release("8.8")  # of a worker that came later
+    with pytest.raises(versions.VersionError, match=r"but the driver has marginwise 8\.8"):
+        versions.check_version("8.8")  # of a worker that came later
 
 
 def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring_cluster, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(clients, "CONNECT_SECONDS", 0.3)
     with (
         pytest.raises(
             ConnectionError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"

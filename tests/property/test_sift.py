@@ -415,7 +415,7 @@ def test_picks_follow_the_rules_of_selection(
     """The first of equals, five inside, a hundred at most, and pools that end with the chunk."""
     score = np.tile(np.array(pattern, dtype=np.float32), repeat)[:1000]
     sieve = Sieve(rule, size, 0.0, 0)
-    found = sieve._picks(score, margin)
+    found = sieve.picks(score, margin)
     assert found.tolist() == picks_by_the_rules(rule, size, score, margin)
     pools = sieve._pools(score, margin)
     assert [first for first, _ in pools] == [0, *(end for _, end in pools)][: len(pools)]
@@ -429,7 +429,7 @@ def test_autoactive_pools_of_random_scores(seed: int, inside: float) -> None:
     near = rng.random(n) < inside
     score = np.where(near, rng.random(n), 1 + 2 * rng.random(n)).astype(np.float32)
     sieve = Sieve("autoactive", 50, 0.0, 0)
-    assert sieve._picks(score, 1.0).tolist() == picks_by_the_rules("autoactive", 50, score, 1.0)
+    assert sieve.picks(score, 1.0).tolist() == picks_by_the_rules("autoactive", 50, score, 1.0)
     for first, end in sieve._pools(score, 1.0)[:-1]:
         assert near[first:end].sum() == ENOUGH_INSIDE or end - first == MOST_SAMPLED
 
@@ -438,7 +438,7 @@ def test_autoactive_pools_of_random_scores(seed: int, inside: float) -> None:
 def test_at_random_all_rows_near_the_margin_are_picked(values: list[float]) -> None:
     score = np.array(values, dtype=np.float32)
     expected = [row for row, value in enumerate(values) if value < 1.1]
-    assert Sieve("random", 50, 0.0, 0)._picks(score, 1.0).tolist() == expected
+    assert Sieve("random", 50, 0.0, 0).picks(score, 1.0).tolist() == expected
 
 
 @pytest.mark.parametrize(("kind", "rule", "params"), SELECTING)

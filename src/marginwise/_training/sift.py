@@ -92,6 +92,12 @@ def _margin(engine: Engine) -> Float:
     return 1.0 + widths(engine) / 2
 
 
+def choose_centres(members: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the places of the members that are the centres of a sketch."""
+    count = min(CENTRES, members // MEMBERS_A_CENTRE)
+    return np.sort(rng.choice(members, count, replace=False))
+
+
 @dataclass
 class Sieve:
     """Chooses rows, chunk by chunk."""
@@ -125,7 +131,7 @@ class Sieve:
             if waiting[c]:
                 wanted[:, c] = signs[:, c] != 0
             else:
-                wanted[self._picks(scores[:, c], margin[c]), c] = 1
+                wanted[self.picks(scores[:, c], margin[c]), c] = 1
         self.tally.rows += len(scores)
         self.tally.pairs += scores.size
         self.tally.inside += int((scores < margin).sum())
@@ -134,7 +140,7 @@ class Sieve:
 
     # -- scores: what selection minimises ------------------------------------------------------
 
-    def _score(self, f: Single, signs: Float) -> Single:
+    def score(self, f: Single, signs: Float) -> Single:
         by_label = self.rule in ("random", "gradient")
         score = np.full(f.shape, np.inf, dtype=np.float32)
         has_part = signs != 0
@@ -151,7 +157,7 @@ class Sieve:
             self.tally.asked += f.size
             if sketchy and n >= CHUNK // 2:
                 self._draw(engine, batch, f, signs)
-            return self._score(f, signs)
+            return self.score(f, signs)
         sketch = self.sketch
         assert sketch is not None
         if self._laid is None or self._laid_double != engine.plan.double:
@@ -159,12 +165,12 @@ class Sieve:
         rough = engine.native.rough_expansion(
             self._laid, sketch.coefficients, sketch.bias, batch, rows
         )
-        asked = self._score(rough, signs) < sketch.reach
+        asked = self.score(rough, signs) < sketch.reach
         rng = np.random.default_rng([self.seed, self.tally.rows])
         audited = (rng.integers(AUDITED, size=(n, 1)) == 0) & ~asked
         f = np.full((n, problems), np.inf, dtype=np.float32)
         engine.native.rough_decision_where(batch, (asked | audited).astype(np.uint8), f)
-        scores = np.where(np.isinf(f), np.inf, self._score(f, signs)).astype(np.float32)
+        scores = np.where(np.isinf(f), np.inf, self.score(f, signs)).astype(np.float32)
         margin = _margin(engine)
         self.tally.asked += int(asked.sum())
         self.tally.audited += int(audited.sum())
@@ -179,7 +185,7 @@ class Sieve:
 
     # -- picks: the rules of selection ---------------------------------------------------------
 
-    def _picks(self, score: Single, margin: float) -> NDArray[np.intp]:
+    def picks(self, score: Single, margin: float) -> NDArray[np.intp]:
         """Return the rows of a problem to learn."""
         near = score < margin + LEEWAY
         if self.rule == "random":
@@ -213,38 +219,48 @@ class Sieve:
     def _draw(self, engine: Engine, batch: Batch, f: Single, signs: Float) -> None:
         """Fit a sketch to decision values of a chunk, and set its reach by rows held out."""
         rng = np.random.default_rng([self.seed, self.tally.rows, 1])
-        n = len(f)
-        m = min(CENTRES, engine.native.size // MEMBERS_A_CENTRE)
-        some = np.sort(rng.choice(engine.native.size, m, replace=False))
+        some = choose_centres(engine.native.size, rng)
         centres = engine.features_of(engine.state())[some]
         laid = self._lay_out(engine, centres)
-        tests = np.arange(n) % HELD_OUT == 0
+        values = engine.native.cross_values(laid, batch, np.arange(len(f), dtype=np.int64))
+        fitted = self.fit_sketch(values, f, signs, _margin(engine))
+        self.sketch = Sketch(centres, *fitted, inserted=engine.counters["inserted"])
+        self.tally.sketches += 1
+
+    def fit_sketch(
+        self, values: Single, f: Single, signs: Float, margin: Float
+    ) -> tuple[Float, Float, Float]:
+        """Return the coefficients, the bias and the reach of a sketch.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows, centres)
+            Kernel values of rows with the centres.
+        f : ndarray of shape (rows, problems)
+            Decision values of the rows.
+        signs : ndarray of shape (rows, problems)
+            Their labels as +1 and -1, 0 where they have no part in a problem.
+        margin : ndarray of shape (problems,)
+            The score below which a row lies within the margin.
+        """
+        tests = np.arange(len(f)) % HELD_OUT == 0
         bias = f.mean(axis=0, dtype=np.float64)
-        values = engine.native.cross_values(laid, batch, np.arange(n, dtype=np.int64))
         known = values[~tests]
         with threadpool_limits(1):  # sums must not depend on the number of processors
             gram = (known.T @ known).astype(np.float64)
-            gram[np.diag_indices(m)] += RIDGE
+            gram[np.diag_indices(values.shape[1])] += RIDGE
             target = known.T @ (f[~tests] - bias).astype(np.float32)
             coefficients = scipy.linalg.solve(gram, target.astype(np.float64), assume_a="pos")
             rough = values[tests] @ coefficients + bias
-        scores = self._score(f[tests], signs[tests])
-        rough = self._score(rough.astype(np.float32), signs[tests])
-        margin = _margin(engine)
+        scores = self.score(f[tests], signs[tests])
+        rough = self.score(rough.astype(np.float32), signs[tests])
         reach = np.array(
             [
                 self._reach(rough[:, c][scores[:, c] < margin[c]], margin[c])
                 for c in range(f.shape[1])
             ]
         )
-        self.sketch = Sketch(
-            centres=centres,
-            coefficients=np.ascontiguousarray(coefficients.T),
-            bias=bias,
-            reach=reach,
-            inserted=engine.counters["inserted"],
-        )
-        self.tally.sketches += 1
+        return np.ascontiguousarray(coefficients.T), bias, reach
 
     def _lay_out(self, engine: Engine, centres: NDArray[Any]) -> Any:
         self._laid_double = engine.plan.double

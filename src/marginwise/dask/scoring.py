@@ -8,15 +8,17 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import dask
 import joblib
+from distributed import KilledWorker, as_completed
 
-from marginwise.dask.scoring_cluster import check_workers, current_client, need_distributed
+from marginwise.dask.clients import connected
 from marginwise.dask.scoring_records import Record
 from marginwise.dask.scoring_tasks import Job, Outcome, Scorer, score_file, unpack
+from marginwise.dask.versions import check_workers, installed_version
 from marginwise.data.errors import DataError
 from marginwise.data.modelled import Layout, drop_names, split_model
 from marginwise.data.recognise import expand
@@ -165,7 +167,7 @@ def predict_files(
     began, report = time.monotonic(), ScoringReport([], [], {}, 0, 0.0)
     fitted, digest = _prepared(model, n_jobs, proba)
     jobs = _jobs(inputs, folder, _layout(**layout), scores, proba)
-    with current_client(client) as cluster:
+    with connected(client) as cluster:
         check_workers(cluster)
         record = _open_folder(Path(folder))
         origins = {job: _origin(job, digest) for job in jobs}
@@ -225,7 +227,7 @@ def _jobs(
     inputs: Any, folder: str | os.PathLike[str], layout: Layout, scores: bool, proba: bool
 ) -> list[Job]:
     """Return one job per file; raise if two would write the same output, or one its input."""
-    target, release = Path(os.path.realpath(folder)), version("marginwise")
+    target, release = Path(os.path.realpath(folder)), installed_version()
     found: dict[str, str] = {}
     for path in dict.fromkeys(os.path.realpath(path) for path in expand(inputs)):
         if Path(path).parent == target:
@@ -331,9 +333,7 @@ def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Ou
     """Give jobs with their outcomes as they are done; whatever ends this ends the other tasks."""
     if not jobs:
         return
-    import dask
-
-    distributed, run = need_distributed(), secrets.token_hex(8)
+    run = secrets.token_hex(8)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         # A task, unlike data that were scattered, is repeated if all workers that had it are lost.
         model = client.submit(unpack, payload, key=f"marginwise-model-{run}")
@@ -342,7 +342,7 @@ def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Ou
         for k, job in enumerate(jobs)
     }
     try:
-        for future in distributed.as_completed(list(futures)):
+        for future in as_completed(list(futures)):
             yield futures[future], _outcome(future, futures[future], client)
             future.release()
     finally:
@@ -352,7 +352,6 @@ def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Ou
 
 def _outcome(future: Any, job: Job, client: Any) -> Outcome:
     """Return what a task returned; raise if the cluster is gone."""
-    distributed = need_distributed()
     if future.status == "cancelled":
         raise ConnectionError(
             f"the Dask scheduler {client.scheduler.address} is gone. Files that are complete are "
@@ -363,7 +362,7 @@ def _outcome(future: Any, job: Job, client: Any) -> Outcome:
         outcome = future.result()
         assert isinstance(outcome, Outcome)
         return outcome
-    if isinstance(error, distributed.KilledWorker):
+    if isinstance(error, KilledWorker):
         return Outcome(
             error=f"{job.source}: the workers that read it died again and again; expected enough "
             "memory for a chunk of rows. See the logs of the workers."

@@ -7,19 +7,20 @@ import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from marginwise._files.disk import replace_file
+from marginwise.dask.versions import VersionError, check_version
 from marginwise.data.columns import need_arrow
 from marginwise.data.errors import DataError
 from marginwise.data.modelled import Layout, open_rows, split_model
 from marginwise.data.predictions import column_names, csv_rows, csv_text, predicted
 
 GROUP_ROWS = 1 << 17  # rows of a row group of the output
-REFUSED = (ValueError, TypeError, OSError, ImportError, MemoryError)  # of a file, not of the code
+# Errors of a file or of a worker, not of the code.
+REFUSED = (ValueError, TypeError, OSError, ImportError, MemoryError, VersionError)
 
 
 @dataclass(frozen=True)
@@ -95,22 +96,12 @@ def score_file(job: Job, scorer: Scorer) -> Outcome:
     """
     began = time.perf_counter()
     try:
-        check_release(job.release)
+        check_version(job.release)
         rows = _write(job, scorer)
         status = os.stat(job.target)
     except REFUSED as error:
         return Outcome(error=_described(error, job), seconds=time.perf_counter() - began)
     return Outcome(rows, status.st_size, status.st_mtime_ns, time.perf_counter() - began)
-
-
-def check_release(release: str) -> None:
-    """Raise if this worker has another version of marginwise than the process that asks."""
-    own = version("marginwise")
-    if own != release:
-        raise DataError(
-            f"this process has marginwise {release}, but a worker has marginwise {own}. Install "
-            "the same version on both sides."
-        )
 
 
 def _described(error: Exception, job: Job) -> str:

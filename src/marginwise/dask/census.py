@@ -1,0 +1,218 @@
+"""The census: what the blocks of a collection hold, checked where they are.
+
+Every block is looked at once before anything is learned. What is wrong with a block is returned
+rather than raised, so that the first bad block is reported, whichever worker answers first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from marginwise._checks import check_finite, plain
+from marginwise._sparse import check_sparse
+from marginwise.dask.tasks import features_of, labels_of
+from marginwise.dask.versions import check_version
+
+NUMBERS = "biuf"  # kinds of dtype that features may have
+
+
+@dataclass
+class Census:
+    """What one block holds.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Its shape.
+    classes : ndarray
+        The labels that occur, sorted.
+    counts : ndarray of int
+        How often each occurs.
+    places : ndarray of int
+        The first row of each.
+    mean, squares : float
+        The mean of all entries, and the sum of their squared deviations from it.
+    names : tuple of str or None
+        The names of the columns, of data frames.
+    fault : str or None
+        What is wrong with the block.
+    """
+
+    rows: int
+    columns: int
+    classes: NDArray[Any]
+    counts: NDArray[Any]
+    places: NDArray[Any]
+    mean: float = 0.0
+    squares: float = 0.0
+    names: tuple[Any, ...] | None = None
+    fault: str | None = None
+
+
+def take_census(version: str, x: Any, y: Any) -> Census:
+    """Look at a block: count its rows and classes, and check its values."""
+    check_version(version)
+    nothing = np.empty(0, dtype=np.int64)
+    shape = tuple(getattr(x, "shape", ()))
+    try:
+        if len(shape) != 2:
+            raise ValueError(f"it has {len(shape)} dimensions; rows of features need 2.")
+        names = tuple(x.columns) if hasattr(x, "iloc") else None
+        X, labels = _checked(x), _checked_labels(y, shape[0])
+        classes, places, counts = np.unique(labels, return_index=True, return_counts=True)
+    except (ValueError, TypeError) as error:
+        rows, columns = shape if len(shape) == 2 else (0, 0)
+        return Census(rows, columns, nothing, nothing, nothing, fault=str(error))
+    mean, squares = _spread(X)
+    return Census(shape[0], shape[1], classes, counts, places, mean, squares, names)
+
+
+def _checked(x: Any) -> Any:
+    """Return the features of a block; raise if they are not finite numbers."""
+    if hasattr(x, "iloc"):
+        for name, kind in x.dtypes.items():
+            if getattr(kind, "kind", "O") not in NUMBERS:
+                raise ValueError(
+                    f"column {name!r} has dtype {kind}; features must be numbers. Encode or drop "
+                    "the column."
+                )
+    elif not hasattr(x, "dtype") or x.dtype.kind not in NUMBERS:
+        kind = getattr(x, "dtype", type(x).__name__)
+        raise ValueError(f"it has dtype {kind}; features must be numbers.")
+    elif sp.issparse(x):
+        check_sparse(x)
+    X = features_of(x)
+    check_finite(X)
+    return X
+
+
+def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
+    """Return the labels of a block; raise unless there is one per row."""
+    labels = labels_of(y)
+    if labels.ndim != 1:
+        raise ValueError(f"its labels have shape {labels.shape}; expected one label per row.")
+    if len(labels) != rows:
+        raise ValueError(
+            f"X has {rows} rows there, but y has {len(labels)} labels; X and y must be divided "
+            "into blocks alike."
+        )
+    missing = np.asarray(labels != labels)  # NaN, also among objects
+    if labels.dtype.kind == "O":
+        missing = missing | np.array([label is None for label in labels], dtype=bool)
+    if missing.any():
+        raise ValueError(f"the label of row {int(np.argmax(missing))} is missing.")
+    return labels
+
+
+def _spread(X: Any) -> tuple[float, float]:
+    """Return the mean of all entries, and the sum of their squared deviations from it."""
+    size = X.shape[0] * X.shape[1]
+    if size == 0:
+        return 0.0, 0.0
+    if sp.issparse(X):
+        values = X.data.astype(np.float64)
+        mean = float(values.sum()) / size
+        return mean, max(float(values @ values) - size * mean * mean, 0.0)
+    mean = float(X.mean(dtype=np.float64))
+    squares = 0.0
+    for first in range(0, X.shape[0], 4096):
+        part = X[first : first + 4096].astype(np.float64) - mean
+        squares += float(np.einsum("ij,ij->", part, part))
+    return mean, squares
+
+
+@dataclass
+class Population:
+    """What all blocks hold together.
+
+    Parameters
+    ----------
+    blocks : sequence of Census
+        What each of them holds.
+    classes : ndarray
+        All labels, sorted.
+    """
+
+    blocks: Sequence[Census]
+    classes: NDArray[Any]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(block.rows for block in self.blocks)
+
+    def balance(self) -> dict[Any, float]:
+        """Return the weights of classes that make up for how often they occur."""
+        counts = np.zeros(len(self.classes), dtype=np.int64)
+        for block in self.blocks:
+            counts[np.searchsorted(self.classes, block.classes)] += block.counts
+        weights = self.rows / (len(self.classes) * counts)
+        return dict(zip(self.classes.tolist(), weights.tolist(), strict=True))
+
+    def variance(self) -> float:
+        """Return the variance of all entries."""
+        size, mean, squares = 0, 0.0, 0.0
+        for block in self.blocks:
+            own = block.rows * block.columns
+            if own == 0:
+                continue
+            apart = block.mean - mean
+            squares += block.squares + apart * apart * size * own / (size + own)
+            mean += apart * own / (size + own)
+            size += own
+        return squares / size if size else 0.0
+
+    def in_block(self, block: int) -> frozenset[int]:
+        """Return the classes that occur in a block, by number."""
+        return frozenset(np.searchsorted(self.classes, self.blocks[block].classes).tolist())
+
+
+def gather(censuses: Sequence[Census]) -> Population:
+    """Put together what blocks hold; raise if one is bad, or if they do not fit together."""
+    for number, census in enumerate(censuses):
+        if census.fault is not None:
+            raise ValueError(f"block {number} of X and y: {census.fault}")
+    filled = [(number, census) for number, census in enumerate(censuses) if census.rows]
+    if not filled:
+        raise ValueError(f"X has no rows: all of its {len(censuses)} blocks are empty.")
+    first, model = filled[0]
+    for number, census in filled:
+        if census.columns != model.columns:
+            raise ValueError(
+                f"block {number} of X has {census.columns} features, but block {first} has "
+                f"{model.columns}; all blocks must have the same columns."
+            )
+        if census.names != model.names:
+            raise ValueError(
+                f"block {number} of X has the columns {list(census.names or ())!r:.200}, but block "
+                f"{first} has {list(model.names or ())!r:.200}; all blocks must have the same "
+                "columns."
+            )
+        if (census.classes.dtype.kind in "OSUT") != (model.classes.dtype.kind in "OSUT"):
+            raise ValueError(
+                f"block {number} of y has labels such as {plain(census.classes[0])!r}, but block "
+                f"{first} has {plain(model.classes[0])!r}; all labels must be of one type."
+            )
+    classes = np.unique(np.concatenate([census.classes for _, census in filled]))
+    check_classification_targets(classes)
+    return Population(censuses, classes)
+
+
+def check_known(population: Population, known: NDArray[Any]) -> None:
+    """Raise if a block has a label that a model does not know; name the block and the row."""
+    for number, census in enumerate(population.blocks):
+        unknown = ~np.isin(census.classes, known)
+        if unknown.any():
+            at = int(np.flatnonzero(unknown)[np.argmin(census.places[unknown])])
+            raise ValueError(
+                f"block {number} of y has the label {plain(census.classes[at])!r} at row "
+                f"{int(census.places[at])}, which is unknown; the known classes are "
+                f"{plain(known)}."
+            )

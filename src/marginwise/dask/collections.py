@@ -1,0 +1,112 @@
+"""Dask collections as blocks: features and labels that stay where they are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import is_dask_collection
+from distributed import Client, Future
+
+
+def is_frame(collection: Any) -> bool:
+    """Return whether an object is a Dask data frame or series."""
+    return (
+        is_dask_collection(collection)
+        and hasattr(collection, "npartitions")
+        and hasattr(collection, "divisions")
+    )
+
+
+def is_array(collection: Any) -> bool:
+    """Return whether an object is a Dask array."""
+    return isinstance(collection, da.Array)
+
+
+def is_collection(X: Any) -> bool:
+    """Return whether rows come as a Dask array or data frame."""
+    return is_array(X) or is_frame(X)
+
+
+def check_collections(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return features and labels in blocks that fit together, as far as this is known yet.
+
+    Labels that are divided otherwise are divided as the rows are, where the lengths are known.
+    """
+    if not is_collection(X):
+        raise TypeError(
+            f"X must be a Dask array or data frame, got {type(X).__name__}. Use dask.array."
+            "from_array or dask.dataframe.from_pandas, or the local estimator for data in memory."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features, got {X.ndim}.")
+    if is_array(X) and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    y = _labels(X, y)
+    here, there = _lengths(X), _lengths(y)
+    known = not any(map(math.isnan, (*here, *there)))
+    if known and sum(here) != sum(there):
+        raise ValueError(
+            f"X has {int(sum(here))} rows, but y has {int(sum(there))} labels; pass one label per "
+            "row."
+        )
+    if known and here != there:
+        y = y.rechunk((here,))
+    elif len(here) != len(there):
+        raise ValueError(
+            f"X has {len(here)} blocks, but y has {len(there)}, of unknown lengths. Divide both "
+            "alike, or call compute_chunk_sizes() of both, so that y can be divided as X is."
+        )
+    return X, y
+
+
+def _labels(X: Any, y: Any) -> Any:
+    """Return labels as a Dask array or series of one dimension."""
+    if is_collection(y):
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[y.columns[0]] if is_frame(y) else y[:, 0]
+        if y.ndim != 1:
+            raise ValueError(f"y must have one dimension, got {y.ndim}.")
+        return y
+    if y is None:
+        raise ValueError("y is missing; pass a Dask array or series of class labels.")
+    labels = np.asarray(y)
+    lengths = _lengths(X)
+    if labels.ndim != 1 or any(map(math.isnan, lengths)):
+        raise TypeError(
+            f"y must be a Dask array or series of class labels, got {type(y).__name__} of shape "
+            f"{labels.shape}."
+        )
+    if len(labels) != sum(lengths):
+        raise ValueError(
+            f"X has {int(sum(lengths))} rows, but y has {len(labels)} labels; pass one label per "
+            "row."
+        )
+    return da.from_array(labels, chunks=(lengths,))
+
+
+def _lengths(collection: Any) -> tuple[float, ...]:
+    """Return the rows of each block, NaN where they are unknown."""
+    if is_array(collection):
+        return tuple(collection.chunks[0])
+    return (math.nan,) * int(collection.npartitions)
+
+
+def blocks_of(client: Client, X: Any, y: Any) -> tuple[list[Future], list[Future]]:
+    """Compute the blocks of two collections, and return them as futures.
+
+    They stay in the memory of the workers, or wherever these spill it to, while the futures exist.
+    """
+    rows, labels = delayed_blocks(X), delayed_blocks(y)
+    futures = client.compute([*rows, *labels])
+    return futures[: len(rows)], futures[len(rows) :]
+
+
+def delayed_blocks(collection: Any) -> list[Any]:
+    """Return the blocks of a collection as delayed objects, as many as it has."""
+    if is_array(collection):
+        return list(collection.to_delayed().ravel())
+    # Optimization may join partitions, and those of rows otherwise than those of labels.
+    return list(collection.to_delayed(optimize_graph=False))

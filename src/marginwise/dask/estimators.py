@@ -1,0 +1,271 @@
+"""The estimators that take Dask collections."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+
+from marginwise._checks import Rule, integer
+from marginwise._estimator.classifier import KernelClassifier
+from marginwise.dask.collections import is_collection
+from marginwise.dask.parameters import OWN, extends
+from marginwise.dask.prediction import DaskPredictor
+from marginwise.dask.training import Call, DaskTraining
+from marginwise.gap import GapSVC
+from marginwise.online import OnlineSVC
+
+FITTED = ("rounds_",)  # attributes that local estimators do not have
+OWN_RULES: dict[str, Rule] = {"sift_rounds": integer(1), "round_rows": integer(1)}
+
+
+class DaskClassifier(DaskPredictor, DaskTraining):
+    """Base of the estimators that take Dask collections."""
+
+    _local: ClassVar[type[KernelClassifier]]
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sift: float = 0.0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+    ) -> Self:
+        """Fit the model from scratch.
+
+        The blocks are computed once, checked where they are, and stay in the memory of the workers
+        during the call. Up to 4,096 rows are learned by the driver alone, as by the local
+        estimator.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+            Training rows: blocks of dense rows, CSR blocks, or partitions with numeric columns.
+        y : Dask array or series of shape (n_samples,)
+            Class labels, divided into blocks as X is. If chunk sizes are known, labels that are
+            divided otherwise are rechunked.
+        sift : float, default=0.0
+            Share of the rows inside a margin that a coarse approximation of the model may miss when
+            workers judge rows; it makes judging faster if the model has more than 20,000 support
+            vectors. 0 uses the full model.
+        checkpoint : str or path-like, default=None
+            File from which a stopped run is resumed. An existing file must belong to the same run:
+            the same parameters and the same data in the same blocks.
+        checkpoint_minutes : float, default=10.0
+            Minutes between two writes of the checkpoint.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        failures: list[OSError] = []
+        call = Call(sift, checkpoint, checkpoint_minutes, self.sift_rounds)
+        self._fit_blocks(X, y, call, failures)
+        if failures:  # to write the last checkpoint, without which the model is still good
+            raise failures[0]
+        return self
+
+    def fit_source(
+        self,
+        source: Any,
+        classes: ArrayLike | None = None,
+        *,
+        sift: float = 0.0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_minutes: float = 10.0,
+    ) -> Self:
+        """Fit the model from scratch to a source that workers read.
+
+        Each worker has a copy of the source, and reads the rows that it judges. The stages of the
+        source are respected, and the model is finished after each of them.
+
+        Parameters
+        ----------
+        source : object
+            Data source that can be pickled, such as `VirtualSet`: ``len(source)`` is the number of
+            rows, and ``source.read(ids)`` returns the features and labels of some of them.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may occur. By default, ``source.classes``.
+        sift : float, default=0.0
+            Share of the rows inside a margin that a coarse approximation of the model may miss; see
+            `fit`.
+        checkpoint : str or path-like, default=None
+            File from which a stopped run is resumed.
+        checkpoint_minutes : float, default=10.0
+            Minutes between two writes of the checkpoint.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        failures: list[OSError] = []
+        call = Call(sift, checkpoint, checkpoint_minutes, self.sift_rounds)
+        self._fit_from(source, classes, call, failures)
+        if failures:
+            raise failures[0]
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more rows.
+
+        Rows of Dask collections are judged and learned in rounds, in one pass, as by `fit`, but the
+        model is not finished. Rows in memory are learned in their order, as by the local estimator.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or array-like, of shape (n_samples, n_features)
+            Rows to learn.
+        y : Dask array or series, or array-like, of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may occur. If the first call does not name them, they are those of its
+            rows; `DaskOnlineSVC` then adds a class whenever a new label occurs.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; only supported for rows in memory.
+        ids : array-like of int of shape (n_samples,), default=None
+            Ids of the rows; only supported for rows in memory.
+        groups : array-like of shape (n_samples,), default=None
+            Not supported, as by the local estimator.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        if not is_collection(X):
+            return super().partial_fit(X, y, classes, sample_weight, ids, groups)
+        for name, given in (("sample_weight", sample_weight), ("ids", ids), ("groups", groups)):
+            if given is not None:
+                raise ValueError(
+                    f"{name} is not supported for Dask collections. Pass {name}=None, or rows in "
+                    "memory."
+                )
+        return self._learn_blocks(X, y, classes)
+
+    def to_local(self) -> Any:
+        """Return the ordinary estimator, which can be saved and needs no cluster.
+
+        Returns
+        -------
+        model : OnlineSVC or GapSVC
+            Independent copy of the model.
+        """
+        model = self._now()
+        local = self._local.__new__(self._local)
+        hidden = {*OWN, *FITTED}
+        local.__dict__ = {k: v for k, v in model.__dict__.items() if k not in hidden}
+        if "_engine" in local.__dict__:
+            local._engine = local._engine.clone()
+        return local
+
+    def __sklearn_clone__(self) -> Self:
+        twin = self._copy()
+        twin.client = None
+        made: Self = super(DaskClassifier, twin).__sklearn_clone__()
+        made.client = self.client  # connections are not copied
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}
+
+
+@extends(OnlineSVC)
+class DaskOnlineSVC(DaskClassifier, OnlineSVC):
+    """Support vector classifier that learns from Dask collections.
+
+    This is `OnlineSVC` trained by parallel active sifting [agarwal2013]_. In each round, workers
+    judge their next rows by a snapshot of the model and return those inside the margin of some
+    class, with a random sample of the others; the driver learns these while workers judge the next
+    round. Blocks stay where they are. The model depends on the data, its blocks, `round_rows` and
+    `random_state`, but not on the number of workers, on the order in which they answer, or on
+    workers that are lost.
+
+    See Also
+    --------
+    marginwise.OnlineSVC : The local estimator.
+    DaskGapSVC : Robust to mislabelled rows.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise.dask import DaskOnlineSVC
+    >>> X, y = make_moons(6000, noise=0.2, random_state=0)
+    >>> X, y = da.from_array(X, chunks=(1000, 2)), da.from_array(y, chunks=1000)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = DaskOnlineSVC(C=10, gamma=1.0, random_state=0, client=client).fit(X, y)
+    >>> model.to_local().predict([[0.0, 1.0], [1.0, -0.5]])
+    array([0, 1])
+    """
+
+    _local = OnlineSVC
+    _rules: ClassVar[dict[str, Rule]] = {**OnlineSVC._rules, **OWN_RULES}
+
+    def __init__(
+        self,
+        *,
+        client: Any = None,
+        sift_rounds: int = 1,
+        round_rows: int = 16384,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(**parameters)
+        self.client = client
+        self.sift_rounds = sift_rounds
+        self.round_rows = round_rows
+
+
+@extends(GapSVC)
+class DaskGapSVC(DaskClassifier, GapSVC):
+    """Robust online classifier that learns from Dask collections.
+
+    This is `GapSVC` trained as `DaskOnlineSVC` is [agarwal2013]_.
+
+    See Also
+    --------
+    marginwise.GapSVC : The local estimator.
+    DaskOnlineSVC : Fast online classifier; the default choice.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise.dask import DaskGapSVC
+    >>> X, y = make_moons(6000, noise=0.2, random_state=0)
+    >>> X, y = da.from_array(X, chunks=(1000, 2)), da.from_array(y, chunks=1000)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = DaskGapSVC(C=10, gamma=1.0, random_state=0, client=client).fit(X, y)
+    >>> model.to_local().predict([[0.0, 1.0], [1.0, -0.5]])
+    array([0, 1])
+    """
+
+    _local = GapSVC
+    _rules: ClassVar[dict[str, Rule]] = {**GapSVC._rules, **OWN_RULES}
+
+    def __init__(
+        self,
+        *,
+        client: Any = None,
+        sift_rounds: int = 1,
+        round_rows: int = 16384,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(**parameters)
+        self.client = client
+        self.sift_rounds = sift_rounds
+        self.round_rows = round_rows

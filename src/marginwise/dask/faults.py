@@ -1,0 +1,261 @@
+"""What may go wrong on a cluster: lost workers, silent workers, lost data, a lost scheduler.
+
+A task that is lost is computed again, by the scheduler or, where the scheduler cannot, because it
+has lost what the task needs, by submitting it again. Tasks are pure functions, so that a second
+answer equals the first.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from distributed import Client, Future, KilledWorker
+
+from marginwise.dask.versions import installed_version
+
+LEAST_PATIENCE = 30.0  # seconds without an answer after which tasks are submitted again
+PATIENCE = 20.0  # ... or so many times as long as the longest task took
+MOST_TRIES = 5  # of one task
+LOOK = 1.0  # seconds between looks at the connection
+
+
+class ClusterError(RuntimeError):
+    """The cluster failed in a way that training cannot continue from."""
+
+
+def persevere(client: Client, call: Callable[[], Any]) -> Any:
+    """Return what a call of the cluster returns; try again if a worker is lost during it."""
+    for attempt in range(MOST_TRIES):
+        check_connection(client)
+        try:
+            return call()
+        except (OSError, TimeoutError):  # Dask's errors of connections are among them
+            if attempt + 1 == MOST_TRIES:
+                raise
+        time.sleep(2.0**attempt / 4)
+    raise AssertionError
+
+
+def check_connection(client: Client) -> None:
+    """Raise if there is no connection to the scheduler."""
+    if client.status != "running":
+        raise ClusterError(
+            f"the connection to the scheduler was lost (the client is {client.status}). The "
+            "estimator is as it was before the call. Connect to a scheduler and call again with "
+            "the same arguments; with a checkpoint, training then continues from it."
+        )
+
+
+class Task:
+    """A call on the cluster that is repeated where it is lost.
+
+    Parameters
+    ----------
+    name : str
+        What it works on, for messages.
+    submit : callable
+        Submits the call, and returns its future. It is given the workers that it may run on, or
+        None for any.
+    """
+
+    def __init__(self, name: str, submit: Callable[[list[str] | None], Future]) -> None:
+        self.name = name
+        self._submit = submit
+        self.futures: list[Future] = []
+        self.answer: Future | None = None
+
+    def start(self, done: queue.SimpleQueue[Any], workers: list[str] | None = None) -> None:
+        """Submit the call once more."""
+        future = self._submit(workers)
+        self.futures.append(future)
+        future.add_done_callback(lambda one: done.put((self, one)))
+
+    def cancel(self) -> None:
+        """Drop the call."""
+        for future in self.futures:
+            future.release()
+
+
+class Collector:
+    """Waits for the answers of tasks.
+
+    Parameters
+    ----------
+    client : Client
+        The connection to the cluster.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._longest = 0.0
+        self.waited = 0.0  # seconds
+        self.repeated = 0  # tasks that were submitted again
+
+    def note(self, seconds: float) -> None:
+        """Note how long a task took."""
+        self._longest = max(self._longest, seconds)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without an answer after which tasks are submitted again."""
+        return max(LEAST_PATIENCE, PATIENCE * self._longest)
+
+    def begin(self, tasks: Sequence[Task]) -> Batch:
+        """Submit tasks, and return them as a batch to be collected."""
+        batch = Batch(tasks)
+        for task in tasks:
+            task.start(batch.done)
+        return batch
+
+    def collect(self, batch: Batch) -> list[Any]:
+        """Wait for the answers of a batch, and return them in the order of its tasks."""
+        began = time.monotonic()
+        try:
+            while True:
+                self._wait(batch)
+                try:
+                    return self._gather(batch)
+                except Exception:
+                    if not self._forget_lost(batch):
+                        raise
+        finally:
+            self.waited += time.monotonic() - began
+            batch.cancel()
+
+    def _gather(self, batch: Batch) -> list[Any]:
+        answers = [task.answer for task in batch.tasks]
+        return list(persevere(self._client, lambda: self._client.gather(answers)))
+
+    def _wait(self, batch: Batch) -> None:
+        """Wait until every task has an answer."""
+        last = time.monotonic()
+        while batch.open:
+            try:
+                task, future = batch.done.get(timeout=min(LOOK, self.patience))
+            except queue.Empty:
+                check_connection(self._client)
+                if time.monotonic() - last > self.patience:
+                    self._ask_others(batch)
+                    last = time.monotonic()
+                continue
+            last = time.monotonic()
+            if task.answer is None:
+                self._take(batch, task, future)
+
+    def _take(self, batch: Batch, task: Task, future: Future) -> None:
+        """Look at a future that is done: an answer, an error, or a task that was lost."""
+        if future.status == "finished":
+            task.answer = future
+        elif future.status == "error":
+            self._raise(task, future.exception())
+        else:
+            check_connection(self._client)
+            self._again(batch, task, None)
+
+    def _again(self, batch: Batch, task: Task, workers: list[str] | None) -> None:
+        if len(task.futures) >= MOST_TRIES:
+            raise ClusterError(
+                f"{task.name} was lost {MOST_TRIES} times: the cluster has lost its rows and "
+                "cannot compute them again. Pass collections that are computed from files or "
+                "arrays, not from scattered data, or add memory to the workers."
+            )
+        self.repeated += 1
+        task.start(batch.done, workers)
+
+    def _ask_others(self, batch: Batch) -> None:
+        """Submit the open tasks again, to workers other than those that do not answer."""
+        processing = persevere(self._client, self._client.processing)
+        workers = list(processing)
+        for task in batch.open:
+            keys = {future.key for future in task.futures}
+            silent = {worker for worker, held in processing.items() if keys & set(held)}
+            others = [worker for worker in workers if worker not in silent]
+            if others and len(task.futures) < MOST_TRIES:
+                self._again(batch, task, others)
+
+    def _forget_lost(self, batch: Batch) -> bool:
+        """Note which answers were lost before they arrived; return whether there are any."""
+        check_connection(self._client)
+        lost = [t for t in batch.tasks if t.answer is not None and t.answer.status != "finished"]
+        for task in lost:
+            task.answer = None
+            self._again(batch, task, None)
+        return bool(lost)
+
+    def _raise(self, task: Task, error: BaseException | None) -> None:
+        if isinstance(error, KilledWorker):
+            raise ClusterError(
+                f"{task.name}: the workers that worked on it died {error.allowed_failures + 1} "
+                "times, most likely because they ran out of memory. Use smaller blocks, fewer "
+                "threads per worker, or workers with more memory."
+            ) from error
+        if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("marginwise"):
+            raise ClusterError(
+                f"{task.name}: a worker cannot import {error.name}. Install marginwise[dask]=="
+                f"{installed_version()}, the version of this process, on all workers."
+            ) from error
+        assert error is not None
+        raise error
+
+
+class Batch:
+    """Tasks that are collected together.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The tasks, in the order in which their answers are returned.
+    """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    @property
+    def open(self) -> list[Task]:
+        """The tasks that have no answer yet."""
+        return [task for task in self.tasks if task.answer is None]
+
+    def cancel(self) -> None:
+        """Drop the tasks, and what they have returned."""
+        for task in self.tasks:
+            task.cancel()
+
+
+class Published:
+    """A value that every worker can fetch, published again where all copies are lost.
+
+    Parameters
+    ----------
+    client : Client
+        The connection to the cluster.
+    value : object
+        The value.
+    """
+
+    def __init__(self, client: Client, value: Any) -> None:
+        self._client = client
+        self.value = value
+        self._future: Future | None = None
+        self.seconds = 0.0  # spent on publishing
+
+    def __call__(self) -> Future:
+        """Return the future of the value."""
+        if self._future is None or self._future.status != "finished":
+            began = time.monotonic()
+            self._future = persevere(self._client, self._scatter)
+            self.seconds += time.monotonic() - began
+        return self._future
+
+    def _scatter(self) -> Future:
+        # To one worker, from which the others fetch it: the scheduler waits forever where a worker
+        # is lost while it replicates data.
+        return self._client.scatter(self.value, hash=False)
+
+    def drop(self) -> None:
+        """Let the workers drop their copies."""
+        if self._future is not None:
+            self._future.release()

@@ -1,0 +1,72 @@
+"""Parameters and docstrings of estimators that extend a local counterpart."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+OWN = ("client", "sift_rounds", "round_rows")
+_Class = TypeVar("_Class", bound=type)
+
+_PARAMETERS = """\
+client : distributed.Client or None, default=None
+    Connection to the cluster. None uses the current client. If there is none, a `LocalCluster` with
+    one worker per processor is started for the call and closed after it. Copies made by pickling
+    have None.
+sift_rounds : int, default=1
+    Number of passes over the data. More passes find rows that the model passed over while it was
+    young. Up to three others follow while an audit shows that many rows were missed.
+round_rows : int, default=16384
+    Number of rows that are judged by one state of the model. Workers share them in pieces of up to
+    2,048 rows, so use at least 2,048 per worker. The model depends on it."""
+
+_ATTRIBUTES = """\
+rounds_ : list of dict
+    Cost of each round of the last training call: rows judged and returned, members, bytes of the
+    snapshot; seconds in which workers read and scored rows ("read", "score", and "slowest" for the
+    longest task), and in which the driver waited, learned and shipped the snapshot ("wait",
+    "learn", "ship"); and counts of sifting ("tally")."""
+
+_REFERENCE = """\
+.. [agarwal2013] A. Agarwal, L. Bottou, M. Dudík and J. Langford, "Para-active learning",
+   arXiv:1310.8243, 2013."""
+
+
+def extends(local: type) -> Callable[[_Class], _Class]:
+    """Let a class have the parameters of its local counterpart, and their descriptions."""
+
+    def extend(kind: _Class) -> _Class:
+        initialize: Any = vars(kind)["__init__"]
+        own = [p for p in inspect.signature(initialize).parameters.values() if p.name in OWN]
+        inherited = inspect.signature(local).parameters.values()
+        me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        initialize.__signature__ = inspect.Signature([me, *inherited, *own])
+        kind.__doc__ = _described(inspect.getdoc(kind) or "", inspect.getdoc(local) or "")
+        return kind
+
+    return extend
+
+
+def _described(own: str, inherited: str) -> str:
+    """Return a docstring with the parameters, attributes and references of another."""
+    text, _, rest = own.partition("See Also\n--------\n")
+    seen, _, examples = rest.partition("Examples\n--------\n")
+    sections = [
+        text.rstrip(),
+        f"{_section(inherited, 'Parameters')}\n{_PARAMETERS}",
+        f"{_section(inherited, 'Attributes')}\n{_ATTRIBUTES}",
+        f"See Also\n--------\n{seen.rstrip()}",
+        f"{_section(inherited, 'References')}\n{_REFERENCE}",
+        f"Examples\n--------\n{examples.rstrip()}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _section(text: str, title: str) -> str:
+    """Return a section of a docstring, with its title."""
+    lines = text.splitlines()
+    start = next(k for k, line in enumerate(lines) if line == title)
+    ends = (k for k in range(start + 2, len(lines)) if lines[k].startswith("---"))
+    end = next(ends, len(lines) + 1) - 1
+    return "\n".join(lines[start:end]).rstrip()

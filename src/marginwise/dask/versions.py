@@ -1,0 +1,51 @@
+"""Versions of marginwise: the driver and all workers must have the same one."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from distributed import Client, get_worker
+
+
+class VersionError(RuntimeError):
+    """A worker has another version of marginwise than the driver."""
+
+
+def installed_version() -> str:
+    """Return the version of marginwise of this process."""
+    return version("marginwise")
+
+
+def check_version(expected: str) -> None:
+    """Raise unless this process, a worker, has the version of marginwise that the driver has."""
+    found = installed_version()
+    if found != expected:
+        try:
+            worker = f"the worker {get_worker().address}"
+        except ValueError:
+            worker = "a worker"
+        raise _differs(worker, found, expected)
+
+
+def check_workers(client: Client) -> None:
+    """Raise unless all workers have this version of marginwise."""
+
+    def release() -> str | None:  # sent as code, because workers may lack marginwise
+        try:
+            return version("marginwise")
+        except PackageNotFoundError:
+            return None
+
+    own, found = installed_version(), client.run(release)
+    for worker, theirs in sorted(found.items()):
+        if theirs != own:
+            raise _differs(f"the worker {worker}", theirs, own)
+
+
+def _differs(worker: str, theirs: Any, own: str) -> VersionError:
+    has = "does not have marginwise" if theirs is None else f"has marginwise {theirs}"
+    return VersionError(
+        f"{worker} {has}, but the driver has marginwise {own}: their results could differ. Install "
+        "the same version everywhere."
+    )
