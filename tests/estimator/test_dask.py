@@ -293,8 +293,8 @@ def test_a_closed_client_is_refused(client: Client) -> None:
         pass
     with pytest.raises(ClusterError, match="the client is closed, not running"):
         model(client=other).fit(*moons(ROWS, BLOCK, 0))
-    with pytest.raises(TypeError, match=r"must be a distributed\.Client or None, got str"):
-        model(client="tcp://127.0.0.1:1").fit(*moons(ROWS, BLOCK, 0))
+    with pytest.raises(TypeError, match=r"must be a distributed\.Client.* or None, got int"):
+        model(client=8786).fit(*moons(ROWS, BLOCK, 0))
 
 
 def test_other_versions_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,8 @@ def connected(cluster: Client | str | None = None) -> Iterator[Client]:
 def _running(client: Any) -> Client:
     if not isinstance(client, Client):
         raise TypeError(
-            f"client must be a distributed.Client or None, got {type(client).__name__}."
+            "client must be a distributed.Client, the address of a scheduler or None, got "
+            f"{type(client).__name__}."
         )
     if client.asynchronous:
         raise ValueError(

@@ -10,10 +10,10 @@ OWN = ("client", "sift_rounds", "round_rows")
 _Class = TypeVar("_Class", bound=type)
 
 _PARAMETERS = """\
-client : distributed.Client or None, default=None
-    Connection to the cluster. None uses the current client. If there is none, a `LocalCluster` with
-    one worker per processor is started for the call and closed after it. Copies made by pickling
-    have None.
+client : distributed.Client, str or None, default=None
+    Connection to the cluster, or the address of its scheduler. None uses the current client. If
+    there is none, a `LocalCluster` with one worker per processor is started for the call and closed
+    after it. Copies made by pickling have None.
 sift_rounds : int, default=1
     Number of passes over the data. More passes find rows that the model passed over while it was
     young. Up to three others follow while an audit shows that many rows were missed.

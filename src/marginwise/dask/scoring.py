@@ -120,9 +120,9 @@ def predict_files(
         ``a.parquet`` becomes ``a.parquet`` there, and any other file such as ``b.svm`` or
         ``b.csv.gz`` becomes ``b.csv``. The columns are ``label``, then decision values and
         probabilities. Rows keep their order.
-    client : distributed.Client, default=None
-        The cluster. By default, the current client; without one, workers are started on this
-        machine for the length of the call.
+    client : distributed.Client or str, default=None
+        The cluster, or the address of its scheduler. By default, the current client; without one,
+        workers are started on this machine for the length of the call.
     scores : bool, default=False
         Whether decision values are written: ``score``, or ``score_a`` for each of several classes.
     proba : bool, default=False
