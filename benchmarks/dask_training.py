@@ -26,7 +26,6 @@ import os
 import random
 import resource
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -45,6 +44,7 @@ DIGITS = {"C": 10, "gamma": 0.02, "random_state": 0, "cache_size": 2000}
 KDD_TEST = 20_000
 ALLOWED = 300 * 2**20  # bytes of the driver beyond members and two rounds
 VOWPAL_ROWS = 10_000
+VOWPAL = "--ksvm --kernel rbf --bandwidth 0.02 --l2 0.00001 --reprocess 2"
 Row = dict[str, Any]
 
 
@@ -59,7 +59,7 @@ def in_process(work: Callable[..., Row], *arguments: Any) -> Row:
         found: Row = receiver.recv()
     except EOFError:
         process.join()
-        sys.exit(f"{work.__name__} ended with exit code {process.exitcode}.")
+        return {"failed": f"{work.__name__} ended with exit code {process.exitcode}"}
     process.join()
     return found
 
@@ -323,31 +323,20 @@ def _lines(X: Any, y: Any) -> list[str]:
     ]
 
 
-def vowpal_alone(folder: str) -> Row:
-    try:
-        from vowpalwabbit import Workspace
-    except ImportError as error:
-        return {"failed": str(error)}
+def vowpal_alone(folder: str, options: str) -> Row:
+    from vowpalwabbit import Workspace
+
     split = load("mnist8", folder, form="dense32")
-    rows, tests = (
-        _lines(split.X[:VOWPAL_ROWS], split.y[:VOWPAL_ROWS]),
-        _lines(split.X_test, split.y_test),
-    )
-    options = (
-        "--ksvm --para_active --kernel rbf --bandwidth 0.02 --l2 0.00001 --reprocess 2 --quiet"
-    )
+    rows = _lines(split.X[:VOWPAL_ROWS], split.y[:VOWPAL_ROWS])
+    tests = _lines(split.X_test, split.y_test)
     began = time.perf_counter()
-    model = Workspace(options)
+    model = Workspace(f"{VOWPAL} {options} --quiet")
     for row in rows:
         model.learn(row)
     seconds = time.perf_counter() - began
     found = np.array([model.predict(row) for row in tests]) > 0
     model.finish()
-    return {
-        "seconds": seconds,
-        "error": float(100 * np.mean(found != split.y_test)),
-        "options": options,
-    }
+    return {"seconds": seconds, "error": float(100 * np.mean(found != split.y_test))}
 
 
 def vowpal_rival(folder: str) -> Row:
@@ -368,10 +357,14 @@ def vowpal_rival(folder: str) -> Row:
 
 
 def vowpal(options: argparse.Namespace) -> Row:
-    theirs = in_process(vowpal_alone, str(options.data))
+    """--para_active may not run without a spanning-tree server; --ksvm alone learns every row."""
     ours = in_process(vowpal_rival, str(options.data))
-    print(f"MNIST 8, {VOWPAL_ROWS:,} rows: Vowpal Wabbit {theirs}, Dask {ours}")
-    return {"vowpal": theirs, "dask": ours}
+    theirs = {
+        extra or "--ksvm alone": in_process(vowpal_alone, str(options.data), extra)
+        for extra in ("--para_active", "")
+    }
+    print(f"MNIST 8, {VOWPAL_ROWS:,} rows: Dask {ours}; Vowpal Wabbit {theirs}")
+    return {"vowpal": theirs, "dask": ours, "options": VOWPAL}
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -198,6 +198,7 @@ class Collector:
                 f"{installed_version()}, the version of this process, on all workers."
             ) from error
         assert error is not None
+        error.add_note(f"It was raised by a worker, in a task of {task.name}.")
         raise error
 
 

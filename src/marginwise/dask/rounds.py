@@ -71,6 +71,8 @@ class Conductor:
         Where to write the state from time to time.
     progress : Progress
         Where to show it.
+    passes : int
+        Passes over the rows that are planned, and shown.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Conductor:
         rules: Rules,
         file: RoundCheckpoint | None,
         progress: Progress,
+        passes: int,
     ) -> None:
         self._client = client
         self._model = model
@@ -88,6 +91,7 @@ class Conductor:
         self.rules = rules
         self._file = file
         self._progress = progress
+        self._passes = passes
         self._collector = Collector(client)
         self._token = uuid.uuid4().hex[:12]
         self._flying: deque[tuple[Round, Batch, Published]] = deque()
@@ -147,7 +151,8 @@ class Conductor:
         engine = self._model._engine
         service.members = engine.native.size
         self.services.append(service)
-        self._progress.learned(len(current), engine.native.size, engine.delta)
+        planned = len(current) if current.epoch < self._passes else 0
+        self._progress.learned(planned, engine.native.size, engine.delta)
 
     def _write(self, current: Round, picks: Picks) -> None:
         assert self._file is not None

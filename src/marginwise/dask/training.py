@@ -229,7 +229,7 @@ class DaskTraining(KernelClassifier):
         seed = seed if kept is None else kept.seed
         rules = self._judging(call, seed)
         with Progress(call.passes * len(supply), int(self.verbose)) as progress:
-            conductor = Conductor(client, self, supply, rules, file, progress)
+            conductor = Conductor(client, self, supply, rules, file, progress, call.passes)
             epochs = self._pass_over(conductor, supply, call, kept)
         self.rounds_ = [asdict(service) for service in conductor.services]
         self._warn_if_far()
