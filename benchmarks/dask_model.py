@@ -16,6 +16,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 DELAY = 2  # rounds that are judged or learned at a time, as in marginwise.dask
@@ -226,7 +227,7 @@ class Simulation:
         arrivals = self._network.arrivals(self._workers, size) if size else [0.0] * self._workers
         self._published[number] = self._clock.now, arrivals
         for k, seconds in enumerate(current.tasks):
-            self._clock.after(k * self._dispatch, lambda s=seconds: self._enqueue(number, s))
+            self._clock.after(k * self._dispatch, partial(self._enqueue, number, seconds))
 
     # -- the workers -------------------------------------------------------------------------------
 

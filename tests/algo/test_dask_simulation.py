@@ -14,7 +14,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dask_model.py"
 
 def _module() -> Any:
     spec = importlib.util.spec_from_file_location("dask_model", SCRIPT)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look for their annotations
     spec.loader.exec_module(module)
