@@ -124,8 +124,10 @@ def _describe(model: Any) -> dict[str, list[Part]]:
         if is_pipeline(model):
             return _describe_pipeline(model)
         expected = ", ".join(known)
+        local = " Save what its to_local() returns." if hasattr(model, "to_local") else ""
         raise ValueError(
-            f"a {name} cannot be saved; expected one of {expected}, or a Pipeline that ends in one."
+            f"a {name} cannot be saved; expected one of {expected}, or a Pipeline that ends in "
+            f"one.{local}"
         )
     if callable(model.kernel):
         raise ValueError(

@@ -6,14 +6,17 @@ import re
 from functools import cache
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
 import marginwise
 from marginwise.active import ActiveLearner, BudgetRule, MarginRule
+from marginwise.dask import DaskGapSVC, DaskOnlineSVC
 from marginwise.inspect import CompressionDisplay, MarginDisplay, TuningDisplay
 from marginwise.invariance import ImageDeformer
+from tests.dask_support import cluster
 from tests.docs.test_docstrings import ESTIMATORS as WITH_RULES
 from tests.docs.test_docstrings import ROOT, parsed
 from tests.support import blobs
@@ -26,6 +29,7 @@ DISPLAYS = {
     "MarginDisplay": lambda: MarginDisplay([1.0]),
     "TuningDisplay": lambda: TuningDisplay([[1.0]], Cs=[1.0], gammas=[1.0]),
 }
+DASK = {"DaskGapSVC": DaskGapSVC, "DaskOnlineSVC": DaskOnlineSVC}
 OTHERS = ("ActiveLearner", "BudgetRule", "ImageDeformer", "MarginRule", *DISPLAYS)
 X, Y = blobs(60, 0, classes=3)
 
@@ -42,6 +46,8 @@ def examples(name: str) -> list[Any]:
     if name in OTHERS:
         rules = {"BudgetRule": BudgetRule, "MarginRule": MarginRule}
         return [rules[name](None) if name in rules else ImageDeformer((4, 4), fields=5)]
+    if name in DASK:
+        return examples_on_dask(DASK[name])
     kind, frame = getattr(marginwise, name), pd.DataFrame(X, columns=["a", "b"])
     if name == "CompressedSVC":
         made = [marginwise.OnlineSVC(kernel=kernel) for kernel in ("rbf", "linear")]
@@ -51,6 +57,16 @@ def examples(name: str) -> list[Any]:
     made = [kind(kernel=kernel, **given) for kernel in ("rbf", "linear")]
     grouped = {"groups": Y} if hasattr(kind, "forget") else {}
     return [model.set_params(**centred(model)).fit(frame, Y, **grouped) for model in made]
+
+
+def examples_on_dask(kind: Any) -> list[Any]:
+    """Models of a few rows, of data frames of Dask."""
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]).assign(label=Y), npartitions=3)
+    wanted = {"record": True, "loss": "ramp", "center": True}
+    with cluster(1) as client:
+        given = {key: value for key, value in wanted.items() if key in kind().get_params()}
+        made = [kind(kernel=kernel, client=client, **given) for kernel in ("rbf", "linear")]
+        return [model.fit(frame[["a", "b"]], frame["label"]) for model in made]
 
 
 def centred(model: Any) -> dict[str, bool]:

@@ -29,7 +29,6 @@ _COURSE: dict[str, Rule] = {
     "seed": integer(0, 2**32 - 1),
     "epoch": integer(0),
     "round": integer(0),
-    "judged": boolean(),
     "done": boolean(),
 }
 
@@ -46,8 +45,6 @@ class Standing:
         The pass, and the round of it that is to be learned next.
     picks : Picks
         What was picked of that round.
-    judged : bool
-        Whether a model has picked it.
     sketch : Sketch or None
         The rough model.
     done : bool, default=False
@@ -58,7 +55,6 @@ class Standing:
     epoch: int
     round: int
     picks: Picks
-    judged: bool
     sketch: Sketch | None
     done: bool = False
 

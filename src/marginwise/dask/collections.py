@@ -99,12 +99,14 @@ def blocks_of(client: Client, X: Any, y: Any) -> tuple[list[Future], list[Future
 
     They stay in the memory of the workers, or wherever these spill it to, while the futures exist.
     """
-    rows, labels = _delayed(X), _delayed(y)
+    rows, labels = delayed_blocks(X), delayed_blocks(y)
     futures = client.compute([*rows, *labels])
     return futures[: len(rows)], futures[len(rows) :]
 
 
-def _delayed(collection: Any) -> list[Any]:
-    """Return the blocks of a collection as delayed objects."""
-    blocks = collection.to_delayed()
-    return list(blocks.ravel() if is_array(collection) else blocks)
+def delayed_blocks(collection: Any) -> list[Any]:
+    """Return the blocks of a collection as delayed objects, as many as it has."""
+    if is_array(collection):
+        return list(collection.to_delayed().ravel())
+    # Optimization may join partitions, and those of rows otherwise than those of labels.
+    return list(collection.to_delayed(optimize_graph=False))

@@ -133,8 +133,12 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         classes : array-like of shape (n_classes,), default=None
             All labels that may occur. If the first call does not name them, they are those of its
             rows; `DaskOnlineSVC` then adds a class whenever a new label occurs.
-        sample_weight, ids, groups : array-like of shape (n_samples,), default=None
-            As for the local estimator; only supported for rows in memory.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; only supported for rows in memory.
+        ids : array-like of int of shape (n_samples,), default=None
+            Ids of the rows; only supported for rows in memory.
+        groups : array-like of shape (n_samples,), default=None
+            Not supported, as by the local estimator.
 
         Returns
         -------
@@ -189,6 +193,11 @@ class DaskOnlineSVC(DaskClassifier, OnlineSVC):
     `random_state`, but not on the number of workers, on the order in which they answer, or on
     workers that are lost.
 
+    See Also
+    --------
+    marginwise.OnlineSVC : The local estimator.
+    DaskGapSVC : Robust to mislabelled rows.
+
     Examples
     --------
     >>> import dask.array as da
@@ -224,7 +233,12 @@ class DaskOnlineSVC(DaskClassifier, OnlineSVC):
 class DaskGapSVC(DaskClassifier, GapSVC):
     """Robust online classifier that learns from Dask collections.
 
-    This is `GapSVC` trained as `DaskOnlineSVC` is.
+    This is `GapSVC` trained as `DaskOnlineSVC` is [agarwal2013]_.
+
+    See Also
+    --------
+    marginwise.GapSVC : The local estimator.
+    DaskOnlineSVC : Fast online classifier; the default choice.
 
     Examples
     --------

@@ -197,6 +197,7 @@ class Collector:
                 f"{version('marginwise')}, the version of this process, on all workers."
             ) from error
         assert error is not None
+        error.add_note(f"It was raised by a worker, in a task of {task.name}.")
         raise error
 
 

@@ -65,7 +65,7 @@ class Wanted(EveryRow):
         return engine.native.learn_wanted(batch, rows, wanted, SLICE_SECONDS)
 
 
-def learn_round(model: Any, current: Round, picks: Picks, *, rule: str, judged: bool) -> None:
+def learn_round(model: Any, current: Round, picks: Picks, rule: str) -> None:
     """Learn the picked rows of a round, and finish the model if a stage ends with it.
 
     Rows that are chosen at random are learned as by `fit`: in windows, those that violate worst
@@ -82,8 +82,6 @@ def learn_round(model: Any, current: Round, picks: Picks, *, rule: str, judged: 
         What was picked of it.
     rule : str
         The rule of selection.
-    judged : bool
-        Whether rows were picked by a model, and not all taken.
     """
     trainer: Trainer = replace(model._trainer, verbose=0)
     finish = current.finish and trainer.finish_at_end
@@ -95,8 +93,7 @@ def learn_round(model: Any, current: Round, picks: Picks, *, rule: str, judged: 
         return
     costs = model._penalties()[picks.labels]
     batch = model._new_rows(picks.X, picks.labels, costs, picks.ids)
-    if judged:
-        _foresee(model._engine, batch, picks.sampled)
+    _foresee(model._engine, batch, picks.sampled)
     chooser: EveryRow = _chooser(rule, picks.labels, picks.wanted)
     rows = np.arange(len(picks), dtype=np.int64)
     step = Step(rows, finish, look_again=True, fresh=current.epoch == 0)

@@ -50,11 +50,13 @@ def extends(local: type) -> Callable[[_Class], _Class]:
 
 def _described(own: str, inherited: str) -> str:
     """Return a docstring with the parameters, attributes and references of another."""
-    text, _, examples = own.partition("Examples\n--------\n")
+    text, _, rest = own.partition("See Also\n--------\n")
+    seen, _, examples = rest.partition("Examples\n--------\n")
     sections = [
         text.rstrip(),
         f"{_section(inherited, 'Parameters')}\n{_PARAMETERS}",
         f"{_section(inherited, 'Attributes')}\n{_ATTRIBUTES}",
+        f"See Also\n--------\n{seen.rstrip()}",
         f"{_section(inherited, 'References')}\n{_REFERENCE}",
         f"Examples\n--------\n{examples.rstrip()}",
     ]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
 from marginwise._estimator.prediction import Predictor, _calibrates
-from marginwise.dask.collections import is_array, is_collection
+from marginwise.dask.collections import delayed_blocks, is_array, is_collection
 
 
 def predict_block(model: Any, method: str, x: Any, empty: NDArray[Any]) -> NDArray[Any]:
@@ -120,7 +120,7 @@ class DaskPredictor(Predictor):
             )
         if is_array(X) and X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        blocks = X.to_delayed().ravel() if is_array(X) else X.to_delayed()
+        blocks = delayed_blocks(X)
         lengths = X.chunks[0] if is_array(X) else [math.nan] * len(blocks)
         model, call = self._shared(), dask.delayed(predict_block, pure=True)
         empty = np.empty((0, *width), dtype=dtype)

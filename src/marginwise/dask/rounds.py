@@ -71,6 +71,8 @@ class Conductor:
         Where to write the state from time to time.
     progress : Progress
         Where to show it.
+    passes : int
+        Passes over the rows that are planned, and shown.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Conductor:
         rules: Rules,
         file: RoundCheckpoint | None,
         progress: Progress,
+        passes: int,
     ) -> None:
         self._client = client
         self._model = model
@@ -88,6 +91,7 @@ class Conductor:
         self.rules = rules
         self._file = file
         self._progress = progress
+        self._passes = passes
         self._collector = Collector(client)
         self._token = uuid.uuid4().hex[:12]
         self._flying: deque[tuple[Round, Batch, Published]] = deque()
@@ -111,7 +115,7 @@ class Conductor:
             else:
                 current = next(one for one in rounds if one.number == kept.round)
                 self._submit(list(islice(rounds, DELAY - 1)))
-                self._learn(current, kept.picks, kept.judged, Service(*_outline(current)))
+                self._learn(current, kept.picks, Service(*_outline(current)))
                 self._submit(list(islice(rounds, 1)))
             while self._flying:
                 self._learn_next()
@@ -135,25 +139,24 @@ class Conductor:
         picks: list[Picks] = self._collector.collect(batch)
         service.wait = self._collector.waited - waited
         self._count(service, picks, published.value)
-        together, judged = joined(picks), published.value is not None
+        together = joined(picks)
         if self._file is not None and time.monotonic() >= self._file.due:
-            self._write(current, together, judged)
-        self._learn(current, together, judged, service)
+            self._write(current, together)
+        self._learn(current, together, service)
 
-    def _learn(self, current: Round, picks: Picks, judged: bool, service: Service) -> None:
+    def _learn(self, current: Round, picks: Picks, service: Service) -> None:
         began = time.monotonic()
-        learn_round(self._model, current, picks, rule=self.rules.rule, judged=judged)
+        learn_round(self._model, current, picks, self.rules.rule)
         service.learn = time.monotonic() - began
         engine = self._model._engine
         service.members = engine.native.size
         self.services.append(service)
-        self._progress.learned(len(current), engine.native.size, engine.delta)
+        planned = len(current) if current.epoch < self._passes else 0
+        self._progress.learned(planned, engine.native.size, engine.delta)
 
-    def _write(self, current: Round, picks: Picks, judged: bool) -> None:
+    def _write(self, current: Round, picks: Picks) -> None:
         assert self._file is not None
-        standing = Standing(
-            self.rules.seed, current.epoch, current.number, picks, judged, self.sketch
-        )
+        standing = Standing(self.rules.seed, current.epoch, current.number, picks, self.sketch)
         self._file.write_standing(standing, last=False)
 
     def _count(self, service: Service, picks: Sequence[Picks], snapshot: Snapshot | None) -> None:

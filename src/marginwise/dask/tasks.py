@@ -25,8 +25,6 @@ from marginwise._training.sift import Flags, Sieve, Single, Sketch, Tally, choos
 from marginwise.dask.plan import Piece
 from marginwise.dask.snapshot import Snapshot
 
-SAMPLED = 64  # one of so many rows travels whatever the model thinks of it
-
 
 def installed_version() -> str:
     """Return the version of marginwise of this process."""
@@ -73,6 +71,8 @@ class Rules:
         The share of rows inside a margin that the sketch may hide; 0 if there is none.
     seed : int
         Decides which rows are sampled.
+    sampled : int
+        One of so many rows travels whatever the model thinks of it.
     version : str
         The version of marginwise that the driver has.
     """
@@ -85,6 +85,7 @@ class Rules:
     pool_size: int
     loss: float
     seed: int
+    sampled: int
     version: str
 
     @property
@@ -212,17 +213,15 @@ def sift(piece: Piece, rules: Rules, snapshot: Snapshot | None, *held: Any) -> P
     read = time.perf_counter()
     signed = rules.signs(labels)
     tally = Tally(rows=len(ids), pairs=signed.size)
+    rng = np.random.default_rng([rules.seed, piece.block + 1, *ids[:1].tolist()])
+    sampled = rng.integers(rules.sampled, size=len(ids)) == 0
     if snapshot is None:
         wanted = (signed != 0).astype(np.uint8)
-        tally.wanted = int(wanted.sum())
-        sampled = np.zeros(len(ids), dtype=bool)
     else:
-        rng = np.random.default_rng([rules.seed, piece.block + 1, *ids[:1].tolist()])
-        sampled = rng.integers(SAMPLED, size=len(ids)) == 0
         scores = _scores(snapshot, rules.sieve, X, signed, sampled, tally)
         wanted = _choose(snapshot, rules, scores, signed, ids)
         tally.inside = int((scores < snapshot.margin).sum())
-        tally.wanted = int(wanted.sum())
+    tally.wanted = int(wanted.sum())
     kept = np.flatnonzero(wanted.any(axis=1) | sampled)
     return Picks(
         X=canonical(X[kept]),

@@ -22,6 +22,7 @@ from marginwise._checks import (
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.streams import SAMPLE
+from marginwise._training.loop import FORESEEN
 from marginwise._training.sift import Tally
 from marginwise._training.sources import check_source, sample_rows
 from marginwise.dask.blocks import Blocks
@@ -36,6 +37,7 @@ from marginwise.dask.tasks import Picks, Rules, installed_version
 from marginwise.progress import Progress
 
 FEW_ROWS = 4096  # that are learned by the driver as `fit` does
+SAMPLED = 64  # one of so many rows travels whatever the model thinks of it, or more of them
 MOST_EXTRA = 3  # passes that follow while an audit finds that many rows were missed
 _RUN_RULES: dict[str, Rule] = {
     "sift": non_negative(below=1),
@@ -226,14 +228,14 @@ class DaskTraining(KernelClassifier):
         seed = seed if kept is None else kept.seed
         rules = self._judging(call, seed)
         with Progress(call.passes * len(supply), int(self.verbose)) as progress:
-            conductor = Conductor(client, self, supply, rules, file, progress)
+            conductor = Conductor(client, self, supply, rules, file, progress, call.passes)
             epochs = self._pass_over(conductor, supply, call, kept)
         self.rounds_ = [asdict(service) for service in conductor.services]
         self._warn_if_far()
         if file is None:
             return []
         nothing = self._nothing(rules)
-        last = Standing(seed, epochs, 0, nothing, True, conductor.sketch, done=True)
+        last = Standing(seed, epochs, 0, nothing, conductor.sketch, done=True)
         failure = file.write_standing(last, last=True)
         return [] if failure is None else [failure]
 
@@ -272,6 +274,7 @@ class DaskTraining(KernelClassifier):
             pool_size=size,
             loss=float(call.sift),
             seed=seed,
+            sampled=max(1, min(SAMPLED, self.round_rows // FORESEEN if plan.foresees else SAMPLED)),
             version=installed_version(),
         )
 
