@@ -303,11 +303,12 @@ def draw(works: Row, path: Path) -> None:
     colours = colormaps["viridis"]
     for k, (name, found) in enumerate(works.items()):
         curves = [one for one in found["curves"] if one["network"] == "10 Gbit/s"]
-        for j, one in enumerate(sorted(curves, key=lambda one: one["share"])):
+        for one in sorted(curves, key=lambda one: one["share"]):
             own = one["share"] == found["costs"]["share"]
-            style: Row = {"color": colours(0.9 * j / (len(curves) - 1)), "marker": "."}
-            if own:
-                style = {"color": "crimson", "linewidth": 2.4, "marker": "o", "markersize": 4}
+            style: Row = {"color": "crimson", "linewidth": 2.4, "marker": "o", "markersize": 4}
+            if not own:
+                shade = SHARES.index(one["share"]) / (len(SHARES) - 1)
+                style = {"color": colours(0.8 * shade), "marker": "."}
             label = f"{100 * one['share']:.3g} %" + (", as measured" if own else "")
             n = [at["workers"] for at in one["curve"]]
             axes[0, k].plot(n, [at["speed_up"] for at in one["curve"]], label=label, **style)
@@ -323,7 +324,7 @@ def draw(works: Row, path: Path) -> None:
         one.minorticks_off()
         one.grid(alpha=0.3)
     axes[0, 0].set_yticks(WORKERS, [str(n) for n in WORKERS])
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=90)
 
 
 # -- the command -----------------------------------------------------------------------------------
