@@ -10,7 +10,7 @@ measure  `DaskOnlineSVC` on a `LocalCluster` (processes, one thread each) notes 
          share the cores of this machine with the driver, and compared with the real runs.
 predict  Rounds of the cost of the second half of a run are simulated on clusters where each
          process has its own core, for several shares of rows that are returned. Rounds have 2,048
-         rows per worker, and 16,384 at least.
+         rows per worker, 16,384 at least, and not more than a stage of a source.
 
 Results are stored in `results/dask_simulation.json`.
 """
@@ -36,6 +36,7 @@ PIECE = 2048  # rows of a task, as in marginwise.dask
 LEAST_PIECES = 8
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+STAGES = {"digits": 60_000}  # a VirtualSet has a stage for each variant of all images
 SIMULATED = 40  # rounds of a prediction
 NETWORKS = {"10 Gbit/s": Network(1.25e9, 0.0005), "1 Gbit/s": Network(1.25e8, 0.0005)}
 
@@ -117,6 +118,8 @@ class Costs:
         Seconds of the driver per byte that is returned.
     members : int
         Members of the model.
+    stage : int or None
+        Rows of a stage of the source, which are the most of a round.
     """
 
     row: float
@@ -130,6 +133,7 @@ class Costs:
     row_bytes: float
     gather_byte: float
     members: int
+    stage: int | None
 
     def driver(self, share: float) -> float:
         """Return the seconds of the driver per row of the data."""
@@ -166,13 +170,16 @@ def costs(run: Row) -> Costs:
         row_bytes=run["row_bytes"],
         gather_byte=probes["gather_byte"],
         members=steady[-1]["members"],
+        stage=STAGES.get(run["work"]),
     )
 
 
 def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round], int]:
     """Return rounds of a model that does not grow, and the rows of each."""
-    rows = max(LEAST_PIECES, workers) * PIECE
-    tasks = rows // PIECE
+    tasks = max(LEAST_PIECES, workers)
+    if cost.stage is not None:
+        tasks = min(tasks, cost.stage // PIECE)
+    rows = tasks * PIECE
     one = Round(
         tasks=(PIECE * cost.row,) * tasks,
         learn=rows * cost.driver(share),
