@@ -95,6 +95,29 @@ def measure(name: str, folder: str, variants: int, workers: int) -> Row:
     }
 
 
+def count_returned(name: str, folder: str, variants: int, round_rows: int) -> Row:
+    """Train with rounds of a given size; return the share of rows that workers returned."""
+    from distributed import Client, LocalCluster
+
+    from marginwise.dask import DaskOnlineSVC
+
+    train, test = _data(name, folder, variants)
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0}
+    with LocalCluster(dashboard_address=":0", **options) as cluster, Client(cluster) as client:
+        model = DaskOnlineSVC(
+            client=client, random_state=0, n_jobs=1, round_rows=round_rows, **MODELS[name]
+        )
+        train(model)
+    rows, returned = (sum(one[key] for one in model.rounds_) for key in ("rows", "returned"))
+    return {
+        "work": name,
+        "round_rows": round_rows,
+        "share": returned / rows,
+        "members": len(model.ids_),
+        "error": 100 * (1 - float(model.to_local().score(*test))),
+    }
+
+
 def _data(name: str, folder: str, variants: int) -> tuple[Callable[[Any], Any], Any]:
     """Return how a model learns the rows of a work, and its test rows."""
     if name == "digits":
