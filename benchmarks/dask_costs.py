@@ -36,10 +36,9 @@ def _piece(round_rows: int) -> int:
     return min(PIECE, -(-round_rows // LEAST_PIECES))
 
 
-def besides(run: Row) -> float:
-    """Return the seconds of a run outside of its rounds: looking at blocks, and the audit."""
-    rounds = sum(one["wait"] + one["learn"] + one["ship"] for one in run["rounds"])
-    return float(run["seconds"] - rounds)
+def in_rounds(run: Row) -> float:
+    """Return the seconds of a run in its rounds, without looking at blocks and the audit."""
+    return float(sum(one["wait"] + one["learn"] + one["ship"] for one in run["rounds"]))
 
 
 def checked(runs: list[Row], cores: int) -> list[Row]:
@@ -53,14 +52,14 @@ def checked(runs: list[Row], cores: int) -> list[Row]:
         outcome = simulate(
             rounds, run["workers"], network=network, cores=cores, dispatch=probes["dispatch"]
         )
-        seconds = outcome.seconds + besides(base)
         found.append(
             {
                 "work": run["work"],
                 "workers": run["workers"],
-                "measured": run["seconds"],
-                "simulated": seconds,
-                "deviation": seconds / run["seconds"] - 1,
+                "call": run["seconds"],
+                "measured": in_rounds(run),
+                "simulated": outcome.seconds,
+                "deviation": outcome.seconds / in_rounds(run) - 1,
             }
         )
     return found

@@ -44,6 +44,7 @@ def show_check(checks: list[Row]) -> list[list[str]]:
         [
             TITLES[one["work"]],
             str(one["workers"]),
+            f"{one['call']:.1f}",
             f"{one['measured']:.1f}",
             f"{one['simulated']:.1f}",
             f"{100 * one['deviation']:+.0f} %",
@@ -86,7 +87,7 @@ def show_curves(works: Row, network: str) -> list[list[str]]:
 
 
 SHOWN_WORKERS = (2, 4, 8, 16, 64, 256)
-CHECK = ("work", "workers", "measured, s", "simulated, s", "deviation")
+CHECK = ("work", "workers", "whole call, s", "rounds, s", "simulated rounds, s", "deviation")
 COSTS = (
     *("work", "members", "µs per row", "returned", "µs per returned row"),
     *("snapshot, MB", "workers for one driver"),
@@ -175,14 +176,8 @@ def measured(options: argparse.Namespace, report: Row) -> Row:
     runs.sort(key=lambda run: (order.index(run["work"]), run["workers"]))
     names = [name for name in TITLES if any(run["work"] == name for run in runs)]
     files = [Path(options.data) / FILES[name] for name in names]
-    cores = os.cpu_count() or 1
-    check = [
-        one
-        for name in names
-        for one in checked([run for run in runs if run["work"] == name], cores)
-    ]
     kept = {"rounds": report.get("rounds", [])}
-    return {**heading(HERE.parent, files), "check": check, "works": {}, **kept, "runs": runs}
+    return {**heading(HERE.parent, files), "check": [], "works": {}, **kept, "runs": runs}
 
 
 def round_sizes(options: argparse.Namespace) -> list[Row]:
@@ -215,7 +210,6 @@ def main() -> None:
     report = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.part == "measure":
         report = measured(options, report)
-        print(table(CHECK, show_check(report["check"])))
     if options.part == "rounds":
         report["rounds"] = round_sizes(options)
         print(table(ROUNDS, show_rounds(report["rounds"])))
@@ -227,8 +221,15 @@ def main() -> None:
 
 
 def predict(report: Row, options: argparse.Namespace) -> None:
-    """Predict, print, store and draw what measured runs would be on clusters."""
-    alone = {run["work"]: run for run in report["runs"] if run["workers"] == 1}
+    """Compare runs with the simulation, and predict what they would be on clusters."""
+    runs, cores = report["runs"], report["machine"]["cores"]
+    alone = {run["work"]: run for run in runs if run["workers"] == 1}
+    report["check"] = [
+        one
+        for name in alone
+        for one in checked([run for run in runs if run["work"] == name], cores)
+    ]
+    print(table(CHECK, show_check(report["check"])))
     report["works"] = {name: predictions(run) for name, run in alone.items()}
     write(options.out, report)
     print(table(COSTS, show_costs(report["works"])))
