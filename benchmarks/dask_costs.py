@@ -26,7 +26,7 @@ def replayed(run: Row) -> list[Round]:
         tasks = max(1, -(-one["rows"] // _piece(run["round_rows"])))
         work, unpack = one["read"] + one["score"], probes["unpack_byte"] * one["bytes"]
         unpack = min(unpack, work / 2)
-        each = (work - unpack) / tasks
+        each = (work - unpack) / tasks + probes["start"]
         answers = one["returned"] * run["row_bytes"]
         rounds.append(Round((each,) * tasks, one["learn"], one["ship"], unpack, answers=answers))
     return rounds
@@ -82,8 +82,8 @@ class Costs:
         Share of the rows that are returned.
     ship : float
         Seconds in which the driver prepares a snapshot.
-    submit, dispatch : float
-        Seconds per task of the driver and of the scheduler.
+    submit, dispatch, start : float
+        Seconds per task of the driver, of the scheduler and of the worker, whatever it does.
     unpack : float
         Seconds in which a worker unpacks a snapshot.
     snapshot, row_bytes : float
@@ -102,6 +102,7 @@ class Costs:
     ship: float
     submit: float
     dispatch: float
+    start: float
     unpack: float
     snapshot: float
     row_bytes: float
@@ -139,6 +140,7 @@ def costs(run: Row) -> Costs:
         ship=max(sum(shipped) / len(shipped) - tasks * probes["submit"], 0.0),
         submit=probes["submit"],
         dispatch=probes["dispatch"],
+        start=probes["start"],
         unpack=unpack,
         snapshot=snapshot,
         row_bytes=run["row_bytes"],
@@ -155,7 +157,7 @@ def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round],
         tasks = min(tasks, cost.stage // PIECE)
     rows = tasks * PIECE
     one = Round(
-        tasks=(PIECE * cost.row,) * tasks,
+        tasks=(PIECE * cost.row + cost.start,) * tasks,
         learn=rows * cost.driver(share),
         ship=cost.ship + tasks * cost.submit,
         unpack=cost.unpack,

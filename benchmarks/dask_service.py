@@ -166,16 +166,23 @@ def _zeros(size: int, k: int) -> Any:
 
 
 def probe_tasks(client: Any) -> Row:
-    """Measure what an empty task costs: the driver to submit it, and the cluster to run it."""
-    submits, runs = [], []
+    """Measure what an empty task costs.
+
+    The driver needs "submit" seconds to submit it. The scheduler is a thread of the driver here,
+    and both have "dispatch" seconds of work with it. The rest, until the next task can run, is
+    spent on the worker ("start").
+    """
+    submits, works, runs = [], [], []
+    workers = len(client.scheduler_info(n_workers=-1)["workers"])
     for attempt in range(3):
-        began = time.perf_counter()
+        cpu, began = time.process_time(), time.perf_counter()
         futures = [client.submit(_nothing, k, key=f"p{attempt}-{k}") for k in range(PROBES)]
-        submitted = time.perf_counter()
+        submits.append((time.perf_counter() - began) / PROBES)
         client.gather(futures)
-        submits.append((submitted - began) / PROBES)
         runs.append((time.perf_counter() - began) / PROBES)
-    return {"submit": statistics.median(submits), "dispatch": statistics.median(runs)}
+        works.append((time.process_time() - cpu) / PROBES)
+    submit, dispatch, run = map(statistics.median, (submits, works, runs))
+    return {"submit": submit, "dispatch": dispatch, "start": max(workers * run - dispatch, 0.0)}
 
 
 def probe_answers(client: Any) -> Row:
