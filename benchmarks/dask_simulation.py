@@ -210,6 +210,7 @@ def main() -> None:
     report = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.part == "measure":
         report = measured(options, report)
+        write(options.out, report)
     if options.part == "rounds":
         report["rounds"] = round_sizes(options)
         print(table(ROUNDS, show_rounds(report["rounds"])))
