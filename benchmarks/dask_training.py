@@ -263,51 +263,73 @@ def _small(folder: str, rows: int) -> tuple[Any, Any]:
     return da.from_array(X, chunks=(1000, X.shape[1])), da.from_array(y, chunks=1000)
 
 
-def fit_small(folder: str, rows: int, workers: int, kill: float | None) -> Row:
-    """Fit with some workers, one of which is killed after so many seconds."""
+def fit_small(folder: str, rows: int, workers: int) -> Row:
     from marginwise.dask import DaskOnlineSVC
 
     X, y = _small(folder, rows)
     client = cluster(workers)
-    pids = list(client.run(os.getpid).values())
-    killed: list[int] = []
-
-    def attack() -> None:
-        os.kill(pids[0], signal.SIGKILL)
-        killed.append(pids[0])
-
-    timer = threading.Timer(kill or 0.0, attack)
-    if kill is not None:
-        timer.start()
     began = time.perf_counter()
     model = DaskOnlineSVC(client=client, round_rows=4096, **DIGITS).fit(X, y)
     seconds = time.perf_counter() - began
-    timer.cancel()
     close(client)
-    return {"seconds": seconds, "digest": digest(model), "kill": kill, "killed": bool(killed)}
+    return {"seconds": seconds, "digest": digest(model)}
+
+
+def _settled(client: Any, killed: list[int]) -> list[int]:
+    """Wait until all workers run again; return their processes."""
+    while True:
+        nannies = client.cluster.workers.values()
+        pids = [one.pid for one in nannies if one.status.name == "running" and one.pid]
+        known = len(client.scheduler_info(n_workers=-1)["workers"])
+        if len(pids) == known == len(nannies) and not set(pids) & set(killed):
+            return pids
+        time.sleep(0.2)
+
+
+def fit_and_kill(folder: str, rows: int, times: int) -> Row:
+    """Fit again and again, and kill a worker at a random moment of each fit."""
+    import dask
+
+    from marginwise.dask import DaskOnlineSVC
+
+    # Otherwise LocalCluster drops a worker that is killed twice within 15 seconds.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    X, y = _small(folder, rows)
+    client = cluster(2)
+    model = DaskOnlineSVC(client=client, round_rows=4096, **DIGITS)
+    model.fit(X, y)  # workers import what they need
+    began = time.perf_counter()
+    calm = {"digest": digest(model.fit(X, y)), "seconds": time.perf_counter() - began}
+    rng, runs, killed = random.Random(0), [], []
+    while sum(run["within"] for run in runs) < times:
+        victim = rng.choice(_settled(client, killed))
+        killed.append(victim)
+        moment = rng.uniform(0, 0.8) * calm["seconds"]
+        timer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        began = time.perf_counter()
+        found = digest(model.fit(X, y))
+        seconds = time.perf_counter() - began
+        hit = timer.finished.is_set()
+        timer.join()
+        runs.append({"moment": moment, "seconds": seconds, "digest": found, "within": hit})
+        same = found == calm["digest"]
+        print(f"killed after {moment:.2f} s of {seconds:.1f} s, the same model: {same}", flush=True)
+    close(client)
+    return {"calm": calm, "runs": runs}
 
 
 def kills(options: argparse.Namespace) -> Row:
-    folder, rows = str(options.data), options.rows
-    calm = in_process(fit_small, folder, rows, 2, None)
-    rng = random.Random(0)
-    runs = []
-    for _ in range(options.kills):
-        runs.append(in_process(fit_small, folder, rows, 2, rng.uniform(0, calm["seconds"])))
-        last = runs[-1]
-        same = last["digest"] == calm["digest"]
-        print(
-            f"killed after {last['kill']:.2f} s of {last['seconds']:.1f} s, same: {same}",
-            flush=True,
-        )
-    same = sum(run["digest"] == calm["digest"] for run in runs)
-    hit = sum(run["killed"] for run in runs)
-    print(f"{len(runs)} runs, {hit} with a worker killed: {same} models as without (to reach: all)")
-    return {"calm": calm, "runs": runs, "same": same, "killed": hit}
+    found = in_process(fit_and_kill, str(options.data), options.rows, options.kills)
+    runs = found["runs"]
+    same = sum(run["digest"] == found["calm"]["digest"] for run in runs)
+    within = sum(run["within"] for run in runs)
+    print(f"{len(runs)} runs, {within} killed during the fit: {same} equal models (to reach: all)")
+    return {**found, "same": same, "within": within}
 
 
 def workers(options: argparse.Namespace) -> Row:
-    runs = [in_process(fit_small, str(options.data), options.rows, n, None) for n in (1, 2, 3)]
+    runs = [in_process(fit_small, str(options.data), options.rows, n) for n in (1, 2, 3)]
     same = len({run["digest"] for run in runs}) == 1
     print(f"1, 2 and 3 workers: the same model: {same}")
     return {"runs": runs, "same": same}

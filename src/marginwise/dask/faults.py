@@ -31,11 +31,13 @@ def persevere(client: Client, call: Callable[[], Any]) -> Any:
         check_connection(client)
         try:
             return call()
-        except (OSError, TimeoutError):  # Dask's errors of connections are among them
-            if attempt + 1 == MOST_TRIES:
-                raise
+        except (OSError, TimeoutError) as error:  # Dask's errors of connections are among them
+            last = error
         time.sleep(2.0**attempt / 4)
-    raise AssertionError
+    raise ClusterError(
+        f"the cluster did not answer {MOST_TRIES} times: {last}. The estimator is as it was before "
+        "the call. Start workers and call again; with a checkpoint, training continues from it."
+    ) from last
 
 
 def check_connection(client: Client) -> None:
