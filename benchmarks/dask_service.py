@@ -95,6 +95,29 @@ def measure(name: str, folder: str, variants: int, workers: int) -> Row:
     }
 
 
+def count_returned(name: str, folder: str, variants: int, round_rows: int) -> Row:
+    """Train with rounds of a given size; return the share of rows that workers returned."""
+    from distributed import Client, LocalCluster
+
+    from marginwise.dask import DaskOnlineSVC
+
+    train, test = _data(name, folder, variants)
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0}
+    with LocalCluster(dashboard_address=":0", **options) as cluster, Client(cluster) as client:
+        model = DaskOnlineSVC(
+            client=client, random_state=0, n_jobs=1, round_rows=round_rows, **MODELS[name]
+        )
+        train(model)
+    rows, returned = (sum(one[key] for one in model.rounds_) for key in ("rows", "returned"))
+    return {
+        "work": name,
+        "round_rows": round_rows,
+        "share": returned / rows,
+        "members": len(model.ids_),
+        "error": 100 * (1 - float(model.to_local().score(*test))),
+    }
+
+
 def _data(name: str, folder: str, variants: int) -> tuple[Callable[[Any], Any], Any]:
     """Return how a model learns the rows of a work, and its test rows."""
     if name == "digits":
@@ -143,16 +166,23 @@ def _zeros(size: int, k: int) -> Any:
 
 
 def probe_tasks(client: Any) -> Row:
-    """Measure what an empty task costs: the driver to submit it, and the cluster to run it."""
-    submits, runs = [], []
+    """Measure what an empty task costs.
+
+    The driver needs "submit" seconds to submit it. The scheduler is a thread of the driver here,
+    and both have "dispatch" seconds of work with it. The rest, until the next task can run, is
+    spent on the worker ("start").
+    """
+    submits, works, runs = [], [], []
+    workers = len(client.scheduler_info(n_workers=-1)["workers"])
     for attempt in range(3):
-        began = time.perf_counter()
+        cpu, began = time.process_time(), time.perf_counter()
         futures = [client.submit(_nothing, k, key=f"p{attempt}-{k}") for k in range(PROBES)]
-        submitted = time.perf_counter()
+        submits.append((time.perf_counter() - began) / PROBES)
         client.gather(futures)
-        submits.append((submitted - began) / PROBES)
         runs.append((time.perf_counter() - began) / PROBES)
-    return {"submit": statistics.median(submits), "dispatch": statistics.median(runs)}
+        works.append((time.process_time() - cpu) / PROBES)
+    submit, dispatch, run = map(statistics.median, (submits, works, runs))
+    return {"submit": submit, "dispatch": dispatch, "start": max(workers * run - dispatch, 0.0)}
 
 
 def probe_answers(client: Any) -> Row:

@@ -2,15 +2,17 @@
 
     python benchmarks/dask_simulation.py measure                 all works, 1 and 2 workers
     python benchmarks/dask_simulation.py measure --only digits   one work, 1 and 2 workers
+    python benchmarks/dask_simulation.py rounds                  rounds of several sizes
     python benchmarks/dask_simulation.py predict                 2 to 256 workers; table and picture
     python benchmarks/dask_simulation.py page                    the figures of docs/dask.md
 
 measure  `DaskOnlineSVC` on a `LocalCluster` (processes, one thread each) notes what rounds cost.
          The rounds of the run with one worker are simulated with one and with two workers, which
          share the cores of this machine with the driver, and compared with the real runs.
+rounds   The share of rows that are returned and the error, for rounds of 16,384 and 65,536 rows.
 predict  Rounds of the cost of the second half of a run are simulated on clusters where each
          process has its own core, for several shares of rows that are returned. Rounds have 2,048
-         rows per worker, and 16,384 at least.
+         rows per worker, 16,384 at least, and not more than a stage of a source.
 
 Results are stored in `results/dask_simulation.json`.
 """
@@ -20,203 +22,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cache import data_folder
-from dask_model import Network, Outcome, Round, simulate
-from dask_service import FILES, TITLES, Row, in_process, measure
+from dask_costs import NETWORKS, SHARES, WORKERS, Costs, checked, predictions
+from dask_service import FILES, TITLES, Row, count_returned, in_process, measure
 from report import filled, heading, table, write
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "dask_simulation.json"
 PICTURE = HERE.parent / "docs" / "images" / "dask_speedup.png"
 PAGE = HERE.parent / "docs" / "dask.md"
-PIECE = 2048  # rows of a task, as in marginwise.dask
-LEAST_PIECES = 8
-WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
-SIMULATED = 40  # rounds of a prediction
-NETWORKS = {"10 Gbit/s": Network(1.25e9, 0.0005), "1 Gbit/s": Network(1.25e8, 0.0005)}
-
-
-# -- replaying a run -------------------------------------------------------------------------------
-
-
-def replayed(run: Row) -> list[Round]:
-    """Return the rounds of a run, with the costs that it noted."""
-    probes, rounds = run["probes"], []
-    for one in run["rounds"]:
-        tasks = max(1, -(-one["rows"] // _piece(run["round_rows"])))
-        work, unpack = one["read"] + one["score"], probes["unpack_byte"] * one["bytes"]
-        unpack = min(unpack, work / 2)
-        each = (work - unpack) / tasks
-        answers = one["returned"] * run["row_bytes"]
-        rounds.append(Round((each,) * tasks, one["learn"], one["ship"], unpack, answers=answers))
-    return rounds
-
-
-def _piece(round_rows: int) -> int:
-    return min(PIECE, -(-round_rows // LEAST_PIECES))
-
-
-def besides(run: Row) -> float:
-    """Return the seconds of a run outside of its rounds: looking at blocks, and the audit."""
-    rounds = sum(one["wait"] + one["learn"] + one["ship"] for one in run["rounds"])
-    return float(run["seconds"] - rounds)
-
-
-def checked(runs: list[Row], cores: int) -> list[Row]:
-    """Compare runs with the simulation, whose costs are those of the run with one worker."""
-    base = next(run for run in runs if run["workers"] == 1)
-    probes, rounds = base["probes"], replayed(base)
-    # What the driver needs to send a snapshot is part of the time that it noted.
-    network = Network(1 / probes["gather_byte"], hops=1)
-    found = []
-    for run in runs:
-        outcome = simulate(
-            rounds, run["workers"], network=network, cores=cores, dispatch=probes["dispatch"]
-        )
-        seconds = outcome.seconds + besides(base)
-        found.append(
-            {
-                "work": run["work"],
-                "workers": run["workers"],
-                "measured": run["seconds"],
-                "simulated": seconds,
-                "deviation": seconds / run["seconds"] - 1,
-            }
-        )
-    return found
-
-
-# -- predictions -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What rows cost in the second half of a run, in seconds and bytes.
-
-    Parameters
-    ----------
-    row : float
-        Seconds in which a worker reads and scores a row.
-    learn : float
-        Seconds in which the driver learns a row that is returned.
-    share : float
-        Share of the rows that are returned.
-    ship : float
-        Seconds in which the driver prepares a snapshot.
-    submit, dispatch : float
-        Seconds per task of the driver and of the scheduler.
-    unpack : float
-        Seconds in which a worker unpacks a snapshot.
-    snapshot, row_bytes : float
-        Bytes of a snapshot, and of a row.
-    gather_byte : float
-        Seconds of the driver per byte that is returned.
-    members : int
-        Members of the model.
-    """
-
-    row: float
-    learn: float
-    share: float
-    ship: float
-    submit: float
-    dispatch: float
-    unpack: float
-    snapshot: float
-    row_bytes: float
-    gather_byte: float
-    members: int
-
-    def driver(self, share: float) -> float:
-        """Return the seconds of the driver per row of the data."""
-        return share * (self.learn + self.gather_byte * self.row_bytes)
-
-    def balance(self, share: float) -> float:
-        """Return the number of workers that keep the driver busy."""
-        return self.row / self.driver(share)
-
-
-def costs(run: Row) -> Costs:
-    """Return the costs of the second half of a run."""
-    probes = run["probes"]
-    rounds = [one for one in run["rounds"] if one["bytes"] and one["epoch"] == 0]
-    steady = rounds[len(rounds) // 2 :]
-    shipped = [one["ship"] for one in steady if one["ship"]]  # nothing follows the last rounds
-    total = {
-        name: sum(one[name] for one in steady)
-        for name in ("rows", "returned", "read", "score", "learn", "bytes")
-    }
-    snapshot = total["bytes"] / len(steady)
-    unpack = probes["unpack_byte"] * snapshot
-    tasks = max(1, round(total["rows"] / len(steady) / _piece(run["round_rows"])))
-    work = total["read"] + total["score"] - unpack * len(steady)
-    return Costs(
-        row=max(work, 0.0) / total["rows"],
-        learn=total["learn"] / total["returned"],
-        share=total["returned"] / total["rows"],
-        ship=max(sum(shipped) / len(shipped) - tasks * probes["submit"], 0.0),
-        submit=probes["submit"],
-        dispatch=probes["dispatch"],
-        unpack=unpack,
-        snapshot=snapshot,
-        row_bytes=run["row_bytes"],
-        gather_byte=probes["gather_byte"],
-        members=steady[-1]["members"],
-    )
-
-
-def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round], int]:
-    """Return rounds of a model that does not grow, and the rows of each."""
-    rows = max(LEAST_PIECES, workers) * PIECE
-    tasks = rows // PIECE
-    one = Round(
-        tasks=(PIECE * cost.row,) * tasks,
-        learn=rows * cost.driver(share),
-        ship=cost.ship + tasks * cost.submit,
-        unpack=cost.unpack,
-        snapshot=cost.snapshot,
-        answers=rows * share * cost.row_bytes,
-    )
-    return [one] * SIMULATED, rows
-
-
-def predicted(cost: Costs, share: float, network: Network) -> list[Row]:
-    """Return speed-up over one worker and the utilisation of the driver, by workers."""
-    found: list[Row] = []
-    for workers in WORKERS:
-        rounds, rows = steady_rounds(cost, share, workers)
-        outcome: Outcome = simulate(rounds, workers, network=network, dispatch=cost.dispatch)
-        speed = SIMULATED * rows / outcome.seconds
-        first = found[0]["rows_per_second"] if found else speed
-        found.append(
-            {
-                "workers": workers,
-                "rows_per_second": speed,
-                "speed_up": speed / first,
-                "driver": outcome.utilisation,
-            }
-        )
-    return found
-
-
-def predictions(run: Row) -> Row:
-    """Return the predictions of a work, for its own share of rows and for others."""
-    cost = costs(run)
-    curves = [
-        {
-            "share": share,
-            "network": name,
-            "balance": cost.balance(share),
-            "curve": predicted(cost, share, network),
-        }
-        for name, network in NETWORKS.items()
-        for share in (cost.share, *SHARES)
-    ]
-    return {"costs": asdict(cost), "curves": curves}
+ROUND_ROWS = (16_384, 65_536)
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -227,6 +44,7 @@ def show_check(checks: list[Row]) -> list[list[str]]:
         [
             TITLES[one["work"]],
             str(one["workers"]),
+            f"{one['call']:.1f}",
             f"{one['measured']:.1f}",
             f"{one['simulated']:.1f}",
             f"{100 * one['deviation']:+.0f} %",
@@ -269,11 +87,12 @@ def show_curves(works: Row, network: str) -> list[list[str]]:
 
 
 SHOWN_WORKERS = (2, 4, 8, 16, 64, 256)
-CHECK = ("work", "workers", "measured, s", "simulated, s", "deviation")
+CHECK = ("work", "workers", "whole call, s", "rounds, s", "simulated rounds, s", "deviation")
 COSTS = (
     *("work", "members", "µs per row", "returned", "µs per returned row"),
     *("snapshot, MB", "workers for one driver"),
 )
+ROUNDS = ("work", "rows of a round", "returned", "members", "test error")
 CURVES = ("work", "returned", *(f"{n} workers" for n in SHOWN_WORKERS))
 
 
@@ -282,11 +101,25 @@ def markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
 
 
+def show_rounds(found: list[Row]) -> list[list[str]]:
+    return [
+        [
+            TITLES[one["work"]],
+            f"{one['round_rows']:,}",
+            f"{100 * one['share']:.1f} %",
+            f"{one['members']:,}",
+            f"{one['error']:.2f} %",
+        ]
+        for one in found
+    ]
+
+
 def write_page(report: Row, page: Path) -> None:
     """Write the stored figures into the page."""
     text = page.read_text(encoding="utf-8")
     text = filled(text, "check", markdown(CHECK, show_check(report["check"])))
     text = filled(text, "costs", markdown(COSTS, show_costs(report["works"])))
+    text = filled(text, "rounds", markdown(ROUNDS, show_rounds(report["rounds"])))
     curves = markdown(CURVES, show_curves(report["works"], "10 Gbit/s"))
     page.write_text(filled(text, "speed-up", curves), encoding="utf-8")
 
@@ -303,11 +136,12 @@ def draw(works: Row, path: Path) -> None:
     colours = colormaps["viridis"]
     for k, (name, found) in enumerate(works.items()):
         curves = [one for one in found["curves"] if one["network"] == "10 Gbit/s"]
-        for j, one in enumerate(sorted(curves, key=lambda one: one["share"])):
+        for one in sorted(curves, key=lambda one: one["share"]):
             own = one["share"] == found["costs"]["share"]
-            style: Row = {"color": colours(0.9 * j / (len(curves) - 1)), "marker": "."}
-            if own:
-                style = {"color": "crimson", "linewidth": 2.4, "marker": "o", "markersize": 4}
+            style: Row = {"color": "crimson", "linewidth": 2.4, "marker": "o", "markersize": 4}
+            if not own:
+                shade = SHARES.index(one["share"]) / (len(SHARES) - 1)
+                style = {"color": colours(0.8 * shade), "marker": "."}
             label = f"{100 * one['share']:.3g} %" + (", as measured" if own else "")
             n = [at["workers"] for at in one["curve"]]
             axes[0, k].plot(n, [at["speed_up"] for at in one["curve"]], label=label, **style)
@@ -323,7 +157,7 @@ def draw(works: Row, path: Path) -> None:
         one.minorticks_off()
         one.grid(alpha=0.3)
     axes[0, 0].set_yticks(WORKERS, [str(n) for n in WORKERS])
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=90)
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -342,13 +176,18 @@ def measured(options: argparse.Namespace, report: Row) -> Row:
     runs.sort(key=lambda run: (order.index(run["work"]), run["workers"]))
     names = [name for name in TITLES if any(run["work"] == name for run in runs)]
     files = [Path(options.data) / FILES[name] for name in names]
-    cores = os.cpu_count() or 1
-    check = [
-        one
-        for name in names
-        for one in checked([run for run in runs if run["work"] == name], cores)
+    kept = {"rounds": report.get("rounds", [])}
+    return {**heading(HERE.parent, files), "check": [], "works": {}, **kept, "runs": runs}
+
+
+def round_sizes(options: argparse.Namespace) -> list[Row]:
+    """Count the rows that are returned, for rounds of several sizes."""
+    data, variants = str(options.data), options.variants
+    return [
+        in_process(count_returned, name, data, variants, rows)
+        for name in options.only
+        for rows in ROUND_ROWS
     ]
-    return {**heading(HERE.parent, files), "check": check, "works": {}, "runs": runs}
 
 
 def parse() -> argparse.Namespace:
@@ -356,7 +195,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("part", choices=["measure", "predict", "page"])
+    add("part", choices=["measure", "rounds", "predict", "page"])
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--only", nargs="+", choices=TITLES, default=list(TITLES))
     add("--variants", type=int, default=4, help="of each digit")
@@ -371,18 +210,34 @@ def main() -> None:
     report = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.part == "measure":
         report = measured(options, report)
-        print(table(CHECK, show_check(report["check"])))
-    if options.part != "page":
-        alone = {run["work"]: run for run in report["runs"] if run["workers"] == 1}
-        report["works"] = {name: predictions(run) for name, run in alone.items()}
         write(options.out, report)
-        print(table(COSTS, show_costs(report["works"])))
-        for network in NETWORKS:
-            print(f"\nspeed-up over one worker, {network}")
-            print(table(CURVES, show_curves(report["works"], network)))
-        draw(report["works"], options.picture)
-    else:
+    if options.part == "rounds":
+        report["rounds"] = round_sizes(options)
+        print(table(ROUNDS, show_rounds(report["rounds"])))
+        write(options.out, report)
+    elif options.part == "page":
         write_page(report, options.page)
+    else:
+        predict(report, options)
+
+
+def predict(report: Row, options: argparse.Namespace) -> None:
+    """Compare runs with the simulation, and predict what they would be on clusters."""
+    runs, cores = report["runs"], report["machine"]["cores"]
+    alone = {run["work"]: run for run in runs if run["workers"] == 1}
+    report["check"] = [
+        one
+        for name in alone
+        for one in checked([run for run in runs if run["work"] == name], cores)
+    ]
+    print(table(CHECK, show_check(report["check"])))
+    report["works"] = {name: predictions(run) for name, run in alone.items()}
+    write(options.out, report)
+    print(table(COSTS, show_costs(report["works"])))
+    for network in NETWORKS:
+        print(f"\nspeed-up over one worker, {network}")
+        print(table(CURVES, show_curves(report["works"], network)))
+    draw(report["works"], options.picture)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,202 @@
+"""What runs on Dask cost: replayed in the simulation, and on clusters that were not measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from dask_model import Network, Outcome, Round, simulate
+from dask_service import Row
+
+PIECE = 2048  # rows of a task, as in marginwise.dask
+LEAST_PIECES = 8
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+STAGES = {"digits": 60_000}  # a VirtualSet has a stage for each variant of all images
+SIMULATED = 40  # rounds of a prediction
+NETWORKS = {"10 Gbit/s": Network(1.25e9, 0.0005), "1 Gbit/s": Network(1.25e8, 0.0005)}
+
+
+# -- replaying a run -------------------------------------------------------------------------------
+
+
+def replayed(run: Row) -> list[Round]:
+    """Return the rounds of a run, with the costs that it noted."""
+    probes, rounds = run["probes"], []
+    for one in run["rounds"]:
+        tasks = max(1, -(-one["rows"] // _piece(run["round_rows"])))
+        work, unpack = one["read"] + one["score"], probes["unpack_byte"] * one["bytes"]
+        unpack = min(unpack, work / 2)
+        each = (work - unpack) / tasks + probes["start"]
+        answers = one["returned"] * run["row_bytes"]
+        rounds.append(Round((each,) * tasks, one["learn"], one["ship"], unpack, answers=answers))
+    return rounds
+
+
+def _piece(round_rows: int) -> int:
+    return min(PIECE, -(-round_rows // LEAST_PIECES))
+
+
+def in_rounds(run: Row) -> float:
+    """Return the seconds of a run in its rounds, without looking at blocks and the audit."""
+    return float(sum(one["wait"] + one["learn"] + one["ship"] for one in run["rounds"]))
+
+
+def checked(runs: list[Row], cores: int) -> list[Row]:
+    """Compare runs with the simulation, whose costs are those of the run with one worker."""
+    base = next(run for run in runs if run["workers"] == 1)
+    probes, rounds = base["probes"], replayed(base)
+    # What the driver needs to send a snapshot is part of the time that it noted.
+    network = Network(1 / probes["gather_byte"], hops=1)
+    found = []
+    for run in runs:
+        outcome = simulate(
+            rounds, run["workers"], network=network, cores=cores, dispatch=probes["dispatch"]
+        )
+        found.append(
+            {
+                "work": run["work"],
+                "workers": run["workers"],
+                "call": run["seconds"],
+                "measured": in_rounds(run),
+                "simulated": outcome.seconds,
+                "deviation": outcome.seconds / in_rounds(run) - 1,
+            }
+        )
+    return found
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What rows cost in the second half of a run, in seconds and bytes.
+
+    Parameters
+    ----------
+    row : float
+        Seconds in which a worker reads and scores a row.
+    learn : float
+        Seconds in which the driver learns a row that is returned.
+    share : float
+        Share of the rows that are returned.
+    ship : float
+        Seconds in which the driver prepares a snapshot.
+    submit, dispatch, start : float
+        Seconds per task of the driver, of the scheduler and of the worker, whatever it does.
+    unpack : float
+        Seconds in which a worker unpacks a snapshot.
+    snapshot, row_bytes : float
+        Bytes of a snapshot, and of a row.
+    gather_byte : float
+        Seconds of the driver per byte that is returned.
+    members : int
+        Members of the model.
+    stage : int or None
+        Rows of a stage of the source, which are the most of a round.
+    """
+
+    row: float
+    learn: float
+    share: float
+    ship: float
+    submit: float
+    dispatch: float
+    start: float
+    unpack: float
+    snapshot: float
+    row_bytes: float
+    gather_byte: float
+    members: int
+    stage: int | None
+
+    def driver(self, share: float) -> float:
+        """Return the seconds of the driver per row of the data."""
+        return share * (self.learn + self.gather_byte * self.row_bytes)
+
+    def balance(self, share: float) -> float:
+        """Return the number of workers that keep the driver busy."""
+        return self.row / self.driver(share)
+
+
+def costs(run: Row) -> Costs:
+    """Return the costs of the second half of a run."""
+    probes = run["probes"]
+    rounds = [one for one in run["rounds"] if one["bytes"] and one["epoch"] == 0]
+    steady = rounds[len(rounds) // 2 :]
+    shipped = [one["ship"] for one in steady if one["ship"]]  # nothing follows the last rounds
+    total = {
+        name: sum(one[name] for one in steady)
+        for name in ("rows", "returned", "read", "score", "learn", "bytes")
+    }
+    snapshot = total["bytes"] / len(steady)
+    unpack = probes["unpack_byte"] * snapshot
+    tasks = max(1, round(total["rows"] / len(steady) / _piece(run["round_rows"])))
+    work = total["read"] + total["score"] - unpack * len(steady)
+    return Costs(
+        row=max(work, 0.0) / total["rows"],
+        learn=total["learn"] / total["returned"],
+        share=total["returned"] / total["rows"],
+        ship=max(sum(shipped) / len(shipped) - tasks * probes["submit"], 0.0),
+        submit=probes["submit"],
+        dispatch=probes["dispatch"],
+        start=probes["start"],
+        unpack=unpack,
+        snapshot=snapshot,
+        row_bytes=run["row_bytes"],
+        gather_byte=probes["gather_byte"],
+        members=steady[-1]["members"],
+        stage=STAGES.get(run["work"]),
+    )
+
+
+def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round], int]:
+    """Return rounds of a model that does not grow, and the rows of each."""
+    tasks = max(LEAST_PIECES, workers)
+    if cost.stage is not None:
+        tasks = min(tasks, cost.stage // PIECE)
+    rows = tasks * PIECE
+    one = Round(
+        tasks=(PIECE * cost.row + cost.start,) * tasks,
+        learn=rows * cost.driver(share),
+        ship=cost.ship + tasks * cost.submit,
+        unpack=cost.unpack,
+        snapshot=cost.snapshot,
+        answers=rows * share * cost.row_bytes,
+    )
+    return [one] * SIMULATED, rows
+
+
+def predicted(cost: Costs, share: float, network: Network) -> list[Row]:
+    """Return speed-up over one worker and the utilisation of the driver, by workers."""
+    found: list[Row] = []
+    for workers in WORKERS:
+        rounds, rows = steady_rounds(cost, share, workers)
+        outcome: Outcome = simulate(rounds, workers, network=network, dispatch=cost.dispatch)
+        speed = SIMULATED * rows / outcome.seconds
+        first = found[0]["rows_per_second"] if found else speed
+        found.append(
+            {
+                "workers": workers,
+                "rows_per_second": speed,
+                "speed_up": speed / first,
+                "driver": outcome.utilisation,
+            }
+        )
+    return found
+
+
+def predictions(run: Row) -> Row:
+    """Return the predictions of a work, for its own share of rows and for others."""
+    cost = costs(run)
+    curves = [
+        {
+            "share": share,
+            "network": name,
+            "balance": cost.balance(share),
+            "curve": predicted(cost, share, network),
+        }
+        for name, network in NETWORKS.items()
+        for share in (cost.share, *SHARES)
+    ]
+    return {"costs": asdict(cost), "curves": curves}
