@@ -126,3 +126,26 @@ struct Essence {
 };
 
 }  // namespace toy
+
+// All that is instantiated for these learners is compiled once, in toy_learners.cpp; the programs
+// compile only their own code.
+#define TOY_LEARNERS(T, ...)                                                           \
+    namespace marginwise {                                                             \
+    __VA_ARGS__ template class Members<T>;                                             \
+    __VA_ARGS__ template class KernelBlocks<T>;                                        \
+    __VA_ARGS__ template class Dual<T>;                                                \
+    __VA_ARGS__ template class Budget<T>;                                              \
+    __VA_ARGS__ template class BlockProduct<T>;                                        \
+    __VA_ARGS__ template class Model<T>;                                               \
+    __VA_ARGS__ template class Learner<T>;                                             \
+    __VA_ARGS__ template class Lasvm<T>;                                               \
+    __VA_ARGS__ template State<T> save_state(const Model<T>&);                         \
+    __VA_ARGS__ template void restore_state(Model<T>&, const Batch&, const State<T>&); \
+    }                                                                                  \
+    namespace toy {                                                                    \
+    __VA_ARGS__ template struct Pupil<T>;                                              \
+    __VA_ARGS__ template struct Essence<T>;                                            \
+    }
+
+TOY_LEARNERS(float, extern)
+TOY_LEARNERS(double, extern)
