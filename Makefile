@@ -29,6 +29,7 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMARGINWISE_TESTS=ON -DMARGINWISE_WERROR=ON >/dev/null
 	@$(BIN)/ninja --quiet -C build/sanitize
 	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+	@$(BIN)/python -m compileall -q src  # once, not in each of hundreds of processes
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # The pages and examples are tested with current versions only.
@@ -128,7 +129,9 @@ clean: ## remove everything that was made here, the environment too
 	@.venv-asreview/bin/python -m pip install -qq --disable-pip-version-check 'asreview>=3.0,<4'
 	@touch $@
 
+# Without the package itself, which pip would build a second time.
 .venv/.%: .venv/.built pyproject.toml
 	@echo 'Installing the tools of [$*]...'
-	@$(PIP) $(EDITABLE) '.[$*]'
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*p["dependencies"], *p["optional-dependencies"]["$*"], sep="\n")' > .venv/$*-requires.txt
+	@$(PIP) -r .venv/$*-requires.txt
 	@touch $@
