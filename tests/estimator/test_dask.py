@@ -105,6 +105,19 @@ def test_predictions_are_lazy_and_have_the_blocks_of_the_rows(client: Client) ->
         model(client=client).predict_proba(X)
     with pytest.raises(ValueError, match=r"fitted with 2 features\. Pass the same columns"):
         found.predict(X[:, :1])
+    with pytest.raises(ValueError, match="block 4 of X: Input X contains NaN at row 321"):
+        found.predict(_nan(X, y)[0]).compute()
+
+
+def test_predictions_need_no_running_client(client: Client) -> None:
+    X, y = moons(ROWS, BLOCK, 0)
+    address = client.scheduler.address
+    found = model(client=address).fit(X, y)
+    expected = found.to_local().predict(X.compute())
+    assert np.array_equal(found.predict(X).compute(), expected)
+    with Client(address, set_as_default=False) as other:
+        found.set_params(client=other)
+    assert np.array_equal(found.predict(X).compute(), expected)
 
 
 def test_probabilities_are_about_as_good_as_those_of_fit(client: Client) -> None:
@@ -195,6 +208,12 @@ def _missing(X: da.Array, y: da.Array) -> tuple[Any, Any]:
     return X, da.from_array(labels, chunks=BLOCK)
 
 
+def _mixed(X: da.Array, y: da.Array) -> tuple[Any, Any]:
+    labels = y.compute().astype(object)
+    labels[3 * BLOCK : 4 * BLOCK] = "x"
+    return X, da.from_array(labels, chunks=BLOCK)
+
+
 def _unknown(X: da.Array, y: da.Array) -> tuple[Any, Any]:
     return X[X[:, 0] > -9], y.rechunk(500)[X.rechunk((500, 2))[:, 0] > -9]
 
@@ -208,6 +227,7 @@ BAD: dict[str, tuple[Callable[..., tuple[Any, Any]], str]] = {
     "a narrow block": (_width, r"block 5 of X has 1 features, but block 0 has 2"),
     "a column of words": (_words, r"column 'c' has dtype .*; features must be numbers"),
     "a missing label": (_missing, r"block 2 of X and y: the label of row 5 is missing"),
+    "labels of two types": (_mixed, r"block 3 of y has labels such as 'x', but block 0 has 0"),
     "another length": (lambda X, y: (X, y[:-1]), r"X has 9000 rows, but y has 8999 labels"),
     "other blocks": (_unknown, r"X has 9 blocks, but y has 18, of unknown lengths\. Divide both"),
     "uneven blocks": (_uneven, r"block 0 of X and y: X has 1000 rows there, but y has \d+ labels"),
@@ -464,6 +484,10 @@ def test_a_checkpoint_of_another_run_is_refused(client: Client, tmp_path: Path) 
     ):
         with pytest.raises(ModelFileError, match=message):
             other.fit(rows, y, checkpoint=file)
+    backwards = y.map_blocks(lambda block: block[::-1], dtype=y.dtype)
+    for rows, labels in ((X[:, ::-1], y), (X, backwards)):  # of the same moments and counts
+        with pytest.raises(ModelFileError, match="other rows, labels or blocks"):
+            model(client=client).fit(rows, labels, checkpoint=file)
     with pytest.raises(ModelFileError, match=r"made with sift=0\.0, and this run has 0\.5"):
         model(client=client).fit(X, y, checkpoint=file, sift=0.5)
     content = bytearray(file.read_bytes())

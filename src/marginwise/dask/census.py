@@ -6,6 +6,7 @@ rather than raised, so that the first bad block is reported, whichever worker an
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,8 @@ class Census:
         The mean of all entries, and the sum of their squared deviations from it.
     names : tuple of str or None
         The names of the columns, of data frames.
+    digest : str
+        A digest of the rows and their labels, in their order.
     fault : str or None
         What is wrong with the block.
     """
@@ -53,6 +56,7 @@ class Census:
     mean: float = 0.0
     squares: float = 0.0
     names: tuple[Any, ...] | None = None
+    digest: str = ""
     fault: str | None = None
 
 
@@ -71,7 +75,8 @@ def take_census(version: str, x: Any, y: Any) -> Census:
         rows, columns = shape if len(shape) == 2 else (0, 0)
         return Census(rows, columns, nothing, nothing, nothing, fault=str(error))
     mean, squares = _spread(X)
-    return Census(shape[0], shape[1], classes, counts, places, mean, squares, names)
+    digest = _digest(X, labels, classes)
+    return Census(shape[0], shape[1], classes, counts, places, mean, squares, names, digest)
 
 
 def _checked(x: Any) -> Any:
@@ -126,6 +131,16 @@ def _spread(X: Any) -> tuple[float, float]:
         part = X[first : first + 4096].astype(np.float64) - mean
         squares += float(np.einsum("ij,ij->", part, part))
     return mean, squares
+
+
+def _digest(X: Any, labels: NDArray[Any], classes: NDArray[Any]) -> str:
+    """Return a digest of rows and labels, which other rows or another order of them change."""
+    held = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+    places = np.searchsorted(classes, labels).astype(np.int64)
+    found = hashlib.blake2b(str(X.dtype).encode(), digest_size=16)
+    for part in [*held, places]:
+        found.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
+    return found.hexdigest()
 
 
 @dataclass
@@ -195,7 +210,7 @@ def gather(censuses: Sequence[Census]) -> Population:
                 f"{first} has {list(model.names or ())!r:.200}; all blocks must have the same "
                 "columns."
             )
-        if (census.classes.dtype.kind in "OSUT") != (model.classes.dtype.kind in "OSUT"):
+        if not _alike(census.classes, model.classes):
             raise ValueError(
                 f"block {number} of y has labels such as {plain(census.classes[0])!r}, but block "
                 f"{first} has {plain(model.classes[0])!r}; all labels must be of one type."
@@ -203,6 +218,17 @@ def gather(censuses: Sequence[Census]) -> Population:
     classes = np.unique(np.concatenate([census.classes for _, census in filled]))
     check_classification_targets(classes)
     return Population(censuses, classes)
+
+
+def _alike(some: NDArray[Any], others: NDArray[Any]) -> bool:
+    """Return whether labels of two blocks can be put in one order."""
+    if (some.dtype.kind in "OSUT") != (others.dtype.kind in "OSUT"):
+        return False
+    try:
+        np.unique(np.concatenate([some, others]))
+    except TypeError:
+        return False
+    return True
 
 
 def check_known(population: Population, known: NDArray[Any]) -> None:

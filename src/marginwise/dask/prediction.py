@@ -8,7 +8,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from distributed import get_client
+from distributed import Client, get_client
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,11 +18,14 @@ from marginwise._estimator.prediction import Predictor, _calibrates
 from marginwise.dask.collections import delayed_blocks, is_array, is_collection
 
 
-def predict_block(model: Any, method: str, x: Any, empty: NDArray[Any]) -> NDArray[Any]:
+def predict_block(model: Any, method: str, block: int, x: Any, empty: NDArray[Any]) -> NDArray[Any]:
     """Return what a method of a model returns for a block; blocks without rows have no values."""
     if x.shape[0] == 0:
         return empty
-    values: NDArray[Any] = getattr(model, method)(x)
+    try:
+        values: NDArray[Any] = getattr(model, method)(x)
+    except ValueError as error:
+        raise ValueError(f"block {block} of X: {error}") from error
     return values
 
 
@@ -125,17 +128,23 @@ class DaskPredictor(Predictor):
         model, call = self._shared(), dask.delayed(predict_block, pure=True)
         empty = np.empty((0, *width), dtype=dtype)
         parts = [
-            da.from_delayed(call(model, method, block, empty), (rows, *width), dtype=dtype)
-            for block, rows in zip(blocks, lengths, strict=True)
+            da.from_delayed(call(model, method, k, block, empty), (rows, *width), dtype=dtype)
+            for k, (block, rows) in enumerate(zip(blocks, lengths, strict=True))
         ]
         return da.concatenate(parts)
 
     def _shared(self) -> Any:
-        """Return the model for use in a graph: on the workers already, if there is a cluster."""
+        """Return the model for use in a graph: on the workers already, if there is a cluster.
+
+        The graph may be computed by another client than that of an address, or after the client
+        was closed; the model is then a part of it.
+        """
         model, client = self.to_local(), self.client
         if client is None:
             try:
                 client = get_client()
             except ValueError:
-                return dask.delayed(model, pure=False, traverse=False)
+                pass
+        if not isinstance(client, Client) or client.status != "running":
+            return dask.delayed(model, pure=False, traverse=False)
         return client.scatter(model, hash=False)

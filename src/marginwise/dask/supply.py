@@ -131,7 +131,7 @@ class BlockSupply:
         """Return a digest of the rows."""
         digest = hashlib.sha256(repr(self._layout.lengths).encode())
         for block in self._population.blocks:
-            counted = block.classes.tolist(), block.counts.tolist(), block.mean, block.squares
+            counted = block.classes.tolist(), block.counts.tolist(), block.names, block.digest
             digest.update(repr(counted).encode())
         return digest.hexdigest()
 
