@@ -262,6 +262,14 @@ def test_an_error_of_a_block_names_it(client: Client) -> None:
     assert caught.value.__notes__ == ["It was raised by a worker, in a task of block 6 of X and y."]
 
 
+def test_frames_that_are_divided_differently_are_refused(client: Client) -> None:
+    X, y = (some.compute() for some in moons(600, 200, 0))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=6)
+    labels = dd.from_pandas(pd.Series(y), npartitions=3)
+    with pytest.raises(ValueError, match=r"but y has 3, of unknown lengths\. Divide both alike\.$"):
+        model(client=client).fit(frame, labels)
+
+
 def test_rows_in_memory_are_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="X must be a Dask array or data frame, got ndarray"):
         model(client=client).fit(np.zeros((4, 2)), [0, 1, 0, 1])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
@@ -130,6 +131,18 @@ def test_models_without_an_encoder_find_columns_by_name(client: Any, tmp_path: P
     parquet.write_table(table(X).drop_columns(["b"]), tmp_path / "fewer.parquet")
     with pytest.raises(ScoringError, match=r"fewer\.parquet: column 'b' is missing"):
         predict_files(fitted, tmp_path / "fewer.parquet", tmp_path / "out", client=client)
+
+
+def test_models_of_columns_refuse_text_and_unfitted_models(client: Any, tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = rows(100, 0)
+    (tmp_path / "new.csv").write_text("a,b,c\n0.1,0.2,0.3\n")
+    fitted = OnlineSVC(gamma=0.5).fit(pd.DataFrame(X, columns=NAMES), y)
+    with pytest.raises(ScoringError, match="table of text, but the model was trained on columns"):
+        predict_files(fitted, tmp_path / "new.csv", tmp_path / "out", client=client)
+    with pytest.raises(NotFittedError):
+        predict_files(OnlineSVC(), tmp_path / "new.csv", tmp_path / "other", client=client)
+    assert not (tmp_path / "other").exists()
 
 
 def test_models_of_arrays_read_as_many_columns(client: Any, tmp_path: Path) -> None:

@@ -55,9 +55,12 @@ def check_collections(X: Any, y: Any) -> tuple[Any, Any]:
     if known and here != there:
         y = y.rechunk((here,))
     elif len(here) != len(there):
+        hint = ""
+        if is_array(X) and is_array(y):
+            hint = ", or call compute_chunk_sizes() of both, so that y can be divided as X is"
         raise ValueError(
             f"X has {len(here)} blocks, but y has {len(there)}, of unknown lengths. Divide both "
-            "alike, or call compute_chunk_sizes() of both, so that y can be divided as X is."
+            f"alike{hint}."
         )
     return X, y
 

@@ -37,8 +37,8 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         """Fit the model from scratch.
 
         The blocks are computed once, checked where they are, and stay in the memory of the workers
-        during the call. Up to 4,096 rows are learned by the driver alone, as by the local
-        estimator.
+        during the call. Up to 4,096 rows, or `round_rows` if that is less, are learned by the
+        driver alone, as by the local estimator and without a checkpoint.
 
         Parameters
         ----------

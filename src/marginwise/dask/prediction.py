@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -141,10 +142,8 @@ class DaskPredictor(Predictor):
         """
         model, client = self.to_local(), self.client
         if client is None:
-            try:
+            with contextlib.suppress(ValueError):
                 client = get_client()
-            except ValueError:
-                pass
         if not isinstance(client, Client) or client.status != "running":
             return dask.delayed(model, pure=False, traverse=False)
         return client.scatter(model, hash=False)

@@ -14,6 +14,7 @@ from typing import Any
 import dask
 import joblib
 from distributed import KilledWorker, as_completed
+from sklearn.utils.validation import check_is_fitted
 
 from marginwise.dask.clients import connected
 from marginwise.dask.scoring_records import Record
@@ -192,6 +193,7 @@ def _prepared(model: Any, n_jobs: int, proba: bool) -> tuple[bytes, str]:
         model = load(model)
     copy = pickle.loads(pickle.dumps(model))  # the caller's model keeps its parameters
     _, estimator = split_model(copy)
+    check_is_fitted(estimator)
     if proba and getattr(estimator, "calibration", None) is None:
         raise ValueError(
             "the model has no probabilities: it was trained without calibration. Train it with "

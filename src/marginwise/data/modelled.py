@@ -100,6 +100,11 @@ def open_rows(
         return after(steps, _open_typed(names, bool(steps), n, path, layout, labelled))
     source = open_layout(path, layout, labelled=labelled, n_features=n)
     if isinstance(source, TableSource):
+        if getattr(first, "feature_names_in_", names) is not None:
+            raise DataError(
+                f"{path} is a table of text, but the model was trained on columns of numbers; give "
+                "a Parquet or Arrow file with these columns."
+            )
         raise DataError(
             f"{path} is a table, but the model was trained on {n} features without names; give "
             "svmlight text or an array, or train on a table."
