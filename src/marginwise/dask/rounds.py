@@ -11,6 +11,8 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future as Promise
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
@@ -33,6 +35,25 @@ DELAY = 2  # rounds that are judged or learned at a time
 DRAWN, DRAWN_BLOCKS = 8192, 8  # rows that a sketch is fitted to, and the blocks they are from
 AUDITED_BLOCKS = 64
 URGENT = 10  # priority of tasks that the driver waits for
+
+
+@dataclass
+class Flight:
+    """A round that is being judged.
+
+    Parameters
+    ----------
+    round : Round
+        The round.
+    published : Published
+        The snapshot that judges it.
+    batch : concurrent.futures.Future
+        Its tasks, when the snapshot is published.
+    """
+
+    round: Round
+    published: Published
+    batch: Promise[Batch]
 
 
 @dataclass
@@ -94,8 +115,9 @@ class Conductor:
         self._passes = passes
         self._collector = Collector(client)
         self._token = uuid.uuid4().hex[:12]
-        self._flying: deque[tuple[Round, Batch, Published]] = deque()
-        self._drawing: Batch | None = None
+        self._flying: deque[Flight] = deque()
+        self._drawing: Promise[Batch] | None = None
+        self._shipper = ThreadPoolExecutor(1)  # publishes snapshots while the driver learns
         self.sketch: Sketch | None = None
         self.services: list[Service] = []
         self.tally = Tally()
@@ -124,21 +146,26 @@ class Conductor:
             self._drop_tasks()
 
     def _drop_tasks(self) -> None:
-        while self._flying:
-            _, batch, _ = self._flying.popleft()
-            batch.cancel()
-        if self._drawing is not None:
-            self._drawing.cancel()
-            self._drawing = None
+        flying = [flight.batch for flight in self._flying]
+        for promise in [*flying, *([self._drawing] if self._drawing else [])]:
+            promise.cancel()
+            promise.add_done_callback(_drop)
+        self._flying.clear()
+        self._drawing = None
+
+    def close(self) -> None:
+        """End the thread that publishes snapshots."""
+        self._shipper.shutdown(wait=False, cancel_futures=True)
 
     def _learn_next(self) -> None:
         """Collect what was picked of the oldest round, and learn it."""
-        current, batch, published = self._flying.popleft()
+        flight = self._flying.popleft()
+        current = flight.round
         service = Service(*_outline(current))
-        waited = self._collector.waited
-        picks: list[Picks] = self._collector.collect(batch)
-        service.wait = self._collector.waited - waited
-        self._count(service, picks, published.value)
+        began = time.monotonic()
+        picks: list[Picks] = self._collector.collect(flight.batch.result())
+        service.wait = time.monotonic() - began
+        self._count(service, picks, flight.published.value)
         together = joined(picks)
         if self._file is not None and time.monotonic() >= self._file.due:
             self._write(current, together)
@@ -173,34 +200,49 @@ class Conductor:
 
     # -- tasks ---------------------------------------------------------------------------------
 
-    def _publish(self) -> Published:
-        """Make a snapshot of the model available to all workers."""
+    def _snapshot(self) -> Published:
+        """Return a snapshot of the model, to be published."""
         snapshot: Snapshot | None = None
         if self._model._engine.native.size:
             snapshot = take_snapshot(self._model._engine, self.sketch)
             snapshot = None if snapshot.sees_nothing() else snapshot
-        published = Published(self._client, snapshot)
-        if snapshot is not None:
-            published()
-        return published
+        return Published(self._client, snapshot)
 
     def _submit(self, coming: Sequence[Round]) -> None:
         """Have rounds judged by the model as it is."""
         if not coming:
             return
         began = time.monotonic()
+        service = self.services[-1] if self.services else None
         self._take_sketch()
-        published = self._publish()
+        published = self._snapshot()
         for one in coming:
-            tasks = [
-                self._task(self._supply.name(piece), sift, self._judging(piece, published))
-                for piece in one.pieces
-            ]
-            self._flying.append((one, self._collector.begin(tasks), published))
+            tasks = self._tasks(sift, one.pieces, published)
+            promise = self._shipper.submit(self._ship, tasks, published, service)
+            self._flying.append(Flight(one, published, promise))
         if published.value is not None:
             self._begin_sketch(published)
-        if self.services:
-            self.services[-1].ship = time.monotonic() - began
+        if service is not None:
+            service.ship += time.monotonic() - began
+
+    def _ship(self, tasks: Sequence[Task], published: Published, service: Service | None) -> Batch:
+        """Publish a snapshot, and submit the tasks that need it."""
+        began = time.monotonic()
+        if published.value is not None:
+            published()
+        batch = self._collector.begin(tasks)
+        if service is not None:
+            service.ship += time.monotonic() - began
+        return batch
+
+    def _tasks(
+        self, function: Callable[..., Any], pieces: Sequence[Piece], published: Published
+    ) -> list[Task]:
+        """Return the tasks that judge some pieces."""
+        return [
+            self._task(self._supply.name(piece), function, self._judging(piece, published))
+            for piece in pieces
+        ]
 
     def _judging(self, piece: Piece, published: Published) -> Callable[[], list[Any]]:
         def arguments() -> list[Any]:
@@ -256,12 +298,12 @@ class Conductor:
             return [self.rules, published(), inserted, parts]
 
         task = self._task("the sketch of the model", draw_sketch, arguments, URGENT)
-        self._drawing = self._collector.begin([task])
+        self._drawing = self._shipper.submit(self._collector.begin, [task])
 
     def _take_sketch(self) -> None:
         if self._drawing is not None:
             drawing, self._drawing = self._drawing, None
-            (self.sketch,) = self._collector.collect(drawing)
+            (self.sketch,) = self._collector.collect(drawing.result())
             self.tally.sketches += 1
 
     # -- the audit -----------------------------------------------------------------------------
@@ -269,19 +311,19 @@ class Conductor:
     def has_missed(self, epoch: int) -> bool:
         """Return whether the model has missed many rows, judged by a random sample of all rows."""
         rows = min(AUDITED, max(LEAST_AUDITED, len(self._supply) // 32))
-        published = self._publish()
+        published = self._snapshot()
         if published.value is None:
             return False
         pieces = self._supply.sample([self.rules.seed, epoch, 4], rows, AUDITED_BLOCKS)
-        tasks = [
-            self._task(self._supply.name(piece), audit, self._judging(piece, published))
-            for piece in pieces
-        ]
-        try:
-            counts = np.sum(self._collector.collect(self._collector.begin(tasks)), axis=0)
-        finally:
-            self._drop_tasks()
+        batch = self._collector.begin(self._tasks(audit, pieces, published))
+        counts = np.sum(self._collector.collect(batch), axis=0)
         return bool((counts[1] > np.maximum(MISSED * counts[0], FEW_MISSED)).any())
+
+
+def _drop(promise: Promise[Batch]) -> None:
+    """Drop tasks that were submitted, or are just being submitted."""
+    if not promise.cancelled() and promise.exception() is None:
+        promise.result().cancel()
 
 
 def _outline(current: Round) -> tuple[int, int, int]:

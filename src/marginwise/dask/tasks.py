@@ -45,6 +45,8 @@ class Rules:
         The rows of its pools.
     loss : float
         The share of rows inside a margin that the sketch may hide; 0 if there is none.
+    near : float
+        The value of y f(x) below which rows are worth learning, where the rule is "random".
     seed : int
         Decides which rows are sampled.
     sampled : int
@@ -60,6 +62,7 @@ class Rules:
     rule: str
     pool_size: int
     loss: float
+    near: float
     seed: int
     sampled: int
     version: str
@@ -216,10 +219,12 @@ def _choose(snapshot: Snapshot, rules: Rules, scores: Single, signed: Float, ids
     sieve, margin = rules.sieve, snapshot.margin
     wanted = np.zeros(scores.shape, dtype=np.uint8)
     for c in range(scores.shape[1]):
-        if np.isfinite(margin[c]):
-            wanted[sieve.picks(scores[:, c], margin[c]), c] = 1
-        else:  # problems that cannot judge learn all
+        if not np.isfinite(margin[c]):  # problems that cannot judge learn all
             wanted[:, c] = signed[:, c] != 0
+        elif rules.rule == "random":
+            wanted[:, c] = scores[:, c] < rules.near
+        else:
+            wanted[sieve.picks(scores[:, c], margin[c]), c] = 1
     counts = _counts_in(snapshot, ids)
     return wanted & ~counts
 

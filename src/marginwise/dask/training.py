@@ -23,7 +23,7 @@ from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.streams import SAMPLE
 from marginwise._training.loop import FORESEEN
-from marginwise._training.sift import Tally
+from marginwise._training.sift import LEEWAY, Tally
 from marginwise._training.sources import check_source, sample_rows
 from marginwise.dask.blocks import Blocks
 from marginwise.dask.census import Population, check_known
@@ -78,6 +78,8 @@ class Call:
 
 class DaskTraining(KernelClassifier):
     """Base of the estimators that learn on a cluster."""
+
+    _near = 1.0 + LEEWAY  # the value of y f(x) below which rows are worth learning
 
     client: Any
     sift_rounds: int
@@ -230,7 +232,10 @@ class DaskTraining(KernelClassifier):
         rules = self._judging(call, seed)
         with Progress(call.passes * len(supply), int(self.verbose)) as progress:
             conductor = Conductor(client, self, supply, rules, file, progress, call.passes)
-            epochs = self._pass_over(conductor, supply, call, kept)
+            try:
+                epochs = self._pass_over(conductor, supply, call, kept)
+            finally:
+                conductor.close()
         self.rounds_ = [asdict(service) for service in conductor.services]
         self._warn_if_far()
         if file is None:
@@ -274,6 +279,7 @@ class DaskTraining(KernelClassifier):
             rule=rule,
             pool_size=size,
             loss=float(call.sift),
+            near=self._near,
             seed=seed,
             sampled=max(1, min(SAMPLED, self.round_rows // FORESEEN if plan.foresees else SAMPLED)),
             version=installed_version(),
