@@ -171,7 +171,10 @@ def measured(options: argparse.Namespace, report: Row) -> Row:
             load = os.getloadavg()[0]
             run = in_process(measure, name, str(options.data), options.variants, workers)
             runs.append({**run, "load_before": load})
-            print(f"{name}, {workers} workers: {run['seconds']:.1f} s, error {run['error']:.2f} %")
+            print(
+                f"{name}, {workers} workers: {run['seconds']:.1f} s, error {run['error']:.2f} %; "
+                f"CPU {run['cpu']:.1f} s, of other programs {run['cpu_of_others']:.1f} s"
+            )
     order = list(TITLES)
     runs.sort(key=lambda run: (order.index(run["work"]), run["workers"]))
     names = [name for name in TITLES if any(run["work"] == name for run in runs)]
