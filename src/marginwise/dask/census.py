@@ -139,7 +139,7 @@ def _digest(X: Any, labels: NDArray[Any], classes: NDArray[Any]) -> str:
     places = np.searchsorted(classes, labels).astype(np.int64)
     found = hashlib.blake2b(str(X.dtype).encode(), digest_size=16)
     for part in [*held, places]:
-        found.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
+        found.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     return found.hexdigest()
 
 
