@@ -145,6 +145,17 @@ def test_models_of_columns_refuse_text_and_unfitted_models(client: Any, tmp_path
     assert not (tmp_path / "other").exists()
 
 
+def test_outputs_of_links_have_the_names_of_the_links(
+    client: Any, model: Any, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "day.parquet").symlink_to(data / "p0.parquet")
+    report = predict_files(model, tmp_path / "links", tmp_path / "out", client=client)
+    assert [Path(path).name for path in report.written] == ["day.parquet"]
+    again = predict_files(model, tmp_path / "links", tmp_path / "out", client=client)
+    assert again.skipped == report.written
+
+
 def test_models_of_arrays_read_as_many_columns(client: Any, tmp_path: Path) -> None:
     X, y = rows(100, 0)
     holes = X.copy()

@@ -231,13 +231,16 @@ def _jobs(
     """Return one job per file; raise if two would write the same output, or one its input."""
     target, release = Path(os.path.realpath(folder)), installed_version()
     found: dict[str, str] = {}
-    for path in dict.fromkeys(os.path.realpath(path) for path in expand(inputs)):
+    given: dict[str, str] = {}  # links have names of their own
+    for one in expand(inputs):
+        given.setdefault(os.path.realpath(one), os.fspath(one))
+    for path, named in given.items():
         if Path(path).parent == target:
             raise ValueError(
                 f"{path} is in the folder of the outputs. Choose another folder for the outputs, "
                 "or a pattern that does not match files in it."
             )
-        name = output_name(path)
+        name = output_name(named)
         if name in found:
             raise ValueError(
                 f"{found[name]} and {path} would both be written to {target / name}; expected "
