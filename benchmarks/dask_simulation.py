@@ -201,7 +201,7 @@ def parse() -> argparse.Namespace:
     add("part", choices=["measure", "rounds", "predict", "page"])
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--only", nargs="+", choices=TITLES, default=list(TITLES))
-    add("--variants", type=int, default=4, help="of each digit")
+    add("--variants", type=int, default=3, help="of each digit")
     add("--out", type=Path, default=RESULTS)
     add("--picture", type=Path, default=PICTURE)
     add("--page", type=Path, default=PAGE)
