@@ -68,7 +68,7 @@ def test_numbers_of_the_protocol_are_those_of_the_code() -> None:
     assert rounds.DELAY == 2
     assert "after round *t* − 2" in text
     assert f"tasks of up to {plan.MOST_PIECE:,}" in text
-    assert f"one in {tasks.SAMPLED} of the others" in text
+    assert f"one in {training.SAMPLED} of the others" in text
     assert f"after {faults.LEAST_PATIENCE:.0f} seconds without any answer" in text
     assert f"or {faults.PATIENCE:.0f} times the longest task" in text
     assert faults.MOST_TRIES == 5
