@@ -4,7 +4,7 @@
     python benchmarks/dask_simulation.py measure --only digits   one work, 1 and 2 workers
     python benchmarks/dask_simulation.py rounds                  rounds of several sizes
     python benchmarks/dask_simulation.py predict                 2 to 256 workers; table and picture
-    python benchmarks/dask_simulation.py page                    the figures of docs/dask.md
+    python benchmarks/dask_simulation.py page                    the figures of docs/guide/dask.md
 
 measure  `DaskOnlineSVC` on a `LocalCluster` (processes, one thread each) notes what rounds cost.
          The rounds of the run with one worker are simulated with one and with two workers, which
@@ -32,7 +32,7 @@ from report import filled, heading, table, write
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "dask_simulation.json"
 PICTURE = HERE.parent / "docs" / "images" / "dask_speedup.png"
-PAGE = HERE.parent / "docs" / "dask.md"
+PAGE = HERE.parent / "docs" / "guide" / "dask.md"
 ROUND_ROWS = (16_384, 65_536)
 
 

@@ -3,7 +3,7 @@
     python benchmarks/exchange.py                         60,000 rows of MNIST, and one row
     python benchmarks/exchange.py --rows 10000            a smaller model
     python benchmarks/exchange.py --out FILE.json         also store the figures
-    python benchmarks/exchange.py --page docs/deploy.md   write stored figures into a page
+    python benchmarks/exchange.py --page docs/guide/deploy.md   write stored figures into a page
 
 One thread everywhere. Contestants take turns, round by round, and the table shows the processor
 time of the fastest round, because other work on the machine only adds to it. The batch is the test

@@ -10,7 +10,7 @@ files   Generated rows of 100 features are written to a temporary folder (`--fol
 growth  `OnlineSVC.fit` on generated arrays, each in a process of its own: CPU seconds on one
         thread, stored examples, and memory beyond the arrays.
 
-Tables are printed, and stored in `results/large.json`; `page` writes them into `docs/large.md`.
+Tables are printed, and stored in `results/large.json`; `page` writes them into `docs/guide/large.md`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from report import commit, filled, machine, versions, write
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "large.json"
-PAGE = HERE.parent / "docs" / "large.md"
+PAGE = HERE.parent / "docs" / "guide" / "large.md"
 FEATURES = 100
 LEVELS = 1000  # different values of a feature
 PIECE = 20_000  # rows generated at a time

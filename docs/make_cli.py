@@ -1,4 +1,4 @@
-"""Write the commands into docs/cli.md, below its introduction: python docs/make_cli.py."""
+"""Write the commands into docs/guide/cli.md, below its introduction: python docs/make_cli.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marginwise.cli import main
 from marginwise.cli.commands import Command, EstimatorOption, every_command
 
 MARK = "<!-- What follows is written by docs/make_cli.py. -->\n"
-PAGE = Path(__file__).with_name("cli.md")
+PAGE = Path(__file__).parent / "guide" / "cli.md"
 OPTIONS = """\
 ### Options of estimators
 

@@ -4,7 +4,7 @@
 
 Ten digits are drawn with a soft pen. The first picture shows what happens to one of them when it is
 moved or thickened by a little, the second two displacement fields and what they do, the third
-variants of all ten. They are the pictures of docs/invariance.md.
+variants of all ten. They are the pictures of docs/guide/invariance.md.
 """
 
 from __future__ import annotations

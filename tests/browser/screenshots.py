@@ -1,4 +1,4 @@
-"""Take the pictures of docs/label.md from the running page.
+"""Take the pictures of docs/guide/label.md from the running page.
 
     python -m tests.browser.screenshots [FOLDER]
 

@@ -21,7 +21,7 @@ from marginwise.label.item_files import Columns, open_items
 from marginwise.label.reopening import Request, item_set, remember
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "guide" / "cli.md"
 # What examples need besides the files that they write; some are not for a test.
 NOT_RUN = re.compile(r"^marginwise label |completion\.sh|^marginwise reproduce \w|'part-\*|--dask")
 

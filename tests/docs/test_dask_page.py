@@ -21,7 +21,7 @@ from marginwise.dask import faults, plan, rounds, tasks, training
 from marginwise.dask.estimators import DaskClassifier
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "dask.md"
+PAGE = ROOT / "docs" / "guide" / "dask.md"
 SCRIPT = ROOT / "benchmarks" / "dask_simulation.py"
 RESULTS = ROOT / "benchmarks" / "results" / "dask_simulation.json"
 CLUSTERS = ("SSHCluster", "KubeCluster", "SLURMCluster")

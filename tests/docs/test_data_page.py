@@ -9,7 +9,7 @@ from marginwise._training.sift import CHUNK
 from marginwise.data import TableEncoder, arrow_file, csv_file, json_lines, profiles, text_file
 from tests.docs.test_pages import ROOT, choices, described, section
 
-PAGE = ROOT / "docs" / "data.md"
+PAGE = ROOT / "docs" / "guide" / "data.md"
 
 
 def test_parameters_of_the_encoder_are_described_with_their_defaults() -> None:

@@ -17,7 +17,7 @@ from marginwise.exchange import to_c
 from tests.support import blobs
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "deploy.md"
+PAGE = ROOT / "docs" / "guide" / "deploy.md"
 RESULT = ROOT / "benchmarks" / "results" / "exchange.json"
 LEAST_SAME, MOST_DIFFERENT, MOST_RATIO = 0.9999, 1e-4, 1.5
 MOST_CHECKED, MOST_UNCHECKED = 250, 15  # microseconds per row

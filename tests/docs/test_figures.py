@@ -177,7 +177,7 @@ def test_missing_results_and_markers_are_named(page: Path, results: Path, tmp_pa
 
 
 def test_active_page_shows_the_stored_ranks() -> None:
-    """The mean ranks in docs/active.md are those that reproduce/ertekin2007.py stored."""
+    """The mean ranks in docs/guide/active.md are those that reproduce/ertekin2007.py stored."""
     pytest.importorskip("imblearn")
     code = (
         "import json, statistics; from ertekin2007_tables import METHODS, mean, ranks; "
@@ -193,7 +193,7 @@ def test_active_page_shows_the_stored_ranks() -> None:
         check=True,
     )
     stored = ast.literal_eval(done.stdout)
-    page = (ROOT / "docs" / "active.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guide" / "active.md").read_text(encoding="utf-8")
     shown = re.search(r"^\| mean rank \|(.*)\|$", page, re.MULTILINE)
     assert shown is not None
     order = ("AL", "Batch", "DC", "SMOTE", "US")

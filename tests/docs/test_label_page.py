@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.browser.test_files import PAGE, UPLOT
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "label.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guide" / "label.md").read_text(encoding="utf-8")
 
 
 def test_every_key_of_the_help_is_described() -> None:

@@ -11,7 +11,7 @@ from marginwise.label.formats import OWN
 from marginwise.label.item_files import Columns, open_items
 from marginwise.label.reopening import Request, item_set, remember
 
-TEXT = (Path(__file__).parents[2] / "docs" / "labels.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "guide" / "labels.md").read_text(encoding="utf-8")
 
 
 def store_with_answers(folder: Path) -> sqlite3.Connection:

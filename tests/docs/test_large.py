@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "large.md"
+PAGE = ROOT / "docs" / "guide" / "large.md"
 SCRIPT = ROOT / "benchmarks" / "large.py"
 RESULTS = ROOT / "benchmarks" / "results" / "large.json"
 MOST_MB = 1500

@@ -33,8 +33,8 @@ from marginwise.invariance import ImageDeformer, VirtualSet
 
 ROOT = Path(__file__).parents[2]
 ONLINE = ROOT / "docs" / "algorithms" / "online.md"
-ACTIVE = ROOT / "docs" / "active.md"
-INVARIANCE = ROOT / "docs" / "invariance.md"
+ACTIVE = ROOT / "docs" / "guide" / "active.md"
+INVARIANCE = ROOT / "docs" / "guide" / "invariance.md"
 CORE = ROOT / "cpp" / "include" / "marginwise"
 DEFORM = CORE / "images" / "deform.hpp"
 ESTIMATORS = {
@@ -223,7 +223,8 @@ def test_parameters_of_learn_from_are_described_with_their_defaults() -> None:
 
 
 def test_every_algorithm_has_a_page() -> None:
-    assert {path.stem for path in (ROOT / "docs" / "algorithms").iterdir()} == ESTIMATORS.keys()
+    pages = {path.stem for path in (ROOT / "docs" / "algorithms").iterdir()}
+    assert pages == {"index", *ESTIMATORS}
     explained = {path for name in ESTIMATORS for path in headers(name)} | {DEFORM}
     assert {path for path in CORE.rglob("*.hpp") if "DEPARTS:" in path.read_text()} == explained
 
@@ -237,7 +238,7 @@ def test_every_departure_is_explained(name: str) -> None:
 
 
 def test_departures_of_deforming_are_explained() -> None:
-    text = section("What the paper does and we do otherwise", ROOT / "docs" / "invariance.md")
+    text = section("What the paper does and we do otherwise", INVARIANCE)
     numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
     assert numbers == [str(k + 1) for k in range(len(numbers))]
     for word in ("One strength", "range of the image", "No shift is one of the shifts"):
@@ -282,12 +283,19 @@ def test_pages_of_algorithms_tell_the_same_things(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md", "docs/index.md"])
-def test_every_estimator_is_offered(page: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "folder"),
+    [
+        ("README.md", "docs/algorithms/"),
+        ("docs/guide/choosing.md", "../algorithms/"),
+        ("docs/algorithms/index.md", ""),
+    ],
+)
+def test_every_estimator_is_offered(page: str, folder: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for name, estimator in ESTIMATORS.items():
         assert estimator.__name__ in text
-        assert f"algorithms/{name}.md" in text
+        assert f"]({folder}{name}.md" in text
 
 
 # -- the page of active learning -----------------------------------------------------------------

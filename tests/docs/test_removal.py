@@ -12,7 +12,7 @@ from marginwise import ExactSVC
 from marginwise.removal import Receipt, remove
 from marginwise.removal.chain import EVENTS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "removal.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "removal.md").read_text(encoding="utf-8")
 
 
 def table(heading: str) -> set[str]:
