@@ -10,7 +10,8 @@ files   Generated rows of 100 features are written to a temporary folder (`--fol
 growth  `OnlineSVC.fit` on generated arrays, each in a process of its own: CPU seconds on one
         thread, stored examples, and memory beyond the arrays.
 
-Tables are printed, and stored in `results/large.json`; `page` writes them into `docs/guide/large.md`.
+Tables are printed, and stored in `results/large.json`; `page` writes them into
+`docs/guide/large.md`.
 """
 
 from __future__ import annotations
