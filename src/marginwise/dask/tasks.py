@@ -45,8 +45,6 @@ class Rules:
         The rows of its pools.
     loss : float
         The share of rows inside a margin that the sketch may hide; 0 if there is none.
-    near : float
-        The value of y f(x) below which rows are worth learning, where the rule is "random".
     seed : int
         Decides which rows are sampled.
     sampled : int
@@ -62,7 +60,6 @@ class Rules:
     rule: str
     pool_size: int
     loss: float
-    near: float
     seed: int
     sampled: int
     version: str
@@ -222,7 +219,7 @@ def _choose(snapshot: Snapshot, rules: Rules, scores: Single, signed: Float, ids
         if not np.isfinite(margin[c]):  # problems that cannot judge learn all
             wanted[:, c] = signed[:, c] != 0
         elif rules.rule == "random":
-            wanted[:, c] = scores[:, c] < rules.near
+            wanted[:, c] = scores[:, c] < 1  # the driver's windows admit no others
         else:
             wanted[sieve.picks(scores[:, c], margin[c]), c] = 1
     counts = _counts_in(snapshot, ids)

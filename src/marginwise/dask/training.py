@@ -23,7 +23,7 @@ from marginwise._estimator.base import on_draft
 from marginwise._estimator.classifier import KernelClassifier
 from marginwise._estimator.streams import SAMPLE
 from marginwise._training.loop import FORESEEN
-from marginwise._training.sift import LEEWAY, Tally
+from marginwise._training.sift import Tally
 from marginwise._training.sources import check_source, sample_rows
 from marginwise.dask.blocks import Blocks
 from marginwise.dask.census import Population, check_known
@@ -78,8 +78,6 @@ class Call:
 
 class DaskTraining(KernelClassifier):
     """Base of the estimators that learn on a cluster."""
-
-    _near = 1.0 + LEEWAY  # the value of y f(x) below which rows are worth learning
 
     client: Any
     sift_rounds: int
@@ -279,7 +277,6 @@ class DaskTraining(KernelClassifier):
             rule=rule,
             pool_size=size,
             loss=float(call.sift),
-            near=self._near,
             seed=seed,
             sampled=max(1, min(SAMPLED, self.round_rows // FORESEEN if plan.foresees else SAMPLED)),
             version=installed_version(),
