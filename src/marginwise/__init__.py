@@ -1,4 +1,4 @@
-"""Kernel machines that learn one example at a time, choose their examples, and can forget them."""
+"""Kernel machines that learn online, select their training rows, and can forget rows."""
 
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._estimator.exact_results import LeaveOneOut, TuningPath

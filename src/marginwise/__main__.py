@@ -1,4 +1,4 @@
-"""So that ``python -m marginwise`` is the command."""
+"""Entry point of ``python -m marginwise``."""
 
 from marginwise.cli import main
 

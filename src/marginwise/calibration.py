@@ -1,14 +1,16 @@
-"""Probabilities of classes from decision values.
+"""Class probabilities from decision values.
 
-A calibrator is fitted to decision values of rows that the model had not learned, and their labels.
-Each binary problem has a sigmoid [platt1999]_ or an isotonic regression. The boundary of an SVM is
-where both classes are equally likely, unless classes have weights. So the sigmoid has a slope on
-each side of f = 0 in place of the slope and offset of the original, and favours the class that the
-decision value does; with class weights, or if the values clearly ask for it, it has an offset, too.
-Problems of several classes have few
-rows each, and are estimated together: a sigmoid over all of them takes part in each like a number
-of further rows. Probabilities of pairs of classes are coupled to probabilities of classes
-[wu2004]_; those of one-vs-rest are normalized.
+A calibrator is fitted to the labels of rows and to decision values computed before the model
+learned these rows. Each binary problem has a sigmoid [platt1999]_ or an isotonic regression.
+Without class weights, both classes are equally likely at the boundary of an SVM. The sigmoid
+therefore has separate slopes for positive and negative f instead of the slope and offset of the
+original, so that the more probable class is the predicted one. With class weights, or if it fits
+the decision values much better, the sigmoid also has an offset.
+
+With several classes, each binary problem has few rows. A sigmoid fitted to all problems together
+regularizes the sigmoid of each problem, as if it were a number of additional rows. Pairwise
+probabilities are coupled into class probabilities [wu2004]_; one-vs-rest probabilities are
+normalized.
 
 References
 ----------
@@ -47,9 +49,10 @@ BYTES = 32 << 20  # of matrices that are solved together
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """The probability of the positive class by a sigmoid with a slope on each side of f = 0.
+    """Sigmoid calibration curve with separate slopes for positive and negative f.
 
-    It is 1 / (1 + exp(-z)), where z is the offset plus `above` or `below` times f.
+    The probability of the positive class is ``1 / (1 + exp(-z))``, where z is the offset plus
+    `above` or `below` times f.
     """
 
     above: float = 1.0
@@ -66,8 +69,8 @@ class Sigmoid:
     def fit(cls, f: Float, target: Float, weight: Float, *, shifted: bool) -> Sigmoid:
         """Minimize the weighted cross-entropy to target probabilities.
 
-        Slopes below 0 would order rows against their decision values; they become 0. There is an
-        offset if `shifted`, or if it gains much.
+        Negative slopes would reverse the order of the decision values and are replaced by 0. An
+        offset is fitted if `shifted` is true or if it reduces the loss substantially.
         """
         columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
         unit = np.abs(columns).mean(axis=0)  # decision values may be of any size
@@ -122,7 +125,7 @@ def _newton(A: Float, target: Float, weight: Float) -> Float:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """An isotonic regression on each side of f = 0, mixed with a sigmoid by their rows."""
+    """Isotonic calibration curve, averaged with a sigmoid."""
 
     above: Any
     below: Any
@@ -137,14 +140,15 @@ class Isotonic:
 
 @dataclass(frozen=True)
 class Calibrator:
-    """Turns decision values into probabilities.
+    """Map decision values to class probabilities.
 
     Parameters
     ----------
     curves : list of callable
-        The probability of the positive class of each binary problem, as a function of f.
+        Calibration curve of each binary problem: the probability of the positive class as a
+        function of f.
     pairs : bool
-        Whether problems are pairs of classes.
+        Whether each binary problem separates a pair of classes.
     """
 
     curves: Sequence[Sigmoid | Isotonic]
@@ -152,18 +156,18 @@ class Calibrator:
 
     @classmethod
     def fit(cls, kind: str, columns: Sequence[Column], *, pairs: bool, shifted: bool) -> Calibrator:
-        """Fit a curve to each problem.
+        """Fit a calibration curve to each binary problem.
 
         Parameters
         ----------
         kind : {"sigmoid", "isotonic"}
             Form of the curves.
         columns : list of tuple
-            Decision values of each problem, and weights of the rows, signed by their labels.
+            For each problem, decision values and sample weights, whose sign is the label.
         pairs : bool
-            Whether problems are pairs of classes.
+            Whether each binary problem separates a pair of classes.
         shifted : bool
-            Whether a boundary may be elsewhere than where both classes are equally likely.
+            Whether the probability at f = 0 may differ from 1/2.
         """
         sigmoids = _sigmoids(columns, pairs, shifted)
         if kind == "sigmoid":
@@ -201,7 +205,8 @@ def _sigmoids(columns: Sequence[Column], pairs: bool, shifted: bool) -> list[Sig
 def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool) -> Sigmoid:
     """Fit one sigmoid to all problems, with Platt's targets.
 
-    Which class of a pair is the positive one means nothing: each row counts both ways.
+    With pairs of classes, the choice of the positive class is arbitrary, so each row is also
+    counted with the opposite sign.
     """
     f, weight = (np.concatenate(parts).astype(np.float64) for parts in zip(*columns, strict=True))
     if len(f) == 0:
@@ -215,7 +220,7 @@ def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool) -> Si
 
 
 def _relative(weight: NDArray[Any]) -> Float:
-    """Return weights of rows whose mean is 1, so that they count as rows."""
+    """Return absolute sample weights, scaled to a mean of 1."""
     size = np.abs(weight.astype(np.float64))
     return size / size.mean() if len(size) else size
 
@@ -245,7 +250,7 @@ def _regression(f: Float, target: Float, weight: Float, least: float, most: floa
 
 
 def normalize(positive: Float) -> Float:
-    """Divide probabilities of classes, each against the rest, by their sum."""
+    """Normalize one-vs-rest probabilities to a sum of 1."""
     total = positive.sum(axis=1, keepdims=True)
     even = np.full_like(positive, 1 / positive.shape[1])
     shares: Float = np.divide(positive, total, out=even, where=total > 0)
@@ -253,7 +258,7 @@ def normalize(positive: Float) -> Float:
 
 
 def couple(second: Float) -> Float:
-    """Find the probabilities of classes that agree best with those of pairs of them.
+    """Couple pairwise probabilities into class probabilities.
 
     Minimizes the sum of ``(r[j, i] p[i] - r[i, j] p[j]) ** 2`` over all i and j, subject to ``p``
     summing to one, where ``r[i, j]`` is the probability of class i in the pair of i and j.

@@ -23,57 +23,60 @@ from marginwise._tuning.grid import list_rule
 class ExactSVC(ExactModel, KernelClassifier):
     """Support vector classifier that is exact after every row learned or forgotten.
 
-    At any time, the model equals the solution of :class:`sklearn.svm.SVC` up to rounding
-    [laskov2006]_. Rows are added with `partial_fit` and removed with `forget`; `leave_one_out`
-    predicts each row with the model that was not trained on it, at the cost of a few steps per
-    support vector. All rows are stored, and the cost grows with the number of support vectors times
-    the number of rows, which suits data sets of up to tens of thousands of rows.
+    At any time, the model equals the SVM solution for the stored rows up to rounding [laskov2006]_;
+    for two classes, this is the solution of :class:`sklearn.svm.SVC`. `partial_fit` adds rows and
+    `forget` removes them. `leave_one_out` predicts each row with the model that was not trained on
+    it, at the cost of a few steps per support vector.
+
+    All rows are stored. The training cost grows with the number of support vectors times the number
+    of rows, so the estimator suits data sets of up to tens of thousands of rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
-        requests a hard margin and requires separable classes.
+        Penalty of the hinge loss. Larger values regularize less and fit the training rows more
+        closely. ``inf`` requests a hard margin and requires separable classes.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. It should be
-        positive semi-definite.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. The
+        kernel should be positive semi-definite.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     window : int, default=None
-        Maximum number of rows stored by each binary problem. Before another row is learned, one is
-        forgotten. None stores all rows.
+        Maximum number of rows that each binary problem stores. When it is reached, learning a row
+        first forgets another one, which `evict` determines. None stores all rows.
     evict : {"lightest", "oldest"}, default="lightest"
-        Which row to forget when the window is full: the "lightest", which has the smallest weight
-        in the model (the oldest of several), as in the paper, or the "oldest", which follows
-        drifting data.
+        Row to forget when the window is full. "lightest" is the row with the smallest coefficient,
+        or the oldest of several, as in the paper. "oldest" follows drifting data.
     record : bool, default=False
-        Whether to record `path_`.
+        Whether to record `path_` while training.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to the leave-one-out decision values of the stored examples, which are
-        computed when probabilities are first asked for after a change. None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to the leave-one-out decision values of the stored rows, which are computed by the
+        first call of `predict_proba` after the model changed. With None, `predict_proba` is not
+        available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -83,22 +86,22 @@ class ExactSVC(ExactModel, KernelClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        Signed coefficients of the support vectors. There is one binary problem for two classes and
+        one per class (one-vs-rest) for more.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     groups_ : ndarray of shape (n_stored,), dtype=object
-        Groups of the stored examples, in the order of `ids_`; None for those without a group. Only
-        available if groups were given.
+        Groups of the stored rows, in the order of `ids_`. None for rows without a group. Only
+        available if `groups` was passed.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function.
     is_empty_ : bool
-        Whether the last row was forgotten. An empty model does not predict.
+        Whether all rows have been forgotten. An empty model cannot predict.
     n_features_in_ : int
         Number of features seen during fit.
     n_iter_ : int
@@ -106,18 +109,20 @@ class ExactSVC(ExactModel, KernelClassifier):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     path_ : structured ndarray of shape (n_migrations,)
-        Moves of examples between the sets of the solution path, in order. Only available with
-        ``record=True``. Fields: "cause", the id of the example that was learned or forgotten (the
-        first of several), or -1 for a change of C; "id", the example that moved; "problem", the
-        number of the binary problem; "source" and "target", the sets: "idle" (not a support
-        vector), "free" (on the margin), "bounded" (at its bound) and "gone" (forgotten).
+        Transitions of rows between the sets of the solution path, in order. Only available with
+        ``record=True``. Fields: "cause" is the id of the row that was learned or forgotten (the
+        first one if there were several) or -1 for a change of C; "id" is the row that moved;
+        "problem" is the index of the binary problem; "source" and "target" are the sets: "idle"
+        (not a support vector), "free" (on the margin), "bounded" (at its upper bound) and "gone"
+        (forgotten).
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
@@ -134,7 +139,7 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     Examples
     --------
-    Forget some rows, and have the model that never saw them:
+    Forgetting rows gives the model that was never trained on them:
 
     >>> import numpy as np
     >>> from sklearn.datasets import make_moons
@@ -208,10 +213,11 @@ class ExactSVC(ExactModel, KernelClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row. Rows of weight zero are ignored.
+            Weights that multiply C for each row. Rows of weight zero are ignored. With None, all
+            rows have weight 1.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
-            a group. None gives the rows no group.
+            Group of each row, such as a customer, as strings or integers. `forget` can remove all
+            rows of a group. With None, rows have no group.
 
         Returns
         -------
@@ -228,8 +234,8 @@ class ExactSVC(ExactModel, KernelClassifier):
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each stored example with the model that was not trained on it.
 
-        Examples that are not support vectors need no computation. Each support vector is unlearned
-        and learned back. The model does not change.
+        Only support vectors require computation: each one is forgotten and learned again on a copy
+        of the model, which itself does not change.
 
         Returns
         -------
@@ -244,7 +250,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         return LeaveOneOut(error, scores, state["ids"][some])
 
     def _left_out(self) -> tuple[Float, dict[str, Any], NDArray[np.bool_]]:
-        """Return leave-one-out decision values of all members, their state, and who is stored."""
+        """Return leave-one-out decision values, the state, and which examples are stored."""
         engine: Any = self._fitted().clone()
         self._require_rows()
         decision = engine.native.leave_one_out()
@@ -260,9 +266,9 @@ class ExactSVC(ExactModel, KernelClassifier):
         return "_engine" in self.__dict__
 
     def _foreseen(self) -> Foresight:
-        """Return leave-one-out decision values, in which forgotten rows leave no trace.
+        """Return leave-one-out decision values, which do not depend on forgotten rows.
 
-        Rows that a window holds in some problems only count in those.
+        Rows that only some binary problems store, because of a window, count in these problems.
         """
         decision, state, _ = self._left_out()
         labels = state["labels"]
@@ -273,18 +279,19 @@ class ExactSVC(ExactModel, KernelClassifier):
     def tune(self, Cs: ArrayLike) -> TuningPath:
         """Choose C by the leave-one-out error of the stored examples.
 
-        The solution is followed from one value of C to the next, so that no model is fitted again.
-        The model then has the value with the least error, the smallest of equals.
+        The method follows the solution path from one value of C to the next instead of fitting a
+        model for each value. Afterwards, the model has the value with the smallest error, or the
+        smallest C if several values tie.
 
         Parameters
         ----------
         Cs : array-like of float
-            Values to try.
+            Positive values of C to try.
 
         Returns
         -------
         result : TuningPath
-            The values in ascending order, their errors, and the value that was chosen.
+            Values of C in ascending order, their leave-one-out errors, and the selected value.
         """
         check_is_fitted(self)
         check_arguments({"Cs": list_rule()}, Cs=Cs)
@@ -295,7 +302,7 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     @on_draft
     def _take_best(self, values: Float, errors: Float) -> Self:
-        """Write the errors for ascending values of C, and end at the best of them."""
+        """Fill `errors` for ascending values of C, then set C to the best value."""
         self._step_aside()
         for k, value in enumerate(values.tolist()):
             self._follow_C(value)
@@ -305,7 +312,9 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     @on_draft
     def set_C(self, value: float) -> Self:  # noqa: N802
-        """Change C by following the solution path, which is much faster than fitting again.
+        """Change C by following the solution path.
+
+        This is much faster than fitting the model again.
 
         Parameters
         ----------
@@ -335,7 +344,7 @@ class ExactSVC(ExactModel, KernelClassifier):
         self.__dict__.pop("_basis_weights", None)  # a sample of a source, whose ids are not known
 
     def _update_costs(self) -> None:
-        """Leave the penalty as it is: one solution has one C, which `set_C` changes."""
+        """Keep the penalty: only `set_C` changes C of an exact solution."""
 
     def _balances(self) -> bool:
         return isinstance(self.class_weight, str)

@@ -32,65 +32,67 @@ ALGORITHM = Algorithm(
 class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
     """Ramp-loss support vector classifier that is solved after every row.
 
-    The loss of a badly misclassified row is bounded, and such rows do not become support vectors:
-    all support vectors satisfy -1 <= y f(x) <= 1 [wang2009]_. After each row, the model is a fixed
-    point of the ramp-loss problem over all rows so far, as if it had been trained on them at once.
-    The decision function has no bias.
+    The ramp loss is bounded, so badly misclassified rows do not become support vectors: all support
+    vectors satisfy ``-1 <= y f(x) <= 1`` [wang2009]_. After each row, the model is a fixed point of
+    the ramp-loss problem over all rows seen so far, as if it had been trained on all of them at
+    once. The decision function has no bias.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of the ramp loss. Larger values fit the training rows more closely; ``inf`` requests
-        a hard margin.
+        Penalty of the ramp loss. Larger values regularize less and fit the training rows more
+        closely. ``inf`` requests a hard margin.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
-        positive for every row.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. ``K(x,
+        x)`` must be positive for every row.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     tol : float, default=1e-3
-        Tolerance of the optimality conditions: the coefficient of an example that violates them by
-        less is not changed.
+        Tolerance of the optimality conditions. Coefficients of examples that violate the conditions
+        by less are not changed.
     max_idle : int, default=None
-        Maximum number of non-support vectors to store: those nearest to the boundary. None stores
-        all. A few hundred make long streams much faster and hardly change the model.
+        Maximum number of non-support vectors to store. Those nearest to the boundary are kept. None
+        stores all rows. A few hundred make training on long streams much faster and hardly change
+        the model.
     epochs : int, default=1
-        Number of passes of `fit` over the rows. A second pass only matters for rows that were
+        Number of passes of `fit` over the rows. More than one pass only affects rows that were
         dropped because of `max_idle`.
     center : bool, default=False
-        Whether to subtract the mean from dense features, which compensates for the missing bias
-        with kernels that are functions of the inner product. Not available for sparse features or
-        for callable or precomputed kernels.
+        Whether to subtract the mean from dense features. Centering compensates for the missing bias
+        with kernels that are functions of the inner product. Not supported with sparse features or
+        with callable or precomputed kernels.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
-        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
-        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to decision values computed before the model learned the row: the most recent rows of
+        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
+        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
         Seed for the order in which rows are visited.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -100,15 +102,15 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        Signed coefficients of the support vectors. There is one binary problem for two classes and
+        one per class (one-vs-rest) for more.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function: 0, except with ``kernel="linear"`` and
         ``center=True``.
@@ -119,22 +121,23 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
     suspects_ : structured ndarray of shape (n_suspects,)
-        Rows whose labels look wrong, because y f(x) < -1, the least value first: "id", "label" and
-        "value", which is y f(x). Stored rows are judged by the current model; the others were
-        judged when they were dropped because of `max_idle`.
+        Rows whose labels are probably wrong because ``y f(x) < -1``, sorted by ascending ``y
+        f(x)``. Fields: "id", "label" and "value", which is ``y f(x)``. The current model evaluates
+        stored rows; the other rows were evaluated when `max_idle` caused them to be dropped.
 
     See Also
     --------
     GapSVC : Online classifier that is robust to mislabelled rows.
     OnlineSVC : Fast online classifier; the default choice.
-    marginwise.active.ActiveLearner : Chooses the rows to label in a pool.
+    marginwise.active.ActiveLearner : Select the rows of a pool to label.
 
     References
     ----------
@@ -143,7 +146,7 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
 
     Examples
     --------
-    Ask for the labels of those rows only that can matter:
+    Request labels only for rows that can change the model:
 
     >>> from sklearn.datasets import make_moons
     >>> from marginwise import ExactRampSVC
@@ -159,7 +162,7 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
     >>> model.score(X[400:], y[400:])
     0.96
 
-    Find a label that was flipped:
+    Find a flipped label:
 
     >>> y[7] = 1 - y[7]
     >>> model = ExactRampSVC(gamma=1.0, random_state=0).fit(X, y)
@@ -212,10 +215,11 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
         self.verbose = verbose
 
     def wants(self, X: Any) -> NDArray[np.bool_]:
-        """Return which rows are worth labelling: those inside the margin of some binary problem.
+        """Return which rows are inside the margin and therefore worth labelling.
 
-        Calling `partial_fit` with only the rows that satisfy abs(f(x)) <= 1 is OnlineASVM^R
-        [wang2009].
+        Passing only rows with ``abs(f(x)) <= 1`` to `partial_fit` is the algorithm OnlineASVM^R of
+        [wang2009]. With more than two classes, a row is inside the margin if this holds for any
+        binary problem.
 
         Parameters
         ----------

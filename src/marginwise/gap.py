@@ -1,4 +1,4 @@
-"""GapSVC: as many steps as the duality gap requires, and losses that ignore outliers."""
+"""GapSVC: online SVM controlled by the duality gap, with outlier-robust losses."""
 
 from __future__ import annotations
 
@@ -58,25 +58,26 @@ ALGORITHM = Algorithm(
 class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
     """Support vector classifier that stays small on mislabelled data.
 
-    After each row, the classifier takes as many optimization steps as bring the duality gap over
-    the stored examples within its target, so that the model is accurate at any time [ertekin2011]_.
-    With ``loss="ramp"``, the loss of badly misclassified rows is bounded; with ``loss="filter"``,
-    such rows are not learned at all. The model then stays small and accurate even if a tenth or a
-    third of the labels are wrong. The decision function has no bias.
+    After each row, the classifier optimizes until the duality gap over the stored examples reaches
+    its target, so that the model is accurate at any time [ertekin2011]_. ``loss="ramp"`` bounds the
+    loss of badly misclassified rows; ``loss="filter"`` does not learn them at all. With either
+    loss, the model stays small and accurate even if a tenth or a third of the labels are wrong. The
+    decision function has no bias.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of the loss. Larger values fit the training rows more closely; ``inf`` requests a
-        hard margin.
+        Penalty of the loss. Larger values regularize less and fit the training rows more closely.
+        ``inf`` requests a hard margin.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
-        positive for every row.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. ``K(x,
+        x)`` must be positive for every row.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
@@ -88,60 +89,61 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
         Loss function.
 
         - "hinge" is LASVM-G.
-        - "ramp" is LASVM-NC: a row found with y f(x) < `ramp` is assumed to be mislabelled.
+        - "ramp" is LASVM-NC: rows with y f(x) < `ramp` are treated as mislabelled.
         - "filter" is LASVM-I: only rows with `ramp` <= y f(x) <= 1 are learned.
     ramp : float, default=-1.0
         Value of y f(x) below which the ramp loss is constant. It must be less than 1.
     clean_every : int or None, default=300
-        Number of rows between removals of non-support vectors. None never removes them, so that
-        every row is kept; this is FULL SVM.
+        Number of rows between removals of non-support vectors. None stores every row, which is FULL
+        SVM in the paper.
     max_idle : int, default=100
-        Number of non-support vectors that a removal keeps: those nearest to the margin.
+        Maximum number of non-support vectors that each removal keeps. Those nearest to the margin
+        are kept.
     finish_at_end : bool, default=True
         Whether `fit` calls `finish` after each epoch, which solves the problem for the stored
-        examples. The paper does not.
+        examples. The paper has no such step.
     epochs : int, default=1
         Number of passes of `fit` over the rows.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Strategy by which `fit` chooses the rows to learn, as in :class:`OnlineSVC`.
+        Strategy that `fit` uses to select the rows to learn, as in :class:`OnlineSVC`.
     pool_size : int or None, default=50
-        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
-        each time, until no row is left inside the margin.
+        Number of rows that "gradient" and "active" sample for each selection. None compares all
+        remaining rows each time and stops when no row is left inside the margin.
     budget : int or None, default=None
-        If given, the model never stores more than this many examples, at most 16,384: where it
-        would, those that matter least leave, and what they contributed is projected onto the
-        others, as in :class:`OnlineSVC`. Rows are then learned only if they violate the margin by
-        more than 0.35. None stores as many examples as are needed.
+        Maximum number of stored examples, from 2 to 16,384. When it is exceeded, the least
+        important examples are removed and their contribution is projected onto the remaining ones,
+        as in :class:`OnlineSVC`. Only rows that violate the margin by more than 0.35 are learned.
+        None sets no limit.
     center : bool, default=False
-        Whether to subtract the mean from dense features, which compensates for the missing bias
-        with kernels that are functions of the inner product. Not available for sparse features or
-        for callable or precomputed kernels.
+        Whether to subtract the mean from dense features. Centering compensates for the missing bias
+        with kernels that are functions of the inner product. Not supported with sparse features or
+        with callable or precomputed kernels.
     record : bool, default=False
-        Whether to record `history_` after each row.
+        Whether to record `history_` while training.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
-        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
-        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to decision values computed before the model learned the row: the most recent rows of
+        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
+        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
         Seed for the order in which rows are visited.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -151,19 +153,20 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        Signed coefficients of the support vectors. There is one binary problem for two classes and
+        one per class (one-vs-rest) for more.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     history_ : dict of ndarray
-        Values after each row: "gap", the duality gap over the stored examples; "members", their
-        number; "kernel_evaluations", the count so far. Each array has shape (n_rows,), or (n_rows,
-        n_classes) for more than two classes. Only available with ``record=True``.
+        Values after each row: "gap" is the duality gap over the stored examples, "members" is the
+        number of stored examples, and "kernel_evaluations" counts kernel values computed so far.
+        Each array has shape (n_rows,), or (n_rows, n_classes) for more than two classes. Only
+        available with ``record=True``.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function: 0, except with ``kernel="linear"`` and
         ``center=True``.
@@ -174,16 +177,18 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
     suspects_ : structured ndarray of shape (n_suspects,)
-        Rows whose labels look wrong, because y f(x) < `ramp`, the least value first: "id", "label"
-        and "value", which is y f(x). Stored rows are judged by the current model; the others were
-        judged when they were last visited or dropped. Not available with ``loss="hinge"``.
+        Rows whose labels are probably wrong because ``y f(x)`` is less than `ramp`, sorted by
+        ascending ``y f(x)``. Fields: "id", "label" and "value", which is ``y f(x)``. The current
+        model evaluates stored rows; the other rows were evaluated when they were last visited or
+        dropped. Not available with ``loss="hinge"``.
 
     See Also
     --------
@@ -212,7 +217,7 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
     >>> print(f"{ramp.score(X[2000:], y[2000:]):.2f}")
     0.96
 
-    Which labels look wrong, and how many of them are:
+    List the rows that look mislabelled, and check how many of them are:
 
     >>> found = ramp.suspects_["id"]
     >>> print(f"{len(found)} rows, {wrong[found].mean():.0%}")
@@ -296,11 +301,11 @@ class GapSVC(SuspectAttributes, FinishingMixin, BiasFreeClassifier):
 
     @property
     def suspects_(self) -> NDArray[np.void]:
-        """Rows whose labels look wrong; see the attributes of the class."""
+        """Rows whose labels are probably wrong; see the attributes of the class."""
         if LOSSES[self._fitted().plan.settings["loss"]] == "hinge":
             raise AttributeError(
-                "suspects_ is available only with loss='ramp' or loss='filter'; here loss is "
-                "'hinge'."
+                "suspects_ is not available with loss='hinge': it requires loss='ramp' or "
+                "loss='filter'. Fit the model with one of these losses."
             )
         return super().suspects_
 

@@ -1,8 +1,9 @@
-"""Metrics for imbalanced classes, of the support vectors, and of streams.
+"""Metrics for imbalanced classes, support vectors and streams.
 
-The first three are those of [ertekin2007, section 4], where a classifier that labels every row
-negative may be 99% accurate. Their arguments are those of scikit-learn's metrics, so that
-`make_scorer` accepts the first two. The last one returns a curve instead of a number.
+`g_mean_score`, `prbep_score` and `support_vector_ratio` follow section 4 of [ertekin2007]. They are
+meaningful for imbalanced data, where a classifier that labels every row negative may be 99%
+accurate. :func:`sklearn.metrics.make_scorer` accepts the first two. `prequential_error` returns a
+curve instead of a number.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def g_mean_score(
 ) -> float:
     """Compute the geometric mean of the per-class recalls.
 
-    For two classes, this is the square root of sensitivity times specificity [ertekin2007, section
-    4]. The score is 0 if one class is never predicted correctly, however rare it is.
+    For two classes, this is the square root of sensitivity times specificity (section 4 of
+    [ertekin2007]_). The score is 0 if the classifier never predicts one of the classes correctly,
+    however rare that class is.
 
     Parameters
     ----------
@@ -66,6 +68,11 @@ def g_mean_score(
     --------
     prbep_score : Precision-recall break-even point of a ranking.
     sklearn.metrics.balanced_accuracy_score : Arithmetic mean of the recalls.
+
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
 
     Examples
     --------
@@ -91,9 +98,9 @@ def g_mean_score(
 def prbep_score(y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None) -> float:
     """Compute the precision-recall break-even point.
 
-    If as many rows are predicted positive as there are positives, precision and recall are equal;
-    the score is their common value [ertekin2007, section 4]. Rows that tie at this cut are
-    ordered at random, and the score is the mean over their orders.
+    Precision and recall are equal if the number of rows predicted positive equals the number of
+    positive rows; the score is their common value (section 4 of [ertekin2007]_). If several rows
+    are tied at this threshold, the score is the mean over all orders of these rows.
 
     Parameters
     ----------
@@ -116,6 +123,11 @@ def prbep_score(y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None)
     g_mean_score : Geometric mean of the per-class recalls.
     sklearn.metrics.average_precision_score : Area under the precision-recall curve.
 
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
+
     Examples
     --------
     >>> from marginwise.metrics import prbep_score
@@ -136,10 +148,11 @@ def prbep_score(y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None)
 
 
 def support_vector_ratio(model: Any) -> float | Float:
-    """Compute the ratio of the support vectors of the other classes to those of a class.
+    """Compute the ratio of negative to positive support vectors.
 
-    For two classes, this is SV- / SV+ of [ertekin2007, Table 1]. Compare it with the same
-    ratio of the rows: classes are more balanced near the boundary than in the whole data set.
+    For two classes, this is SV- / SV+ in table 1 of [ertekin2007]_. Compare it with the ratio of
+    negative to positive rows: classes are usually more balanced near the boundary than in the whole
+    data set.
 
     Parameters
     ----------
@@ -157,6 +170,11 @@ def support_vector_ratio(model: Any) -> float | Float:
     See Also
     --------
     g_mean_score : Geometric mean of the per-class recalls.
+
+    References
+    ----------
+    .. [ertekin2007] S. Ertekin, J. Huang, L. Bottou and C. L. Giles, "Learning on the Border:
+       Active Learning in Imbalanced Data Classification", CIKM, 2007.
 
     Examples
     --------
@@ -188,11 +206,11 @@ def prequential_error(
 ) -> Float:
     """Compute the prequential error of a stream after each row.
 
-    Prequential means test, then train: each row is predicted before it is learned. The error after
-    row t is E_t = S_t / B_t, where S_t = loss_t + fading * S_{t-1} is the faded sum of the 0-1
-    losses and B_t = 1 + fading * B_{t-1} that of the rows [gama2013]_. With ``fading=1`` it is the
-    mean over all rows so far, which hides a change of concept ever longer as the stream grows. A
-    smaller factor, or a window, follows the current error.
+    Prequential evaluation tests, then trains: each row is predicted before it is learned. The error
+    after row t is ``E_t = S_t / B_t``, where ``S_t = loss_t + fading * S_{t-1}`` is the faded sum
+    of the 0-1 losses and ``B_t = 1 + fading * B_{t-1}`` is the faded number of rows [gama2013]_.
+    With ``fading=1``, the error is the mean over all rows so far, which reacts ever more slowly to
+    concept drift as the stream grows. A smaller factor or a window follows the current error.
 
     Parameters
     ----------
@@ -201,14 +219,15 @@ def prequential_error(
     y_pred : array-like of shape (n_samples,)
         Predicted labels, each predicted before its row was learned.
     fading : float, default=1.0
-        Factor by which older rows count less with each new row, above 0 and at most 1. It averages
-        over about ``1 / (1 - fading)`` rows. Must be 1 if `window` is given.
+        Factor that multiplies the weight of older rows with each new row, greater than 0 and at
+        most 1. The error averages over about ``1 / (1 - fading)`` rows. It must be 1 if `window` is
+        given.
     window : int, default=None
-        Number of latest rows to average over instead, at least 1. The first rows are averaged over
-        as many as there are.
+        Number of most recent rows to average over, at least 1. At the start of the stream, the
+        error averages over all rows so far. None averages over all rows, weighted by `fading`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights, which multiply both the losses and the ones in B_t. A row of weight zero
-        still counts as a step of the stream.
+        Sample weights, which multiply both the loss of a row and its contribution of 1 to ``B_t``.
+        A row of weight zero still counts as a step of the stream.
 
     Returns
     -------
@@ -269,8 +288,8 @@ def _faded_sums(values: Float, fading: float) -> Float:
 def _window_sums(values: Float, window: int) -> Float:
     """Return the sums of the last `window` values, by additions only.
 
-    The values are cut into blocks of that length: a window is the end of one block and the start of
-    the next. Differences of running sums would cancel digits of small weights.
+    The values are divided into blocks of length `window`, so a window is the end of one block and
+    the start of the next. Differences of running sums would lose the digits of small weights.
     """
     n, width = len(values), min(window, len(values))
     blocks = np.pad(values, (0, -n % width)).reshape(-1, width)
@@ -324,7 +343,7 @@ def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _scores(y_score: ArrayLike) -> NDArray[Any]:
-    """Return scores in their own type: as floats, large integers might become ties."""
+    """Return scores in their own type, because large integers could tie as floats."""
     scores = _column(y_score, "y_score")
     if scores.dtype.kind == "O":
         scores = scores.astype(np.float64)
@@ -350,7 +369,7 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> Float:
 def _chosen(
     labels: ArrayLike | None, classes: NDArray[Any], present: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
-    """Return the places of the classes to average over."""
+    """Return the indices of the classes to average over."""
     places = {label: k for k, label in enumerate(classes.tolist()) if present[k]}
     wanted = places if labels is None else dict.fromkeys(_column(labels, "labels").tolist())
     absent = [label for label in wanted if label not in places]

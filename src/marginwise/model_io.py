@@ -1,10 +1,10 @@
 """Model files: a zip of `.npy` members and one JSON member, without pickle.
 
 A file contains the state of one estimator, including its random state and a format version, so that
-a loaded model continues as if it had never been stopped; or that of a scikit-learn pipeline, whose
-transformers are held by an explicit table of classes. Loading trusts nothing: sizes are known
-before memory is allocated, and the state is checked completely before it reaches the native core,
-which does not check it again.
+training of a loaded model continues as if it had never been interrupted. A file can also contain a
+scikit-learn pipeline whose transformers belong to an explicit list of classes. Loading does not
+trust the file: sizes are known before memory is allocated, and the state is fully validated before
+it reaches the native core, which does not check it again.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ __all__ = ["ModelFileError", "load", "save"]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a model to a file that `load` reads back.
+    """Save a model to a file.
 
-    The file is replaced atomically: if anything fails, an existing file of that name is kept. Its
-    permissions are preserved. Temporary files left in the folder by processes that were killed
-    while saving are removed.
+    The file can be read by :func:`load`. It is replaced atomically: if saving fails, an existing
+    file with the same name is kept. Permissions of an existing file are preserved. Temporary files
+    left behind by processes that were killed while saving are removed from the folder.
 
     Parameters
     ----------
     model : estimator or Pipeline
         Estimator of this package, or a scikit-learn `Pipeline` that ends in one, fitted or not. The
-        kernel must not be a Python function. The other steps must be of the classes that files
-        hold: scikit-learn's common preprocessing, without functions of your own.
+        kernel must not be a Python function. The other steps of a pipeline must belong to the
+        supported classes: common preprocessing of scikit-learn, without user-defined functions.
     path : str or path-like
         Destination. The usual suffix is ``.mwz``.
 
     Raises
     ------
     ValueError
-        If the model is not an estimator of this package, or its kernel is a Python function, or a
-        step of a pipeline is of a class that files do not hold. The message names the part.
+        If the model is not an estimator of this package, its kernel is a Python function, or a step
+        of a pipeline is not supported. The message names the unsupported part.
     OSError
         If the file cannot be written, or if the path is a directory, a device or a FIFO.
 
     See Also
     --------
-    load : Load a model that was saved.
+    load : Load a model from a file.
 
     Examples
     --------
@@ -76,11 +76,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model that `save` wrote.
+    """Load a model from a file.
 
-    The file may come from an untrusted source: nothing in it is executed, and loading uses at most
-    a few times the memory of the file's size, or about fifteen times for the words and categories
-    of a pipeline.
+    The file must have been written by :func:`save`. It may come from an untrusted source: nothing
+    in it is executed, and loading uses at most a few times as much memory as the size of the file,
+    or about fifteen times for the vocabulary and categories of a pipeline.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     model : estimator or Pipeline
-        The model. It predicts, and continues to learn, exactly as the one that was saved.
+        Loaded model. It predicts and continues to learn exactly like the saved model.
 
     Raises
     ------
@@ -124,7 +124,11 @@ def _describe(model: Any) -> dict[str, list[Part]]:
         if is_pipeline(model):
             return _describe_pipeline(model)
         expected = ", ".join(known)
-        local = " Save what its to_local() returns." if hasattr(model, "to_local") else ""
+        local = (
+            " Save the estimator returned by its to_local() method."
+            if hasattr(model, "to_local")
+            else ""
+        )
         raise ValueError(
             f"a {name} cannot be saved; expected one of {expected}, or a Pipeline that ends in "
             f"one.{local}"
@@ -155,7 +159,7 @@ def _describe_pipeline(model: Any) -> dict[str, list[Part]]:
 
 
 def _restore(data: bytes) -> Any:
-    """Return the model in the content of a file; raise, by whatever error, if there is none."""
+    """Return the model in the content of a file; raise any error if it is invalid."""
     name, state = unpack(data, [*estimators(), PIPELINE])
     if name == PIPELINE:
         return restore_pipeline(state)

@@ -37,10 +37,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     """Novelty detector that is exact after every row learned or forgotten.
 
     The model is the smallest sphere in the feature space of the kernel that contains most of the
-    rows [laskov2006]_, [tax1999]_. Rows are added with `partial_fit` and removed with `forget`. If
-    K(x, x) is the same for all rows, as with "rbf", the model equals
-    :class:`sklearn.svm.OneClassSVM` with the same ``nu``, and `decision_function` agrees up to
-    rounding.
+    rows [laskov2006]_, [tax1999]_. `partial_fit` adds rows and `forget` removes them. If ``K(x,
+    x)`` is the same for all rows, as with "rbf", the model equals :class:`sklearn.svm.OneClassSVM`
+    with the same `nu`, and the decision functions agree up to rounding.
 
     Parameters
     ----------
@@ -48,39 +47,41 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         Upper bound on the fraction of rows outside the sphere and lower bound on the fraction of
         support vectors. Ignored if `C` is given.
     C : float, default=None
-        Upper bound of each coefficient, where coefficients sum to 1. It replaces `nu` by a fixed
-        cost of rows outside the sphere and needs at least 1 / C rows. With fewer rows, all
-        coefficients are at C and only the order of the scores is meaningful.
+        Upper bound of each coefficient, where the coefficients sum to 1. If given, it replaces `nu`
+        by a fixed cost of rows outside the sphere. The model needs at least ``1 / C`` rows; with
+        fewer rows, all coefficients equal C and only the order of the scores is meaningful.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. It should be
-        positive semi-definite.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. The
+        kernel should be positive semi-definite.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     window : int, default=None
-        Maximum number of stored rows. Before another row is learned, one is forgotten. None stores
-        all rows.
+        Maximum number of stored rows. When it is reached, learning a row first forgets another one,
+        which `evict` determines. None stores all rows.
     evict : {"lightest", "oldest"}, default="oldest"
-        Which row to forget when the window is full: the "oldest", or the "lightest", which has the
-        smallest weight in the model (the oldest of several).
+        Row to forget when the window is full. "oldest" follows drifting data. "lightest" is the row
+        with the smallest coefficient, or the oldest of several.
     record : bool, default=False
-        Whether to record `path_`.
+        Whether to record `path_` while training.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -93,14 +94,14 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     groups_ : ndarray of shape (n_stored,), dtype=object
-        Groups of the stored examples, in the order of `ids_`; None for those without a group. Only
-        available if groups were given.
+        Groups of the stored rows, in the order of `ids_`. None for rows without a group. Only
+        available if `groups` was passed.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (1,)
-        Bias of the underlying binary problem; see `offset_` for the threshold of the scores.
+        Bias of the underlying optimization problem. `offset_` is the threshold of the scores.
     is_empty_ : bool
-        Whether the last row was forgotten. An empty model does not predict.
+        Whether all rows have been forgotten. An empty model cannot predict.
     n_features_in_ : int
         Number of features seen during fit.
     n_iter_ : int
@@ -108,20 +109,22 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     n_support_ : ndarray of shape (1,), dtype=int32
         Number of support vectors.
     offset_ : float
-        Score on the sphere: ``decision_function(X) = score_samples(X) - offset_``.
+        Score of rows on the sphere: ``decision_function(X) = score_samples(X) - offset_``.
     path_ : structured ndarray of shape (n_migrations,)
-        Moves of examples between the sets of the solution path, in order. Only available with
-        ``record=True``. Fields: "cause", the id of the example that was learned or forgotten (the
-        first of several), or -1 for a change of C; "id", the example that moved; "problem", the
-        number of the binary problem; "source" and "target", the sets: "idle" (not a support
-        vector), "free" (on the margin), "bounded" (at its bound) and "gone" (forgotten).
+        Transitions of rows between the sets of the solution path, in order. Only available with
+        ``record=True``. Fields: "cause" is the id of the row that was learned or forgotten (the
+        first one if there were several) or -1 for a change of C; "id" is the row that moved;
+        "problem" is the index of the binary problem; "source" and "target" are the sets: "idle"
+        (not a support vector), "free" (on the margin), "bounded" (at its upper bound) and "gone"
+        (forgotten).
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
@@ -202,10 +205,11 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         y : Ignored, default=None
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
+            Weights that multiply the upper bound of each coefficient. Rows of weight zero are
+            ignored. With None, all rows have weight 1.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
-            a group. None gives the rows no group.
+            Group of each row, such as a customer, as strings or integers. `forget` can remove all
+            rows of a group. With None, rows have no group.
 
         Returns
         -------
@@ -238,16 +242,18 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to learn. The model does not depend on how a stream is divided into calls, except
-            that ``gamma="scale"`` is computed from the first call.
+            that the first call determines the value of ``gamma="scale"``.
         y : Ignored, default=None
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of the upper bound of each coefficient. Rows of weight zero are ignored.
+            Weights that multiply the upper bound of each coefficient. Rows of weight zero are
+            ignored. With None, all rows have weight 1.
         ids : array-like of int of shape (n_samples,), default=None
-            Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
+            Ids of the rows, which `support_` and `ids_` refer to. By default, rows are numbered
+            consecutively.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as a customer: strings or integers. `forget` removes all rows of
-            a group. None gives the rows no group.
+            Group of each row, such as a customer, as strings or integers. `forget` can remove all
+            rows of a group. With None, rows have no group.
 
         Returns
         -------
@@ -296,17 +302,17 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             row = int(np.argmax(np.abs(squares - self._square)))
             raise ValueError(
                 f"K(x, x) is {squares[row]:.6g} for row {row} and {self._square:.6g} for others; "
-                "with kernel='precomputed' it must be the same for all rows, because the sphere "
-                "also needs it for rows to be predicted. Normalise the kernel."
+                "with kernel='precomputed' it must be equal for all rows, because predictions use "
+                "the same value. Normalise the kernel."
             )
 
     # -- predicting ----------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Float:
-        """Compute a score for each row; larger scores are more normal.
+        """Compute the unshifted score of each row.
 
-        The score is the sum of ``alpha_i K(x_i, x)`` minus half the sum of the coefficients times
-        ``K(x, x) - 1``.
+        Larger scores are more normal. The score is the sum of ``alpha_i K(x_i, x)`` over the
+        support vectors, minus half the sum of the coefficients times ``K(x, x) - 1``.
 
         Parameters
         ----------
@@ -321,10 +327,10 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return self._values(X, lambda inside, offset: inside + offset)
 
     def decision_function(self, X: Any) -> Float:
-        """Compute the decision function: positive inside the sphere, 0 on it, negative outside.
+        """Compute the signed distance of each row to the sphere, up to scale.
 
-        It equals `score_samples` minus `offset_`. The value of a row does not depend on the other
-        rows of the call.
+        The value is positive inside the sphere, 0 on it and negative outside. It equals
+        `score_samples` minus `offset_` and does not depend on the other rows of the call.
 
         Parameters
         ----------
@@ -339,7 +345,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return self._values(X, lambda inside, _: inside)
 
     def _values(self, X: Any, value: Callable[[Float, float], Float]) -> Float:
-        """Return what `value` makes of the signed distances of rows and of the offset."""
+        """Apply `value` to the signed distances of rows and to the offset."""
         model = self._now()
         check_is_fitted(model)
         model._require_rows()
@@ -347,7 +353,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         return model._values_of(X, value)
 
     def _values_of(self, X: Any, value: Callable[[Float, float], Float]) -> Float:
-        """Return the same of rows that were checked before."""
+        """Apply `value` to rows that were already validated."""
         rows = self._augmented(X, None)
 
         def read(engine: ExactEngine) -> Float:
@@ -380,8 +386,8 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     def predict_one(self, x: ArrayLike) -> int:
         """Predict whether a single dense row is an inlier, with few checks.
 
-        It returns what `predict` returns for the row, in a fraction of the time. Checked are the
-        number of features and that they are finite numbers, but not their names.
+        The result equals that of `predict`, in a fraction of the time. The method checks that the
+        number of features is right and that their values are finite, but not their names.
 
         Parameters
         ----------
@@ -400,9 +406,9 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
     def predict_many(self, X: ArrayLike) -> NDArray[np.int64]:
         """Predict whether dense rows are inliers, with few checks.
 
-        Use it instead of `predict` for small batches, where input validation would dominate the
-        cost. Checked are the number of features and that they are finite numbers, but not their
-        names.
+        Use this method instead of `predict` for small batches, where input validation would
+        dominate the cost. It checks that the number of features is right and that their values are
+        finite, but not their names.
 
         Parameters
         ----------
@@ -427,7 +433,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
 
     @property
     def offset_(self) -> float:
-        """Score on the sphere: ``decision_function(X) = score_samples(X) - offset_``."""
+        """Score of rows on the sphere: ``decision_function(X) = score_samples(X) - offset_``."""
         engine: Any = self._fitted()
         offset: float = engine.at_once(lambda e: float(e.total / 2 - e.native.bias()[0]))
         return offset

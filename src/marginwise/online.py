@@ -48,49 +48,50 @@ ALGORITHM = Algorithm(
 
 
 def is_rule(value: Any) -> bool:
-    """Return whether a value can decide when to stop."""
+    """Return whether a value is a stopping rule."""
     return callable(getattr(value, "check", None)) and not isinstance(value, type)
 
 
 class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
     """Support vector classifier that learns one example at a time.
 
-    This is LASVM [bordes2005]_. A single pass over the data gives a model about as accurate as the
-    SVM solution in a fraction of the time; ``epochs="converge"`` gives that solution. With more
-    than two classes, several binary problems are trained together on one stream and share their
-    kernel values.
+    This estimator implements LASVM [bordes2005]_. A single pass over the data usually gives a model
+    about as accurate as the SVM solution in a fraction of the training time. ``epochs="converge"``
+    trains until the SVM solution is reached. With more than two classes, the binary problems are
+    trained together and share their kernel values.
 
-    `fit` looks ahead: it examines a window of rows at a time and learns the rows that violate the
-    optimality conditions, worst first. `partial_fit` and `learn_from` learn one row after the
-    other, so that the model does not depend on how a stream is cut into calls.
+    `fit` looks ahead: it evaluates a window of rows at a time and learns those that violate the
+    optimality conditions, in order of decreasing violation. `partial_fit` and `learn_from` learn
+    the rows one by one, so the model does not depend on how a stream is divided into calls.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
-        requests a hard margin.
+        Penalty of the hinge loss. Larger values regularize less and fit the training rows more
+        closely. ``inf`` requests a hard margin.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     tol : float, default=1e-3
-        Tolerance of the optimality conditions: pairs of examples that violate them by less are not
-        optimized. Smaller values are more exact and slower.
+        Tolerance of the optimality conditions. Pairs of examples that violate the conditions by
+        less are not optimized. Smaller values give more exact models and take longer.
     epochs : int or "converge", default=1
-        Number of passes of `fit` over the rows. After the last one, rows that are not stored are
-        examined again as long as a tenth of them violate the optimality conditions, which is the
-        case with noisy labels. "converge" continues until no row violates the conditions by more
-        than `tol`: the solution of `SVC`, by the same criterion. Problems of up to 4,096 rows, or
-        2,560 each where there are several, are solved exactly in any case.
+        Number of passes of `fit` over the rows. After the last pass, `fit` revisits rows that are
+        not stored as long as at least a tenth of them violate the optimality conditions, which
+        happens with noisy labels. "converge" continues until no row violates the conditions by more
+        than `tol`, the stopping criterion of :class:`sklearn.svm.SVC`. Binary problems of up to
+        4,096 rows, or 2,560 rows if there are several problems, are always solved to convergence.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Strategy by which `fit` chooses the rows to learn.
+        Strategy that `fit` uses to select the rows to learn.
 
         - "random" learns every row, in random order.
         - "gradient" samples `pool_size` unseen rows and learns the most misclassified one.
@@ -98,81 +99,81 @@ class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
         - "autoactive" samples rows until five fall inside the margin (at most 100) and learns the
           one nearest to the boundary.
 
-        "active" and "autoactive" choose without looking at labels. They give smaller models and
-        avoid mislabelled rows far from the boundary. Each pass examines every row once, and a model
+        "active" and "autoactive" do not use the labels to select rows. They give smaller models and
+        avoid mislabelled rows far from the boundary. Each pass evaluates every row once. A model
         learns at least 1,000 rows as long as any remain inside its margin.
     pool_size : int or None, default=50
-        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
-        each time, until no row is left inside the margin.
+        Number of rows that "gradient" and "active" sample for each selection. None compares all
+        remaining rows each time and stops when no row is left inside the margin.
     stop : int, stopping rule or None, default=None
-        If given, `fit` samples `pool_size` rows for each one that it learns and puts the others
-        back, until it has learned this many rows or a rule of :mod:`marginwise.active`, such as
-        `SupportVectorPlateau`, is met. Each choice is then made among all rows that were not
-        learned, as in [bordes2005]_ and [ertekin2007]_. None makes passes that examine every row
-        once. A rule is not part of model files.
+        Number of rows to learn, or a stopping rule such as
+        :class:`marginwise.active.SupportVectorPlateau`. If given, `fit` samples `pool_size` rows
+        for each row that it learns and returns the others to the pool, so that each selection is
+        made among all rows not yet learned, as in [bordes2005]_ and [ertekin2007]_. With None, each
+        pass evaluates every row once. Model files do not store stopping rules.
     reprocess : int or "gap", default=1
-        Number of REPROCESS steps after a row has been processed, at most 10^9. "gap" takes as many
-        steps as bring the duality gap over the stored examples within its target [ertekin2011]_.
-        More steps make each row more expensive and the intermediate models more exact. With other
-        values than 1, `fit` does not look ahead.
+        Number of REPROCESS steps after each processed row, at most 10^9. "gap" continues until the
+        duality gap over the stored examples reaches its target [ertekin2011]_. More steps make each
+        row more expensive and intermediate models more exact. `fit` looks ahead only if the value
+        is 1.
     reprocess_when : {"processed", "each"}, default="processed"
-        Whether to take these steps only after rows that changed the model ("processed") or after
-        every row ("each").
+        When to take REPROCESS steps: after rows that changed the model ("processed") or after every
+        row ("each").
     finish_at_end : bool, default=True
         Whether `fit` calls `finish` after each epoch, which solves the problem for the stored
         examples.
     finish_every : int, default=None
-        If given, also call `finish` each time this many rows have been learned.
+        Number of rows between additional calls of `finish`. None does not call `finish` between
+        rows.
     delta_max : float, default=None
-        If given, continue the steps after a row until no pair violates the optimality conditions by
-        more than this.
+        If given, continue REPROCESS steps after each row until no pair of examples violates the
+        optimality conditions by more than this value.
     replay : int, default=0
-        Number of rows in a reservoir, for streams that are not in random order. The reservoir is a
-        uniform sample of all rows seen; after every 64 rows of `partial_fit`, 64 of its rows are
-        learned again, and `finish` learns all of them again. A row of the reservoir stands for
-        those that were not kept, and its C is larger accordingly. Models with a reservoir, and
-        their files, contain these rows.
+        Size of a reservoir for streams that are not in random order. 0 disables it. The reservoir
+        is a uniform sample of all rows seen. After every 64 rows, `partial_fit` learns 64 rows of
+        the reservoir again, and `finish` learns all of them again. The C of a sampled row is
+        increased to represent the rows that were not sampled. The model and its files contain the
+        rows of the reservoir.
     budget : int or None, default=None
-        If given, the model never stores more than this many examples, at most 16,384: where it
-        would, those that matter least leave, and what they contributed is projected onto the
-        others [wang2012]_. Rows are then learned only if they violate the margin by more than 0.35,
-        and `fit` does not look ahead. Memory and time per row stay bounded, however long a stream
-        is. None stores as many examples as are needed.
+        Maximum number of stored examples, from 2 to 16,384. When it is exceeded, the least
+        important examples are removed and their contribution is projected onto the remaining ones
+        [wang2012]_. Memory and time per row are then bounded regardless of the length of the
+        stream. Only rows that violate the margin by more than 0.35 are learned, and `fit` does not
+        look ahead. None sets no limit.
     multiclass : {"auto", "ovr", "ovo"}, default="auto"
-        Binary problems that more than two classes are divided into. All of them learn from one
-        stream and share their kernel values.
+        Decomposition of problems with more than two classes into binary problems.
 
-        - "ovo" separates each class from each other class, as `SVC` does.
-        - "ovr" separates each class from all others.
-        - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
-          otherwise. It is also "ovr" where `selection` is not "random", with `replay`, and where
-          `partial_fit` is to find the classes by itself.
+        - "ovo" (one-vs-one) separates each pair of classes, as :class:`sklearn.svm.SVC` does.
+        - "ovr" (one-vs-rest) separates each class from all others.
+        - "auto" uses "ovo" for up to 32 classes and "ovr" for more. It also uses "ovr" if
+          `selection` is not "random", if `replay` is positive, or if `partial_fit` is called
+          without `classes`.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
-        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
-        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to decision values computed before the model learned the row: the most recent rows of
+        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
+        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
-        Whether `fit` visits the rows in random order. Set to False only if the rows already are in
+        Whether `fit` visits the rows in random order. Use False only if the rows already are in
         random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
-        Seed for the order in which rows are visited. Small problems, which are solved as a whole,
-        do not depend on it.
+        Seed for the order in which rows are visited. Small problems, which are solved to
+        convergence, do not depend on it.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -182,16 +183,16 @@ class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class or, with ``multiclass="ovo"``, one per pair of classes, in the order
-        (0, 1), (0, 2), ...; the second class of a pair is the positive one.
+        Signed coefficients of the support vectors. There is one binary problem for two classes. For
+        more classes, there is one per class (one-vs-rest) or one per pair of classes (one-vs-one),
+        in the order (0, 1), (0, 2), ...; the second class of a pair is the positive one.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function.
     n_features_in_ : int
@@ -201,19 +202,20 @@ class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
     GapSVC : Online classifier that is robust to mislabelled rows.
     TrackingSVC : Online classifier with a bound on its distance to the optimum.
     ExactSVC : Exact solution after every row learned or forgotten.
-    marginwise.active.ActiveLearner : Chooses the rows to label in a pool.
+    marginwise.active.ActiveLearner : Select the rows of a pool to label.
     sklearn.svm.SVC : Batch solver for the same problem, based on LIBSVM.
 
     References

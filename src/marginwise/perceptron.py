@@ -1,4 +1,4 @@
-"""KernelPerceptron: perceptrons as baselines and for the fastest streams."""
+"""KernelPerceptron: kernel perceptrons as baselines and for fast streams."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from marginwise._estimator.bias_free import BiasFreeClassifier
 
 
 def _check_examples(state: Mapping[str, Any]) -> None:
-    """Raise if a perceptron, whose averages are divided by their number, saw too few examples."""
+    """Raise if the number of examples seen is less than the number stored."""
     held = (state["rank"] >= 0).sum(axis=1)
     if (state["notes"][:, 0] < held).any():
-        raise ValueError("notes must count the examples that are held")
+        raise ValueError("notes must count at least the stored examples")
 
 
 ALGORITHM = Algorithm(
@@ -46,70 +46,74 @@ ALGORITHM = Algorithm(
 class KernelPerceptron(BiasFreeClassifier):
     """Kernel perceptron: plain, averaged, on a budget, or passive-aggressive.
 
-    A misclassified row becomes a support vector, and no other coefficient changes [bordes2005]_.
-    This is the simplest and cheapest kernel machine of the package. Mislabelled rows severely
-    degrade the plain perceptron and the one on a budget; ``average=True`` makes it robust to them.
-    The decision function has no bias.
+    Each misclassified row becomes a support vector, and no other coefficient changes [bordes2005]_.
+    This is the simplest and cheapest estimator of the package. Mislabelled rows severely degrade
+    the plain and the budgeted perceptron; ``average=True`` makes the perceptron robust to them. The
+    decision function has no bias.
 
     Parameters
     ----------
     C : float, default=1.0
-        Amount by which the coefficient of a row grows; with ``update="pa"``, the largest amount.
-        With ``update="perceptron"`` and no margin, C scales f(x) and does not change predictions.
+        Step size: an update adds C to the absolute coefficient of a row, or at most C with
+        ``update="pa"``. With ``update="perceptron"`` and ``margin=0``, C only scales f(x) and does
+        not change predictions.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
-        positive for every row.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. ``K(x,
+        x)`` must be positive for every row.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     budget : int, default=None
-        Maximum number of support vectors of each binary problem; with more than two classes there
-        is one problem per class. Beyond it, the support vector that is classified best without its
-        own contribution is removed. None sets no limit.
+        Maximum number of support vectors of each binary problem (one problem per class for more
+        than two classes). When it is exceeded, the support vector that is classified best without
+        its own contribution is removed. None sets no limit.
     margin : float, default=0.0
-        Rows with y f(x) <= `margin` are learned. With ``update="pa"``, it is the margin that an
-        update gives a row, and 0 stands for 1.
+        Rows with ``y f(x)`` less than or equal to `margin` are learned. With ``update="pa"``, an
+        update gives the row this margin, and 0 means a margin of 1.
     average : bool, default=False
-        Whether to predict with the mean of the models after each row. Not available with a budget.
+        Whether to predict with the average of the models after each row. Not supported with
+        `budget`.
     update : {"perceptron", "pa"}, default="perceptron"
-        "perceptron" adds C y to the coefficient of a row. "pa" adds the amount that gives the row
-        its margin, at most C (passive-aggressive I) [crammer2006]_.
+        Update rule. "perceptron" adds ``C * y`` to the coefficient of the row. "pa"
+        (passive-aggressive I [crammer2006]_) takes the step that gives the row its margin, at most
+        C.
     epochs : int, default=1
         Number of passes of `fit` over the rows.
     center : bool, default=False
-        Whether to subtract the mean from dense features, which compensates for the missing bias
-        with kernels that are functions of the inner product. Not available for sparse features or
-        for callable or precomputed kernels.
+        Whether to subtract the mean from dense features. Centering compensates for the missing bias
+        with kernels that are functions of the inner product. Not supported with sparse features or
+        with callable or precomputed kernels.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
-        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
-        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to decision values computed before the model learned the row: the most recent rows of
+        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
+        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
         Seed for the order in which rows are visited.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -119,15 +123,15 @@ class KernelPerceptron(BiasFreeClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        Signed coefficients of the support vectors. There is one binary problem for two classes and
+        one per class (one-vs-rest) for more.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function: 0, except with ``kernel="linear"`` and
         ``center=True``.
@@ -138,12 +142,13 @@ class KernelPerceptron(BiasFreeClassifier):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
@@ -221,13 +226,13 @@ class KernelPerceptron(BiasFreeClassifier):
     def _conflict(self) -> str | None:
         if self.average and self.budget is not None:
             return (
-                "average=True stores every row that was ever a support vector, which no budget can "
-                "limit; set average=False or budget=None."
+                "average=True cannot be combined with a budget, because it stores every row that "
+                "was ever a support vector. Set average=False or budget=None."
             )
         if self.update == "perceptron" and math.isinf(self.C):
             return (
-                "with update='perceptron', coefficients grow by C, which must be finite; lower C "
-                "or use update='pa'."
+                "C is infinite, but update='perceptron' adds C to coefficients and requires a "
+                "finite value. Set C to a finite value or use update='pa'."
             )
         return None
 

@@ -1,4 +1,4 @@
-"""Progress while a model learns: a bar on terminals and in notebooks, log lines elsewhere."""
+"""Training progress: a bar in terminals and notebooks, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOGGER = logging.getLogger("marginwise")
 
 
 class _Display(Protocol):
-    """Where progress is shown."""
+    """Display of the progress of training."""
 
     def learned(self, rows: int, members: int, delta: float) -> None: ...
 
@@ -27,9 +27,9 @@ class _Display(Protocol):
 
 
 class Progress:
-    """Show rows per second, members and the violation δ while a model learns.
+    """Show rows per second, stored examples and the violation δ during training.
 
-    On terminals and in notebooks this is a progress bar. Elsewhere, a line is logged every few
+    In terminals and notebooks, this is a progress bar. Elsewhere, a line is logged every few
     seconds and at the end (logger ``marginwise``, level INFO), or written to stderr if logging is
     not configured.
 
@@ -38,11 +38,11 @@ class Progress:
     total : int
         Number of rows to learn.
     verbose : int
-        0 shows nothing.
+        Whether to show progress; 0 shows nothing.
     done : int, default=0
-        Number of rows learned before; they do not count towards the remaining time.
+        Number of rows learned earlier, which the estimate of the remaining time ignores.
     unit : str, default="row"
-        What is counted, if it is not rows.
+        Name of the units that are counted.
     """
 
     def __init__(self, total: int, verbose: int, done: int = 0, unit: str = "row") -> None:
@@ -72,7 +72,7 @@ class Progress:
         Parameters
         ----------
         units : int
-            Number of them since the last call.
+            Number of units since the last call.
         """
         if self._display is not None:
             self._display.count(units)
@@ -110,7 +110,7 @@ def in_notebook() -> bool:
 
 @functools.cache
 def _bar_class() -> Any:
-    """Return tqdm's widget in notebooks that have ipywidgets, its plain bar elsewhere."""
+    """Return the tqdm widget in notebooks with ipywidgets, the plain bar elsewhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tqdm warns if ipywidgets is absent
         from tqdm.auto import tqdm

@@ -1,4 +1,4 @@
-"""TrackingSVC: a few steps per row that track the SVM solution, with a guarantee."""
+"""TrackingSVC: incremental SVM with a guaranteed distance to the solution."""
 
 from __future__ import annotations
 
@@ -36,76 +36,77 @@ ALGORITHM = Algorithm(
 class TrackingSVC(BiasFreeClassifier):
     """Support vector classifier with a bound on its distance to the optimum.
 
-    After each row, the classifier optimizes the coefficients of a few examples picked at random
-    among all rows seen so far [usunier2010]_. In whatever order the rows arrive, the model stays,
-    on average, within a known distance of the SVM solution for the rows so far. The decision
-    function has no bias.
+    After each row, the classifier optimizes the coefficients of a few examples sampled from all
+    rows seen so far [usunier2010]_. For any order of the rows, the model stays, on average, within
+    a known distance of the SVM solution for the rows seen so far. The decision function has no
+    bias.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of the hinge loss. Larger values fit the training rows more closely; ``inf``
-        requests a hard margin.
+        Penalty of the hinge loss. Larger values regularize less and fit the training rows more
+        closely. ``inf`` requests a hard margin.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them. K(x, x) must be
-        positive for every row.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them. ``K(x,
+        x)`` must be positive for every row.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses 1 / (n_features *
-        weighted variance of X), "auto" uses 1 / n_features.
+        Coefficient of the "rbf", "poly" and "sigmoid" kernels. "scale" uses ``1 / (n_features *
+        X.var())``, where the variance takes sample weights into account; "auto" uses ``1 /
+        n_features``.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     steps : int, default=10
-        Number of examples picked after each row (K in the paper), at most 1,000,000.
+        Number of examples sampled after each row (K in the paper), at most 1,000,000.
     process : bool, default=True
-        Whether to learn the row itself before examples are picked (algorithm 2 of the paper) or
-        only the picked examples (algorithm 1).
+        Whether to optimize the coefficient of the new row before those of the sampled examples
+        (algorithm 2 of the paper) or only those of the sampled examples (algorithm 1).
     average : bool, default=True
-        Whether to predict with the mean of the models after each of the last `steps` picks. The
-        guarantee applies to this mean. Training continues from the last of them.
+        Whether to predict with the average of the models after each of the last `steps` steps. The
+        guarantee applies to this average. Training continues from the last model.
     gradients : {"all", "support"}, default="all"
-        "all" stores every row seen, as the guarantee requires. "support" stores support vectors
-        only, which is much cheaper; a row whose coefficient becomes 0 is dropped.
+        Rows to store. "all" stores every row seen, as the guarantee requires. "support" stores only
+        support vectors, which is much cheaper, and drops rows whose coefficient becomes 0.
     epochs : int, default=1
         Number of passes of `fit` over the rows.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Strategy by which `fit` chooses the rows to learn, as in :class:`OnlineSVC`.
+        Strategy that `fit` uses to select the rows to learn, as in :class:`OnlineSVC`.
     pool_size : int or None, default=50
-        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
-        each time, until no row is left inside the margin.
+        Number of rows that "gradient" and "active" sample for each selection. None compares all
+        remaining rows each time and stops when no row is left inside the margin.
     center : bool, default=False
-        Whether to subtract the mean from dense features, which compensates for the missing bias
-        with kernels that are functions of the inner product. Not available for sparse features or
-        for callable or precomputed kernels.
+        Whether to subtract the mean from dense features. Centering compensates for the missing bias
+        with kernels that are functions of the inner product. Not supported with sparse features or
+        with callable or precomputed kernels.
     record : bool, default=False
-        Whether to record `history_` after each row.
+        Whether to record `history_` while training.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to decision values of rows that the model had not learned yet: of a stream,
-        the latest ones; of `fit` with up to 1,000 rows, those of a 5-fold cross-validation.
-        "isotonic" needs a few thousand rows to be better than "sigmoid". None gives no
-        probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to decision values computed before the model learned the row: the most recent rows of
+        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
+        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
-        Seed for the order in which rows are visited and for the picks.
+        Seed for the order in which rows are visited and for sampling examples.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
@@ -115,23 +116,24 @@ class TrackingSVC(BiasFreeClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class.
+        Signed coefficients of the support vectors. There is one binary problem for two classes and
+        one per class (one-vs-rest) for more.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     history_ : dict of ndarray
-        Values after each row: "gap", the duality gap over the stored examples; "members", their
-        number; "kernel_evaluations", the count so far. Each array has shape (n_rows,), or (n_rows,
-        n_classes) for more than two classes. Only available with ``record=True``.
+        Values after each row: "gap" is the duality gap over the stored examples, "members" is the
+        number of stored examples, and "kernel_evaluations" counts kernel values computed so far.
+        Each array has shape (n_rows,), or (n_rows, n_classes) for more than two classes. Only
+        available with ``record=True``.
     bound_ : float or ndarray of shape (n_classes,)
-        Upper bound of the mean normalised distance to the optimum, from theorem 2 or 3 of the
-        paper. Not available with ``average=False`` or ``gradients="support"``, which no theorem
-        covers.
+        Upper bound on the mean normalised distance to the optimum, from theorem 2 or 3 of the
+        paper. Not available with ``average=False`` or ``gradients="support"``, to which the
+        theorems do not apply.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function: 0, except with ``kernel="linear"`` and
         ``center=True``.
@@ -143,15 +145,15 @@ class TrackingSVC(BiasFreeClassifier):
         Number of support vectors of each class.
     normalised_gap_ : float or ndarray of shape (n_classes,)
         Duality gap over the stored examples, divided by the sum of their C. It is computed from the
-        coefficients that training continues with, before averaging. One value per class for more
-        than two classes.
+        current coefficients, not from their average. One value per class for more than two classes.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
@@ -238,19 +240,20 @@ class TrackingSVC(BiasFreeClassifier):
     def normalised_gap_(self) -> float | Float:
         """Duality gap over the stored examples, divided by the sum of their C.
 
-        It is computed from the coefficients that training continues with, before averaging.
+        It is computed from the current coefficients, not from their average.
         """
         return scalar_or_array(self._fitted().at_once(self._normalised_gap))
 
     @property
     def bound_(self) -> float | Float:
-        """Upper bound of the mean normalised distance to the optimum, from theorem 2 or 3.
+        """Upper bound on the mean normalised distance to the optimum.
 
-        The theorems involve the optimum of the dual, which is unknown. It is replaced by the
-        current primal value, which is not smaller. Kernels with K(x, x) > 1 are scaled down as the
-        theorems require.
+        The bound follows from theorem 2 or 3 of [usunier2010]. The theorems involve the unknown
+        optimum of the dual; it is replaced by the current primal value, which is at least as large.
+        Kernels with K(x, x) > 1 are scaled down as the theorems require.
 
-        Not available with ``average=False`` or ``gradients="support"``, which no theorem covers.
+        Not available with ``average=False`` or ``gradients="support"``, to which the theorems do
+        not apply.
         """
         engine = self._fitted()
         self._check_bounded(engine)

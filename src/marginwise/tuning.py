@@ -1,4 +1,4 @@
-"""`OnlineSVCCV`: an `OnlineSVC` that chooses C and gamma by cross-validation."""
+"""OnlineSVCCV: an OnlineSVC that selects C and gamma by cross-validation."""
 
 from __future__ import annotations
 
@@ -30,55 +30,59 @@ def _is_text(value: Any) -> bool:
 
 
 class OnlineSVCCV(OnlineSVC):
-    """`OnlineSVC` that chooses C and gamma by cross-validation.
+    """Online support vector classifier that selects C and gamma by cross-validation.
 
-    `fit` searches a grid of values, refits the best pair on all rows, and is then a fitted
-    `OnlineSVC` with all its methods. Models of a search share their kernel values: all folds and
-    all values of C of one gamma use one kernel matrix, and all values of gamma use its dot
-    products. Each value of C starts from the solution of the one before. The models are those of a
-    loop over `OnlineSVC`, up to a violation of 0.05 of the optimality conditions. Where models
-    cannot share kernel values, because of a callable or precomputed kernel, a selection of rows, a
-    budget or more than 100,000 rows, the search fits them one by one.
+    `fit` searches a grid of values and refits the model on all rows with the best pair. The fitted
+    estimator supports all methods of :class:`OnlineSVC`.
+
+    The search is faster than :class:`~sklearn.model_selection.GridSearchCV` because candidates
+    share computations. All folds and all values of C for one gamma use the same kernel matrix, all
+    values of gamma use the same dot products, and each value of C starts from the solution for the
+    previous one. The candidates satisfy the optimality conditions up to a violation of 0.05.
+    Candidates are fitted separately if they cannot share kernel values: with a callable or
+    precomputed kernel, with `selection` other than "random", with `budget`, or with more than
+    100,000 rows.
 
     Parameters
     ----------
     Cs : int or array-like of float, default=7
-        Values of the penalty C to try: a number of values on a logarithmic grid around 8, each 4
-        times the one before, or the values themselves.
+        Values of C to try, or their number. A number requests a logarithmic grid around 8 in which
+        each value is 4 times the previous one.
     gammas : int or array-like of float, default=5
-        Values of gamma to try: a number of values around ``1 / (n_features * X.var())``, each 4
-        times the one before, or the values themselves. Kernels other than "rbf", "poly" and
-        "sigmoid" do not use gamma, and the search is then over C alone.
+        Values of gamma to try, or their number. A number requests a logarithmic grid around ``1 /
+        (n_features * X.var())`` in which each value is 4 times the previous one. Ignored by kernels
+        other than "rbf", "poly" and "sigmoid", for which only C is searched.
     cv : int, splitter, iterable or None, default=5
-        How to split the rows: the number of stratified folds, a scikit-learn splitter, or pairs of
-        train and test indices. None means 5. Rows of weight zero are left out of all parts. Only a
-        number is part of model files.
+        Cross-validation strategy: the number of stratified folds, a scikit-learn splitter, or an
+        iterable of train and test indices. None means 5 folds. Rows of weight zero are not part of
+        any fold. Model files store `cv` only if it is an integer.
     scoring : str, callable or None, default=None
-        Score to maximize, as in scikit-learn. None is the accuracy. Rows count by their weights if
-        the score supports `sample_weight`. A function is not part of model files.
+        Score to maximize: the name of a scikit-learn scorer or a callable. None uses the accuracy.
+        Sample weights are used if the scorer supports `sample_weight`. Model files do not store
+        callables.
     search : {"grid", "halving"}, default="grid"
-        "grid" tries every pair of C and gamma on all rows. "halving" starts with few rows; after
-        each round, the best third of the pairs continues with three times as many rows, and the
-        last round has all rows.
+        Search strategy. "grid" evaluates every pair of C and gamma on all rows. "halving" starts
+        with few rows, keeps the best third of the pairs after each round, and triples the number of
+        rows; the last round uses all rows.
     kernel : {"linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto", "precomputed"} \
         or callable, default="rbf"
-        Kernel function. With "precomputed", X is the matrix of kernel values. A callable receives
-        two blocks of rows and returns the matrix of kernel values between them.
+        Kernel function. With "precomputed", `X` is the matrix of kernel values. A callable is
+        called with two arrays of rows and returns the matrix of kernel values between them.
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=0.0
         Constant term of the "poly" and "sigmoid" kernels.
     tol : float, default=1e-3
-        Tolerance of the optimality conditions: pairs of examples that violate them by less are not
-        optimized. Smaller values are more exact and slower.
+        Tolerance of the optimality conditions. Pairs of examples that violate the conditions by
+        less are not optimized. Smaller values give more exact models and take longer.
     epochs : int or "converge", default=1
-        Number of passes of `fit` over the rows. After the last one, rows that are not stored are
-        examined again as long as a tenth of them violate the optimality conditions, which is the
-        case with noisy labels. "converge" continues until no row violates the conditions by more
-        than `tol`: the solution of `SVC`, by the same criterion. Problems of up to 4,096 rows, or
-        2,560 each where there are several, are solved exactly in any case.
+        Number of passes of `fit` over the rows. After the last pass, `fit` revisits rows that are
+        not stored as long as at least a tenth of them violate the optimality conditions, which
+        happens with noisy labels. "converge" continues until no row violates the conditions by more
+        than `tol`, the stopping criterion of :class:`sklearn.svm.SVC`. Binary problems of up to
+        4,096 rows, or 2,560 rows if there are several problems, are always solved to convergence.
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Strategy by which `fit` chooses the rows to learn.
+        Strategy that `fit` uses to select the rows to learn.
 
         - "random" learns every row, in random order.
         - "gradient" samples `pool_size` unseen rows and learns the most misclassified one.
@@ -86,112 +90,113 @@ class OnlineSVCCV(OnlineSVC):
         - "autoactive" samples rows until five fall inside the margin (at most 100) and learns the
           one nearest to the boundary.
 
-        "active" and "autoactive" choose without looking at labels. They give smaller models and
-        avoid mislabelled rows far from the boundary. Each pass examines every row once, and a model
+        "active" and "autoactive" do not use the labels to select rows. They give smaller models and
+        avoid mislabelled rows far from the boundary. Each pass evaluates every row once. A model
         learns at least 1,000 rows as long as any remain inside its margin.
     pool_size : int or None, default=50
-        Number of rows that "gradient" and "active" sample for each choice. None searches all rows
-        each time, until no row is left inside the margin.
+        Number of rows that "gradient" and "active" sample for each selection. None compares all
+        remaining rows each time and stops when no row is left inside the margin.
     stop : int, stopping rule or None, default=None
-        If given, `fit` samples `pool_size` rows for each one that it learns and puts the others
-        back, until it has learned this many rows or a rule of :mod:`marginwise.active`, such as
-        `SupportVectorPlateau`, is met. Each choice is then made among all rows that were not
-        learned, as in [bordes2005]_ and [ertekin2007]_. None makes passes that examine every row
-        once. A rule is not part of model files.
+        Number of rows to learn, or a stopping rule such as
+        :class:`marginwise.active.SupportVectorPlateau`. If given, `fit` samples `pool_size` rows
+        for each row that it learns and returns the others to the pool, so that each selection is
+        made among all rows not yet learned, as in [bordes2005]_ and [ertekin2007]_. With None, each
+        pass evaluates every row once. Model files do not store stopping rules.
     reprocess : int or "gap", default=1
-        Number of REPROCESS steps after a row has been processed, at most 10^9. "gap" takes as many
-        steps as bring the duality gap over the stored examples within its target [ertekin2011]_.
-        More steps make each row more expensive and the intermediate models more exact. With other
-        values than 1, `fit` does not look ahead.
+        Number of REPROCESS steps after each processed row, at most 10^9. "gap" continues until the
+        duality gap over the stored examples reaches its target [ertekin2011]_. More steps make each
+        row more expensive and intermediate models more exact. `fit` looks ahead only if the value
+        is 1.
     reprocess_when : {"processed", "each"}, default="processed"
-        Whether to take these steps only after rows that changed the model ("processed") or after
-        every row ("each").
+        When to take REPROCESS steps: after rows that changed the model ("processed") or after every
+        row ("each").
     finish_at_end : bool, default=True
         Whether `fit` calls `finish` after each epoch, which solves the problem for the stored
         examples.
     finish_every : int, default=None
-        If given, also call `finish` each time this many rows have been learned.
+        Number of rows between additional calls of `finish`. None does not call `finish` between
+        rows.
     delta_max : float, default=None
-        If given, continue the steps after a row until no pair violates the optimality conditions by
-        more than this.
+        If given, continue REPROCESS steps after each row until no pair of examples violates the
+        optimality conditions by more than this value.
     replay : int, default=0
-        Number of rows in a reservoir, for streams that are not in random order. The reservoir is a
-        uniform sample of all rows seen; after every 64 rows of `partial_fit`, 64 of its rows are
-        learned again, and `finish` learns all of them again. A row of the reservoir stands for
-        those that were not kept, and its C is larger accordingly. Models with a reservoir, and
-        their files, contain these rows.
+        Size of a reservoir for streams that are not in random order. 0 disables it. The reservoir
+        is a uniform sample of all rows seen. After every 64 rows, `partial_fit` learns 64 rows of
+        the reservoir again, and `finish` learns all of them again. The C of a sampled row is
+        increased to represent the rows that were not sampled. The model and its files contain the
+        rows of the reservoir.
     budget : int or None, default=None
-        If given, the model never stores more than this many examples, at most 16,384: where it
-        would, those that matter least leave, and what they contributed is projected onto the
-        others [wang2012]_. Rows are then learned only if they violate the margin by more than 0.35,
-        and `fit` does not look ahead. Memory and time per row stay bounded, however long a stream
-        is. None stores as many examples as are needed.
+        Maximum number of stored examples, from 2 to 16,384. When it is exceeded, the least
+        important examples are removed and their contribution is projected onto the remaining ones
+        [wang2012]_. Memory and time per row are then bounded regardless of the length of the
+        stream. Only rows that violate the margin by more than 0.35 are learned, and `fit` does not
+        look ahead. None sets no limit.
     multiclass : {"auto", "ovr", "ovo"}, default="auto"
-        Binary problems that more than two classes are divided into. All of them learn from one
-        stream and share their kernel values.
+        Decomposition of problems with more than two classes into binary problems.
 
-        - "ovo" separates each class from each other class, as `SVC` does.
-        - "ovr" separates each class from all others.
-        - "auto" is "ovo" for up to 32 classes, beyond which pairs become too many, and "ovr"
-          otherwise. It is also "ovr" where `selection` is not "random", with `replay`, and where
-          `partial_fit` is to find the classes by itself.
+        - "ovo" (one-vs-one) separates each pair of classes, as :class:`sklearn.svm.SVC` does.
+        - "ovr" (one-vs-rest) separates each class from all others.
+        - "auto" uses "ovo" for up to 32 classes and "ovr" for more. It also uses "ovr" if
+          `selection` is not "random", if `replay` is positive, or if `partial_fit` is called
+          without `classes`.
     calibration : {"sigmoid", "isotonic"} or None, default=None
-        Form of the curve by which `predict_proba` turns decision values into probabilities. The
-        curve is fitted to the out-of-fold decision values of the chosen pair, and then follows the
-        rows that `partial_fit` learns. None gives no probabilities.
+        Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
+        fitted to the out-of-fold decision values of the selected pair and updated by `partial_fit`.
+        With None, `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
-        Memory for kernel rows, in megabytes. The model does not depend on it; too little makes
-        fitting slower. "auto" allows a quarter of the memory that is available when the first
-        model is fitted, at most 8 GB. Memory is taken only as rows are needed.
+        Size of the kernel cache, in megabytes. It affects the training time but not the model.
+        "auto" allows a quarter of the memory available when the first model is fitted, at most 8
+        GB. Memory is allocated only when it is needed.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class; classes missing from the dict have weight 1. "balanced" uses
-        ``n_samples / (n_classes * np.bincount(y))``, and the model must then be started with `fit`,
-        which sees all labels. None gives every class the weight 1.
+        Weights that multiply C for each class. Classes missing from the dict have weight 1.
+        "balanced" uses ``n_samples / (n_classes * np.bincount(y))`` and requires the first training
+        call to be `fit`, which sees all labels. With None, all classes have weight 1.
     shuffle : bool, default=True
-        Whether `fit` visits the rows in random order. Set to False only if the rows already are in
+        Whether `fit` visits the rows in random order. Use False only if the rows already are in
         random order.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The model does not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The model does not depend on the number of
+        threads.
     random_state : int, RandomState instance or None, default=None
-        Seed for the order in which rows are visited. Small problems, which are solved as a whole,
-        do not depend on it. "halving" also draws rows with it.
+        Seed for the order in which rows are visited. Small problems, which are solved to
+        convergence, do not depend on it. ``search="halving"`` also uses it to sample rows.
     verbose : int, default=0
-        If positive, show a progress bar on terminals and in notebooks. Elsewhere, log a line every
-        few seconds (logger ``marginwise``, level INFO), or write it to stderr if logging is not
+        If positive, show a progress bar in terminals and notebooks. Elsewhere, log a line every few
+        seconds to the logger ``marginwise`` at level INFO, or write it to stderr if logging is not
         configured.
 
     Attributes
     ----------
     best_index_ : int
-        Row of `cv_results_` with the chosen pair.
+        Index of the selected pair in the arrays of `cv_results_`.
     best_score_ : float
-        Mean score of the chosen pair over the folds.
+        Mean cross-validated score of the selected pair.
     C_ : float
-        Value chosen for C.
+        Selected value of C.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     cv_results_ : dict
-        What each pair reached on each fold, in the form of
-        :class:`~sklearn.model_selection.GridSearchCV`; with ``search="halving"`` also `iter` and
-        `n_resources`, as in :class:`~sklearn.model_selection.HalvingGridSearchCV`.
+        Scores of each pair on each fold, in the format of
+        :class:`~sklearn.model_selection.GridSearchCV`. With ``search="halving"``, also "iter" and
+        "n_resources", as in :class:`~sklearn.model_selection.HalvingGridSearchCV`.
     decision_oof_ : ndarray of shape (n_samples, n_classes)
-        Out-of-fold decision values for the chosen pair, in the order of the rows: each row is
-        scored by a model that did not see it. Of shape (n_samples,) with two classes. NaN for rows
-        that were never held out or have weight zero.
+        Out-of-fold decision values for the selected pair: each row is scored by a model that was
+        not trained on it. The shape is (n_samples,) for two classes. NaN for rows that were never
+        held out or have weight zero.
     dual_coef_ : ndarray of shape (n_problems, n_SV)
-        Signed coefficients of the support vectors. There is one binary problem for two classes,
-        otherwise one per class or, with ``multiclass="ovo"``, one per pair of classes, in the order
-        (0, 1), (0, 2), ...; the second class of a pair is the positive one.
+        Signed coefficients of the support vectors. There is one binary problem for two classes. For
+        more classes, there is one per class (one-vs-rest) or one per pair of classes (one-vs-one),
+        in the order (0, 1), (0, 2), ...; the second class of a pair is the positive one.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of features seen during fit. Only defined if `X` has feature names that are all
         strings.
     gamma_ : float
-        Value chosen for gamma. Only available with the "rbf", "poly" and "sigmoid" kernels.
+        Selected value of gamma. Only available with the "rbf", "poly" and "sigmoid" kernels.
     ids_ : ndarray of shape (n_stored,)
-        Ids of all examples stored in the model, support vectors or not.
+        Ids of all rows stored in the model, including those that are not support vectors.
     intercept_ : ndarray of shape (n_problems,)
         Constant term of each decision function.
     n_features_in_ : int
@@ -201,16 +206,17 @@ class OnlineSVCCV(OnlineSVC):
     n_support_ : ndarray of shape (n_classes,), dtype=int32
         Number of support vectors of each class.
     stats_ : dict
-        Counters of the work done so far, seconds by phase, and how values are computed.
+        Diagnostics: counters of the work done so far, seconds spent in each phase, and the
+        instruction set and precision in use.
     support_ : ndarray of shape (n_SV,)
-        Ids of the support vectors. After `fit`, ids are row numbers.
+        Ids of the support vectors. After `fit`, ids are row indices of `X`.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_SV, n_features)
-        Support vectors. If rows are objects, this is an array of objects; with
-        ``kernel="precomputed"`` it is empty.
+        Support vectors: an array of objects if the rows are objects. Empty with
+        ``kernel="precomputed"``.
 
     See Also
     --------
-    OnlineSVC : The same for given values of C and gamma.
+    OnlineSVC : Online classifier for given values of C and gamma.
     marginwise.inspect.TuningDisplay : Heat map of the scores.
     sklearn.model_selection.GridSearchCV : Search over the parameters of any estimator.
 
@@ -300,12 +306,12 @@ class OnlineSVCCV(OnlineSVC):
 
     @property
     def C(self) -> float:  # type: ignore[override]  # noqa: N802
-        """The penalty that was chosen, under its name in `OnlineSVC`."""
+        """Selected value of C, under the parameter name of `OnlineSVC`."""
         return self.C_
 
     @property
     def gamma(self) -> float:  # type: ignore[override]
-        """The gamma that was chosen, under its name in `OnlineSVC`."""
+        """Selected value of gamma, under the parameter name of `OnlineSVC`."""
         return float(self._found("gamma")[self.best_index_])
 
     # -- what was found ------------------------------------------------------------------------
@@ -319,29 +325,29 @@ class OnlineSVCCV(OnlineSVC):
 
     @property
     def C_(self) -> float:  # noqa: N802
-        """Value chosen for C."""
+        """Selected value of C."""
         return float(self._found("C")[self.best_index_])
 
     @property
     def best_index_(self) -> int:
-        """Row of `cv_results_` with the chosen pair."""
+        """Index of the selected pair in the arrays of `cv_results_`."""
         return int(self._found("best"))
 
     @property
     def best_score_(self) -> float:
-        """Mean score of the chosen pair over the folds."""
+        """Mean cross-validated score of the selected pair."""
         return float(self._found("scores")[self.best_index_].mean())
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """What each pair reached on each fold, in the form of `GridSearchCV`."""
+        """Scores of each pair on each fold, in the format of `GridSearchCV`."""
         with_gamma = self._fitted().plan.kernel in WITH_GAMMA
         names = BY_PAIR if with_gamma else ("C",)
         return cv_results(self._search, names, halving=self.search == "halving")
 
     @property
     def decision_oof_(self) -> Float:
-        """Out-of-fold decision values for the chosen pair, in the order of the rows."""
+        """Out-of-fold decision values for the selected pair, in the order of the rows."""
         oof: Float = self._found("oof")
         if self._engine.plan.pairs:
             scores = votes(oof)
@@ -371,7 +377,7 @@ class OnlineSVCCV(OnlineSVC):
         return True
 
     def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
-        """Note the out-of-fold decision values of the chosen pair."""
+        """Store the out-of-fold decision values of the selected pair."""
         signed = self._engine.signs(labels) * weights[:, np.newaxis]
         Foresight.held_out(self._found("oof")[ids], signed).give(self._engine.native)
 

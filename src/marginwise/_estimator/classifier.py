@@ -116,7 +116,8 @@ class KernelClassifier(
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row. Rows of weight zero are ignored.
+            Weights that multiply C for each row. Rows of weight zero are ignored. With None, all
+            rows have weight 1.
         groups : array-like of shape (n_samples,), default=None
             Group of each row, such as a customer. Only the exact estimators store groups, so that
             their rows can be forgotten together; the others raise a ValueError.
@@ -231,7 +232,8 @@ class KernelClassifier(
             later call of `OnlineSVC` may name more classes than before, which adds them. The
             problem of a new class starts from the stored examples.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row. Rows of weight zero are ignored.
+            Weights that multiply C for each row. Rows of weight zero are ignored. With None, all
+            rows have weight 1.
         ids : array-like of int of shape (n_samples,), default=None
             Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
             An id identifies an example: a row whose id is already stored counts as another visit to
