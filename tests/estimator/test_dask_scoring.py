@@ -6,6 +6,8 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -399,3 +401,18 @@ def test_the_command(client: Any, model: Any, data: Path, tmp_path: Path) -> Non
     assert all(f"p{k}.parquet" in done.output for k in (1, 2))
     assert run(*words).exit_code == 2
     assert "use --scores" in run(*words, tmp_path / "out", "--proba").output
+
+
+def test_the_command_in_a_process_without_a_client(model: Any, data: Path, tmp_path: Path) -> None:
+    """A client that was current in this process would hide what depends on one."""
+    save(model, tmp_path / "m.mwz")
+    words = ["predict", "--dask", "local:1", "m.mwz", "data/*.parquet", "out"]
+    done = subprocess.run(
+        [sys.executable, "-m", "marginwise", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert labels(tmp_path / "out" / "p3.parquet") == model.predict(table(rows(500, 3)[0])).tolist()

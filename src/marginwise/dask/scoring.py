@@ -347,7 +347,7 @@ def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Ou
         for k, job in enumerate(jobs)
     }
     try:
-        for future in as_completed(list(futures)):
+        for future in as_completed(list(futures), loop=client.loop):
             yield futures[future], _outcome(future, futures[future], client)
             future.release()
     finally:
