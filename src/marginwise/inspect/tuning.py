@@ -107,7 +107,7 @@ class TuningDisplay:
             Fitted search with `cv_results_`, such as ``GridSearchCV`` over C, gamma or both. Names
             of parameters may have a prefix, as in a pipeline.
         metric : str, default="score"
-            Metric to show, of a search with several: the name after "mean_test_".
+            Metric to show, of a search with several: the name after ``mean_test_``.
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
