@@ -106,7 +106,7 @@ def svmlight(folder: Path, name: str, columns: int) -> tuple[Any, NDArray[np.int
     labels, data, indices, indptr = [], [], [], [0]
     for line in lines(folder, name):
         label, *cells = line.split()
-        pairs = sorted((int(column) - 1, value) for column, value in (c.split(":") for c in cells))
+        pairs = sorted({int(column) - 1: value for column, value in map(_pair, cells)}.items())
         labels.append(int(float(label)))
         indices += [column for column, _ in pairs]
         data += [value for _, value in pairs]
@@ -116,14 +116,16 @@ def svmlight(folder: Path, name: str, columns: int) -> tuple[Any, NDArray[np.int
     return X, np.array(labels, dtype=np.int64)
 
 
-def csr_parts(names: tuple[str, str], folder: Path, columns: int, unit: bool = False) -> Arrays:
+def _pair(cell: str) -> tuple[str, str]:
+    column, _, value = cell.partition(":")
+    return column, value
+
+
+def csr_parts(names: tuple[str, str], folder: Path, columns: int) -> Arrays:
     """Store a training and a test file as CSR arrays."""
     made: Arrays = {}
     for part, name in zip(("train", "test"), names, strict=True):
         X, made[f"y_{part}"] = svmlight(folder, name, columns)
-        if unit:
-            norms = np.sqrt(np.add.reduceat(X.data.astype(np.float64) ** 2, X.indptr[:-1]))
-            X.data = (X.data / np.repeat(norms, np.diff(X.indptr))).astype(np.float32)
         made |= csr(X, part)
     return made
 
@@ -144,8 +146,8 @@ def a9a(folder: Path) -> Arrays:
 
 
 def reuters_moneyfx(folder: Path) -> Arrays:
-    """Normalize rows in double precision, then round."""
-    return csr_parts(("reuters.trn", "reuters.tst"), folder, 8315, unit=True)
+    """Keep the values, whose rows have unit length."""
+    return csr_parts(("reuters.trn", "reuters.tst"), folder, 8315)
 
 
 def dna(folder: Path) -> Arrays:

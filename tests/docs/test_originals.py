@@ -89,7 +89,7 @@ def test_a9a(tmp_path: Path) -> None:
 
 
 def test_reuters_of_the_lasvm_paper(tmp_path: Path) -> None:
-    for name, rows in (("trn", b"1 4:4 1:3\n-1 8315:2\n"), ("tst", b"-1 2:0.5\n")):
+    for name, rows in (("trn", b"1 4:8E-01 1:6.0E-01 4:8E-01\n-1 8315:1\n"), ("tst", b"-1 2:1\n")):
         (tmp_path / f"reuters.{name}.bz2").write_bytes(bz2.compress(rows))
     made = converted("reuters_moneyfx_lasvm.npz", tmp_path)
     np.testing.assert_array_equal(made["X_train_indices"], [0, 3, 8314])
