@@ -141,7 +141,9 @@ def test_forgetting_everything_leaves_an_empty_model() -> None:
     model = feed((0.0, -1), (2.0, +1)).forget([0, 1])
     assert held(model) == {}
     assert model.is_empty_
-    with pytest.raises(NotFittedError, match="this ExactSVC is empty: its last row was forgotten"):
+    with pytest.raises(
+        NotFittedError, match="this ExactSVC is empty, because all rows were forgotten"
+    ):
         line(model, 0.0, 9.0)
 
 
@@ -273,7 +275,7 @@ def test_a_forgotten_sphere_is_nothing() -> None:
     assert held(model) == {}
     assert model.is_empty_
     assert model.ids_.size == 0
-    with pytest.raises(NotFittedError, match="ExactOneClassSVM is empty: its last row was forgott"):
+    with pytest.raises(NotFittedError, match="ExactOneClassSVM is empty, because all rows"):
         line(model, 1.0)
     model.partial_fit([[3.0]])
     assert model.ids_.tolist() == [2]

@@ -244,7 +244,7 @@ def test_suspects_of_several_classes_have_their_least_value() -> None:
 def test_the_hinge_suspects_nothing() -> None:
     model = feed(learner(), *SEEDED, (2 * E[0], -1))
     assert not hasattr(model, "suspects_")
-    with pytest.raises(AttributeError, match="only with loss='ramp' or loss='filter'"):
+    with pytest.raises(AttributeError, match="requires loss='ramp' or loss='filter'"):
         model.suspects_  # noqa: B018
 
 

@@ -81,7 +81,7 @@ def attributes(name: str) -> set[str]:
 
 def table() -> dict[str, dict[str, str]]:
     """Types of the attributes in the reference, by class and attribute."""
-    text = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "api" / "attributes.md").read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = {name: {} for name in [*ESTIMATORS, *OTHERS]}
     for names, kind, owners, _ in re.findall(
         r"^\| (`\w+_`.*?) \| (.+?) \| (.+?) \| (.+?) \|$", text, re.M

@@ -1,4 +1,4 @@
-"""The figures in the README are those that the benchmark stored."""
+"""The figures in the pages are those that the benchmarks stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def figures(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_readme_shows_the_stored_figures() -> None:
+def test_pages_show_the_stored_figures() -> None:
     if not RESULTS.is_file():
         pytest.skip("no results are stored: `make bench` makes them")
     done = figures("--check")
@@ -42,7 +42,8 @@ def stored(name: str) -> dict[str, Any]:
 
 
 def section(title: str) -> str:
-    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"\n## {title}\n")
+    page = ROOT / "docs" / "getting_started.md"
+    _, _, rest = page.read_text(encoding="utf-8").partition(f"\n## {title}\n")
     return rest.partition("\n## ")[0]
 
 
@@ -140,10 +141,20 @@ def test_table_is_written_between_the_markers(page: Path, results: Path) -> None
     # Medians of times and means of errors: 150 / 3, 12 / 3; (1 + 1.2 + 1.4) / 3.
     assert "| ten digits | 3.0 | 150 | 12 | 50.0 × | 4.0 × | 1.20 | 1.25 |" in text
     assert "`predict` of 9,000 MNIST rows, ten classes: 31 × faster than SVC's." in text
-    assert "`learn_one`: 12 µs a call" in text
+    assert "`learn_one`: 12 µs per call" in text
     assert "commit 0123456789." in text
     assert "old" not in text
     assert figures("--page", page, "--results", results, "--check").returncode == 0
+
+
+def test_readme_has_a_short_table(page: Path, results: Path) -> None:
+    page.write_text("<!-- figures: headline -->\n<!-- end -->\n", encoding="utf-8")
+    done = figures("--page", page, "--results", results)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "| MNIST, ten classes, 60,000 rows | 3.0 | 150 | 12 | 1.20 | 1.25 |" in text
+    # The least of one set is that of the set: 150 / 3 and 12 / 3.
+    assert "at least 50.0 times as fast as `SVC` and 4.0 times as fast as intelex" in text
 
 
 def test_contestants_that_did_not_run_are_left_open(page: Path, results: Path) -> None:

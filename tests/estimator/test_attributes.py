@@ -109,7 +109,7 @@ def test_coef_is_of_the_linear_kernel_only(kernel: Any, seed: int) -> None:
     X, y = blobs(60, seed, classes=2)
     model = OnlineSVC(kernel=kernel, gamma=0.5).fit(X, y)
     assert not hasattr(model, "coef_")
-    with pytest.raises(AttributeError, match="only with kernel='linear'"):
+    with pytest.raises(AttributeError, match="only kernel='linear'"):
         model.coef_  # noqa: B018
 
 

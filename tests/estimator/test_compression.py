@@ -55,11 +55,11 @@ def several() -> OnlineSVC:
         ({"max_error_increase": 0.1}, "max_error_increase needs rows .* Pass X and y"),
         ({"curve": True}, "curve needs rows"),
         ({"curve": 1, "X": X, "y": Y}, "curve must be True or False"),
-        ({"X": X}, "both X and y, or neither"),
-        ({"y": Y}, "both X and y, or neither"),
+        ({"X": X}, "only one of X and y"),
+        ({"y": Y}, "only one of X and y"),
         ({"X": X[:, :1], "y": Y}, "1 features, but OnlineSVC is expecting 2"),
         ({"X": X, "y": Y[:-1]}, "inconsistent numbers of samples"),
-        ({"X": X, "y": Y + 1}, "y holds unknown labels: 2; the known classes are"),
+        ({"X": X, "y": Y + 1}, "y has unknown labels: 2. The known classes are"),
         ({"X": X[:4], "y": [0, 1, 0, 1]}, "needs 5 rows or more of some class"),
         ({"X": np.full((2, 2), np.nan), "y": [0, 1]}, "contains NaN at row 0, column 0"),
     ],
@@ -85,18 +85,18 @@ def test_models_that_cannot_be_compressed_are_refused() -> None:
 
 
 def test_an_increase_that_is_not_reached_is_reported(model: OnlineSVC) -> None:
-    with pytest.warns(UserWarning, match="with 1 vectors the error on held-out rows is .* above"):
+    with pytest.warns(UserWarning, match="with 1 vectors, the error on held-out rows exceeds"):
         small = model.compress(X, Y, max_vectors=1, max_error_increase=0.001)
     assert small.n_vectors_ == 1
 
 
 def test_it_does_not_learn(model: OnlineSVC) -> None:
     small = model.compress(max_vectors=5)
-    with pytest.raises(NotImplementedError, match=r"does not learn.*call its method compress"):
+    with pytest.raises(NotImplementedError, match=r"cannot be trained.*call its compress method"):
         small.fit(X, Y)
     for name in ("partial_fit", "learn_one", "finish", "compress", "support_", "duality_gap"):
         assert not hasattr(small, name)
-    with pytest.raises(AttributeError, match="has no support_"):
+    with pytest.raises(AttributeError, match="has no attribute support_"):
         small.support_  # noqa: B018
 
 
@@ -104,9 +104,9 @@ def test_an_empty_one_says_how_to_make_one(model: OnlineSVC) -> None:
     empty = clone(model.compress(max_vectors=5))
     assert isinstance(empty, CompressedSVC)
     assert empty.get_params() == {}
-    with pytest.raises(NotFittedError, match="Call compress of a fitted classifier"):
+    with pytest.raises(NotFittedError, match="Call the compress method of a fitted classifier"):
         empty.predict(X)
-    with pytest.raises(NotFittedError, match="Call compress"):
+    with pytest.raises(NotFittedError, match="Call the compress method"):
         empty.n_vectors_  # noqa: B018
 
 
@@ -382,7 +382,7 @@ def test_a_size_that_is_chosen_is_bounded(
 ) -> None:
     monkeypatch.setattr("marginwise._estimator.compression.MOST_VECTORS", 1)
     assert len(model.support_) > 20
-    with pytest.warns(UserWarning, match="with 1 vectors the error .* Raise max_vectors"):
+    with pytest.warns(UserWarning, match="with 1 vectors, the error .* Increase max_vectors"):
         assert model.compress(X, Y, max_error_increase=0.0).n_vectors_ == 1
     assert model.compress(X, Y, max_vectors=20).n_vectors_ > 1
     assert model.compress().n_vectors_ == len(model.support_), "one is not near enough"

@@ -36,11 +36,11 @@ def test_an_empty_model_neither_predicts_nor_is_exported(
     if use == "to_onnx":
         pytest.importorskip("onnx")
     model = kind(gamma=0.5).fit(X, Y, groups=np.repeat([7], len(X))).forget(groups=[7])
-    with pytest.raises(NotFittedError, match="is empty: its last row was forgotten"):
+    with pytest.raises(NotFittedError, match="is empty, because all rows were forgotten"):
         USES[use](model, tmp_path)
     assert list(tmp_path.iterdir()) == []
     save(model, tmp_path / "model.mwz")
-    with pytest.raises(NotFittedError, match="is empty: its last row was forgotten"):
+    with pytest.raises(NotFittedError, match="is empty, because all rows were forgotten"):
         USES[use](load(tmp_path / "model.mwz"), tmp_path)
     USES[use](model.partial_fit(X, Y), tmp_path)
 
@@ -51,5 +51,5 @@ def test_a_pipeline_that_ends_in_an_empty_model_is_not_exported(export: Any) -> 
         pytest.importorskip("skl2onnx")
     pipeline = make_pipeline(StandardScaler(), ExactSVC(gamma=0.5)).fit(X, Y)
     pipeline[-1].forget(pipeline[-1].ids_)
-    with pytest.raises(NotFittedError, match="is empty: its last row was forgotten"):
+    with pytest.raises(NotFittedError, match="is empty, because all rows were forgotten"):
         export(pipeline)

@@ -187,7 +187,7 @@ def test_forgetting_a_class_and_then_all(C: float, one_by_one: bool) -> None:
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == 0
     for ask in (model.predict, model.decision_function, lambda _: model.leave_one_out()):
-        with pytest.raises(NotFittedError, match=r"last row was forgotten\. Call fit or"):
+        with pytest.raises(NotFittedError, match=r"all rows were forgotten\. Call fit or"):
             ask(X)
     model.partial_fit(X, Y, ids=np.arange(60))
     np.testing.assert_allclose(

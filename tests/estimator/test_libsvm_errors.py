@@ -342,7 +342,9 @@ def test_only_fitted_svcs_are_continued() -> None:
             TypeError, match=f"a fitted sklearn.svm.SVC, got {type(other).__name__}"
         ):
             OnlineSVC.from_svc(other, X, y)
-    with pytest.raises(NotFittedError, match="this SVC is not fitted: it has no support_"):
+    with pytest.raises(
+        NotFittedError, match="this SVC is not fitted: it has no attribute support_"
+    ):
         OnlineSVC.from_svc(SVC(), X, y)
     with pytest.raises(TypeError, match=r"Use OnlineSVC\.from_svc"):
         OnlineSVCCV.from_svc(SVC().fit(X, y), X, y)
@@ -367,10 +369,10 @@ def test_other_rows_are_refused() -> None:
     for rows, target, words in (
         (X[:-1], y[:-1], "was fitted to 80 rows of 2 features, got X of shape (79, 2)"),
         (X[:, :1], y, "was fitted to 80 rows of 2 features, got X of shape (80, 1)"),
-        (X[::-1], y[::-1], "is not the support vector that the SVC has of it"),
-        (changed, y, f"row {svc.support_[3]} of X is not the support vector"),
-        (X, labels, "y is not what the SVC was fitted to: labels of support vectors differ"),
-        (X, y + 1, "its classes are [0, 1], those of y are [1, 2]"),
+        (X[::-1], y[::-1], "differs from the corresponding support vector of the SVC"),
+        (changed, y, f"row {svc.support_[3]} of X differs from the corresponding support vector"),
+        (X, labels, "y differs from the labels that the SVC was fitted to"),
+        (X, y + 1, "y has the classes [1, 2], but the SVC was fitted with [0, 1]"),
         (X, y[:-1], "inconsistent numbers of samples"),
     ):
         with pytest.raises(ValueError, match=re.escape(words)):

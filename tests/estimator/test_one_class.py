@@ -87,7 +87,7 @@ def test_forgetting_all_and_learning_again(bounds: dict[str, Any]) -> None:
     assert model.ids_.size == model.support_.size == 0
     assert model.dual_objective() == pytest.approx(0.0, abs=1e-12)
     for ask in (model.predict, model.decision_function, model.score_samples):
-        with pytest.raises(NotFittedError, match="is empty: its last row was forgotten"):
+        with pytest.raises(NotFittedError, match="is empty, because all rows were forgotten"):
             ask(X)
     model.partial_fit(X, ids=range(60))
     np.testing.assert_allclose(

@@ -114,7 +114,7 @@ def test_what_is_not_a_row_is_refused(name: str) -> None:
         model.predict_many(X[0])
     with pytest.raises(ValueError, match="expected dense rows of 5 features"):
         model.predict_many(sp.csr_array(X))
-    with pytest.raises(ValueError, match="rows must be numbers"):
+    with pytest.raises(ValueError, match="rows must be numeric"):
         model.predict_one(["a"] * 5)
     for value in (np.nan, np.inf):
         with pytest.raises(ValueError, match="at row 0, column 2; every feature must be a finite"):

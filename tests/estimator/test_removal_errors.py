@@ -139,7 +139,7 @@ def test_groups_without_any(kind: Kind) -> None:
     assert model.is_empty_ is False
     with pytest.raises(NotFittedError):
         kind().is_empty_  # noqa: B018
-    words = ["no stored row is of group 'ann', because no stored row has a group", "nothing was"]
+    words = ["groups without stored rows: 'ann', because no stored row has a group", "No row was"]
     refused(model, lambda: model.forget(groups=["ann"]), *words, error=KeyError)
 
 
@@ -162,7 +162,7 @@ def test_rows_of_weight_zero_have_no_group(kind: Kind) -> None:
         (["ann"], ["'ann'"]),
         (["customer-1", "ann"], ["'ann'"]),
         ("ann", ["'ann'"]),
-        ([1], ["group 1 ", "are strings"]),
+        ([1], ["rows: 1 ", "are strings"]),
         ([f"x{k}" for k in range(9)], ["'x0', 'x1'", "and 4 more"]),
         (["customer"], ["'customer'"]),
     ],
@@ -170,16 +170,16 @@ def test_rows_of_weight_zero_have_no_group(kind: Kind) -> None:
 )
 def test_an_unknown_group_forgets_nothing(kind: Kind, groups: Any, named: list[str]) -> None:
     model = fit(kind(gamma=1.0), groups=GROUPS)
-    words = [*named, "nothing was forgotten"]
+    words = [*named, "No row was forgotten"]
     refused(model, lambda: model.forget(groups=groups), *words, error=KeyError)
     refused(model, lambda: remove(model, groups=groups), *words, error=KeyError)
 
 
 def test_a_group_that_was_evicted_or_forgotten_is_unknown(kind: Kind) -> None:
     model = learn(kind(gamma=1.0, window=6, evict="oldest"), X, Y, groups=range(40))
-    refused(model, lambda: model.forget(groups=[0]), "group 0", error=KeyError)
+    refused(model, lambda: model.forget(groups=[0]), "rows: 0", error=KeyError)
     model.forget(groups=[39])
-    refused(model, lambda: model.forget(groups=[38, 39]), "group 39", error=KeyError)
+    refused(model, lambda: model.forget(groups=[38, 39]), "rows: 39", error=KeyError)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_an_empty_model_has_nothing_to_remove(tmp_path: Path) -> None:
     emptied = load(tmp_path / "m.mwz")
     assert emptied.is_empty_
     for ask in (emptied.predict, emptied.decision_function):
-        with pytest.raises(NotFittedError, match="ExactSVC is empty: its last row was forgotten"):
+        with pytest.raises(NotFittedError, match="ExactSVC is empty, because all rows were forg"):
             ask(X)
     with pytest.raises(KeyError, match="no stored row has a group"):
         remove(emptied, groups=["customer-1"])

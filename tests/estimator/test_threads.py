@@ -488,7 +488,7 @@ def test_learn_one_checks_columns_of_a_precomputed_kernel() -> None:
     K = X[:60] @ X[:60].T
     model = ExactSVC(kernel="precomputed").fit(K, Y[:60])
     before = model.__getstate__()
-    with pytest.raises(ValueError, match="ids must be columns"):
+    with pytest.raises(ValueError, match="ids are not columns of X"):
         model.learn_one(K[5], 0)
     assert_untouched(before, model, "an id that is no column")
 

@@ -100,7 +100,7 @@ def test_what_converge_does_not_go_with() -> None:
     X, y = blobs(60, 0, 2)
     with pytest.raises(ValueError, match="selection='random'"):
         OnlineSVC(epochs="converge", selection="active").fit(X, y)
-    with pytest.raises(ValueError, match="only fit supports"):
+    with pytest.raises(ValueError, match="is not supported by learn_from"):
         OnlineSVC(epochs="converge").learn_from(Rows(X, y))
     with pytest.raises(ValueError, match="epochs"):
         OnlineSVC(epochs="converged").fit(X, y)

@@ -40,7 +40,7 @@ LIMIT = 30.0
 SLOW = 5.0  # seconds for a file of a few kilobytes
 MOST_MEMORY = 2**31  # bytes
 VARIANTS = 4
-ANOTHER_RUN = ("cannot be continued", "y holds unknown labels")
+ANOTHER_RUN = ("cannot be continued", "y has unknown labels")
 POOL = np.random.default_rng(8).normal(size=(30, 3))
 
 NUMBERS = [0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, -(2**62)]

@@ -1,1 +1,1 @@
-"""What the estimators share."""
+"""Shared parts of the estimators."""

@@ -1,4 +1,4 @@
-"""Fitted attributes, and what to do where one is not available."""
+"""Fitted attributes, and errors for attributes that are not available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from marginwise._engine.plan import WITH_GAMMA
 
 
 def scalar_or_array(values: Float) -> float | Float:
-    """Return the value of the only binary problem, or those of all."""
+    """Return a scalar for a single binary problem, otherwise the array."""
     return float(values[0]) if len(values) == 1 else values
 
 
@@ -24,13 +24,13 @@ class SolverAttributes:
 
     @property
     def support_(self: Any) -> Ints:
-        """Ids of the support vectors. After `fit`, ids are row numbers."""
+        """Ids of the support vectors. After `fit`, ids are row indices of `X`."""
         engine: Engine = self._fitted()
         return engine.coefficients[0]
 
     @property
     def ids_(self: Any) -> Ints:
-        """Ids of all examples stored in the model, support vectors or not."""
+        """Ids of all rows stored in the model, including non-support vectors."""
         state = self._fitted().state()
         ids: Ints = state["ids"][(state["rank"] >= 0).any(axis=0)]
         return ids
@@ -39,7 +39,7 @@ class SolverAttributes:
     def support_vectors_(self: Any) -> Any:
         """Support vectors.
 
-        If rows are objects, this is an array of objects. With ``kernel="precomputed"`` it is empty.
+        An array of objects if the rows are objects. Empty with ``kernel="precomputed"``.
         """
         model = self._now()
         if model.kernel == "precomputed":
@@ -65,7 +65,7 @@ class SolverAttributes:
 
     @property
     def stats_(self: Any) -> dict[str, Any]:
-        """Counters of the work done so far, seconds by phase, and how values are computed."""
+        """Counters of the work done so far, seconds per phase, and precision in use."""
         engine: Engine = self._fitted()
         return engine.stats
 
@@ -75,7 +75,7 @@ class SolverAttributes:
         Returns
         -------
         objective : float or ndarray of shape (n_problems,)
-            Value of the dual objective; one per binary problem if there are more than two classes.
+            Value of the dual objective, one per binary problem for more than two classes.
         """
         return scalar_or_array(self._fitted().objective)
 
@@ -86,7 +86,7 @@ class SolverAttributes:
         if plan.kernel not in WITH_GAMMA:
             raise AttributeError(
                 f"gamma_ is not available: kernel={self._kernel_name()} does not use gamma. Only "
-                "the 'rbf', 'poly' and 'sigmoid' kernels do."
+                "the kernels 'rbf', 'poly' and 'sigmoid' use it."
             )
         return float(plan.gamma)
 
@@ -110,7 +110,7 @@ class ClassifierAttributes(SolverAttributes):
 
     @property
     def coef_(self: Any) -> Float:
-        """Feature weights, one row per binary problem. Only available with the linear kernel.
+        """Feature weights of each binary problem, with the linear kernel only.
 
         ``X @ coef_.T + intercept_`` are the decision values of the binary problems. The array is
         dense, even if the rows were sparse, and read-only.
@@ -118,8 +118,8 @@ class ClassifierAttributes(SolverAttributes):
         engine: Engine = self._fitted()
         if engine.plan.kernel != "linear":
             raise AttributeError(
-                "coef_ is available only with kernel='linear'; here kernel is "
-                f"{self._kernel_name()}."
+                f"coef_ is not available with kernel={self._kernel_name()}: only kernel='linear' "
+                "has feature weights. Use dual_coef_ and support_vectors_."
             )
         weights = engine.at_once(_linear_weights)
         weights.flags.writeable = False  # a change would have no effect on the model
@@ -144,21 +144,22 @@ class ClassifierAttributes(SolverAttributes):
         return np.bincount(labels, minlength=len(model.classes_)).astype(np.int32)
 
     def duality_gap(self: Any, X: Any, y: Any) -> float | Float:
-        """Compute the primal minus the dual objective, with the loss over the given rows.
+        """Compute the duality gap, with the loss summed over the given rows.
 
-        For the whole training set, it bounds the distance of the dual objective to the optimum.
+        The duality gap is the primal minus the dual objective. Over the whole training set, it
+        bounds the distance of the dual objective to the optimum.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows over which the loss is summed.
+            Rows that the loss is summed over.
         y : array-like of shape (n_samples,)
             Class labels.
 
         Returns
         -------
         gap : float or ndarray of shape (n_problems,)
-            Duality gap; one value per binary problem if there are more than two classes.
+            Duality gap, one value per binary problem for more than two classes.
         """
         model = self._now()
         check_is_fitted(model)
@@ -169,16 +170,16 @@ class ClassifierAttributes(SolverAttributes):
 
 
 class SuspectAttributes:
-    """Fitted attribute of the classifiers whose loss has a ramp."""
+    """Fitted attributes of the ramp-loss classifiers."""
 
     @property
     def suspects_(self: Any) -> NDArray[np.void]:
-        """Rows whose labels look wrong, because y f(x) is below the ramp, the least value first.
+        """Rows whose labels are probably wrong, sorted by ascending ``y f(x)``.
 
-        It is a structured array with the fields "id", "label" (the class label that the row was
-        learned with) and "value" (y f(x), the least one if there are several binary problems). A
-        row that is stored is judged by the current model; any other row was judged when it was last
-        visited or dropped.
+        These are the rows whose ``y f(x)`` is below the ramp. The structured array has the fields
+        "id", "label" (the class label in the training data) and "value" (``y f(x)``, the minimum
+        over the binary problems). The current model evaluates stored rows; the other rows were
+        evaluated when they were last visited or dropped.
         """
         model = self._now()
         ids, labels, values = model._fitted().native.suspects()
@@ -193,7 +194,7 @@ class SuspectAttributes:
 
 
 def _linear_weights(engine: Engine) -> Float:
-    """Return the sums of coefficients times features, measured from the centre if there is one."""
+    """Return the sums of coefficients times (centred) features."""
     state = engine.state()
     # Rows in the caller's units, but before features_of adds the centre back.
     if engine.plan.center:

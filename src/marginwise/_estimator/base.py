@@ -1,9 +1,9 @@
-"""What all estimators share: parameters, all or nothing, the engine, state.
+"""Base class of the estimators: parameters, atomic updates, engine and state.
 
-Every call that changes an estimator works on a draft, and ends with the one assignment that makes
-the state of the draft that of the estimator. Whatever stops the call before, an error, Ctrl-C or a
-lack of memory, leaves the estimator as it was. What is learned on top of an existing model changes
-that model; other threads, and the estimator if the call fails, then have a clone of it.
+Every call that changes an estimator works on a draft and ends with a single assignment that commits
+the state of the draft. If the call is interrupted earlier by an error, Ctrl-C or a lack of memory,
+the estimator does not change. A call that continues to train an existing model changes that model
+in place; other threads, and the estimator if the call fails, then use a clone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _Model = TypeVar("_Model", bound="KernelModel")
 
 
 class Exclusive:
-    """Base of objects whose `alone` methods wait for each other, whichever thread calls them."""
+    """Base of objects whose `alone` methods exclude each other across threads."""
 
     __slots__ = ("_turn",)  # not in __dict__: it belongs to the object, not to its state
     _turn: Turn
@@ -72,7 +72,7 @@ class Exclusive:
 
 
 def alone(method: _Method) -> _Method:
-    """Let a method wait until no other thread is in such a method of the same object."""
+    """Decorate a method to wait for other `alone` methods of the same object."""
 
     @functools.wraps(method)
     def wrapper(self: Exclusive, /, *args: Any, **kwargs: Any) -> Any:
@@ -82,10 +82,10 @@ def alone(method: _Method) -> _Method:
 
 
 def on_draft(method: _Method) -> _Method:
-    """Let a method that returns the estimator change a draft of it, alone.
+    """Decorate a method that returns the estimator to work on a draft of it.
 
-    When it is done the estimator has the state of the draft. It must not be called from such a
-    method of the same estimator.
+    When the method returns, the estimator takes over the state of the draft. Such a method must not
+    call another one of the same estimator.
     """
 
     @functools.wraps(method)
@@ -97,7 +97,7 @@ def on_draft(method: _Method) -> _Method:
 
 
 def change(model: _Model, method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _Model:
-    """Call a method with a draft of a model in its place, and take over the state of the draft."""
+    """Call a method on a draft of a model and commit the state of the draft."""
     draft = model._copy()
     draft._origin = model
     method(draft, *args, **kwargs)
@@ -108,12 +108,12 @@ def change(model: _Model, method: Callable[..., Any], /, *args: Any, **kwargs: A
 
 
 def refuse_reentry(model: Exclusive) -> None:
-    """Raise if the call that trains a model is the one that runs here."""
+    """Raise if this thread is already training the model."""
     if model._turn.mine:
         raise RuntimeError(
-            f"this {type(model).__name__} is being trained by the call that runs here. A kernel "
-            "function must compute kernel values from its two blocks alone; a callback must use "
-            "the model that it is given."
+            f"this {type(model).__name__} is already being trained by the current thread. A "
+            "kernel function must only use its two arguments, and a callback must use the model "
+            "that it receives."
         )
 
 
@@ -121,13 +121,13 @@ def refuse_reentry(model: Exclusive) -> None:
 
 
 class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[misc]
-    """Base class of the estimators, which learn a stream of examples one at a time.
+    """Base class of the estimators.
 
-    A subclass stores its parameters, extends `_rules`, names its `_algorithm` and implements
+    A subclass stores its parameters, extends `_rules`, sets `_algorithm` and implements
     `_settings`.
 
     Any number of threads may read an estimator at the same time, even while another thread trains
-    it; calls that train it wait for each other.
+    it. Training calls wait for each other.
     """
 
     __slots__ = ("_origin",)  # of a draft: what it is a draft of
@@ -152,8 +152,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of the estimator.
 
-        Those that shape a model, such as the kernel, apply from the next `fit`; `C`, `n_jobs` and
-        the like from the next call.
+        Parameters that determine the structure of a model, such as the kernel, take effect in the
+        next `fit`. Others, such as `C` and `n_jobs`, take effect in the next training call.
 
         Parameters
         ----------
@@ -183,20 +183,20 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return copy
 
     def _now(self) -> Self:
-        """Return a view of the estimator as it is, whatever other threads commit meanwhile."""
+        """Return a view of the current state that other threads do not change."""
         view = type(self).__new__(type(self))
         view.__dict__ = self.__dict__
         refuse_reentry(self)
         return view
 
     def _fitted(self) -> Engine:
-        """Return the engine, to be read."""
+        """Return the engine for reading."""
         refuse_reentry(self)
         check_is_fitted(self)
         return self._engine
 
     def _step_aside(self) -> None:
-        """Leave a clone of the engine, before it changes, to the estimator this is a draft of."""
+        """Give the original estimator a clone of the engine before it changes."""
         origin = self._origin
         if origin.__dict__.get("_engine") is self._engine:  # not yet, in this call
             origin._engine = origin._engine.clone()
@@ -204,7 +204,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     # -- what a subclass may say otherwise -----------------------------------------------------
 
     def _require_rows(self) -> None:
-        """Raise if the model is empty, which only those become that forget rows."""
+        """Raise if the model is empty; only exact estimators can be."""
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings of the algorithm."""
@@ -213,27 +213,26 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     _centre = staticmethod(centre_for)  # chooses the point that features are measured from
 
     def _conflict(self) -> str | None:
-        """Return what is wrong if parameters, each of them valid, cannot be combined."""
+        """Return a message if parameters that are valid separately conflict."""
         return None
 
     def _check_batch(self, batch: Batch) -> None:
         """Raise if the algorithm cannot learn some of the rows."""
 
     def _check_names(self, names: Ints) -> None:
-        """Raise if examples of these ids cannot be learned."""
+        """Raise if examples with these ids cannot be learned."""
 
     def _tidy(self) -> None:
-        """Drop what is noted of rows that the model does not store any more."""
+        """Drop records of rows that the model no longer stores."""
 
     def _report(self) -> None:
-        """Warn of what happened in a call that is done."""
+        """Issue warnings after a training call."""
         native = self._engine.native
         if self._engine.outgrows_memory():
             warn(
                 f"{type(self).__name__} stores {native.size:,} examples, which take "
-                f"{native.bytes / 2**30:.1f} GB, half of the memory that they could have. A stream "
-                "that continues needs a bound: budget of OnlineSVC and GapSVC, or window of "
-                "ExactSVC."
+                f"{native.bytes / 2**30:.1f} GB, half of the available memory. Limit the model "
+                "on long streams: set budget in OnlineSVC and GapSVC, or window in ExactSVC."
             )
         if not native.unsolved:
             return
@@ -241,9 +240,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         worst = int(np.argmax(violations))
         violation, resolution = float(violations[worst]), float(resolutions[worst])
         why = (
-            f"double precision resolves no violation below {resolution:.2g} here"
+            f"double precision cannot resolve violations below {resolution:.2g} for this kernel"
             if violation <= resolution
-            else "the limit of steps was reached"
+            else "the maximum number of steps was reached"
         )
         warn_unconverged(
             f"{type(self).__name__} stopped at a violation of {violation:.3g}, above "
@@ -252,16 +251,16 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     @property
     def _starts_over(self) -> bool:
-        """Whether the next rows decide what the first ones did, because all are forgotten."""
+        """Whether all rows are forgotten, so that the next rows determine gamma again."""
         return False
 
     def _begin_again(self, X: Any, weights: Float, labels: Labels) -> None:
-        """Make the engine that the first rows after all others were forgotten ask for."""
+        """Make an engine for the first rows after all others were forgotten."""
 
     # -- the engine ----------------------------------------------------------------------------
 
     def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
-        """Return the engine that the first rows ask for."""
+        """Return an engine for the first rows."""
         function, settings = self._function(), self._settings()
         plan = make_plan(
             self, X, weights, function=function, settings=settings, streaming=streaming
@@ -277,12 +276,15 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return checked(self.kernel if objects is None else objects.kernel(self.kernel))
 
     def _augmented(self, X: Any, names: Ints | None) -> Any:
-        """Append to a precomputed kernel row the column that is its own."""
+        """Append its own column index to each precomputed kernel row."""
         if self.kernel != "precomputed":
             return X
         dense = X.toarray() if hasattr(X, "toarray") else X
         if names is not None and not ((names >= 0) & (names < X.shape[1])).all():
-            raise ValueError("with kernel='precomputed', ids must be columns of X.")
+            raise ValueError(
+                "ids are not columns of X, which kernel='precomputed' requires. Pass ids between "
+                "0 and n_columns - 1, or ids=None."
+            )
         column = np.full(dense.shape[0], -1.0) if names is None else names.astype(np.float64)
         return np.ascontiguousarray(np.column_stack([dense, column]), dtype=np.float64)
 
@@ -312,7 +314,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     @property
     def _trainer(self) -> Trainer:
-        """The training loop of this model, with those of its parameters that it has."""
+        """Training loop with the parameters of this model."""
         return Trainer(
             self._engine,
             tol=getattr(self, "tol", 0.0),
@@ -336,7 +338,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return state
 
     def _stored_state(self) -> dict[str, Any]:
-        """Return the state for a file: without scikit-learn's notes for callbacks."""
+        """Return the state for a file, without scikit-learn's callback attributes."""
         state = {name: v for name, v in self.__getstate__().items() if name not in NOTES}
         if hasattr(state.get("stop"), "check"):  # a rule: files contain no code
             state["stop"] = None
@@ -344,7 +346,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     @classmethod
     def _check_state(cls, state: dict[str, Any]) -> None:
-        """Raise ValueError unless a state from outside can be one of this class."""
+        """Raise ValueError unless an untrusted state is valid for this class."""
         raise NotImplementedError
 
     # Parts of a state that only some classes have, and some of their models.
@@ -352,7 +354,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     @classmethod
     def _check_own_state(cls, state: Mapping[str, Any], problems: int) -> None:
-        """Raise ValueError unless those parts can be of a model of so many problems."""
+        """Raise ValueError unless the state specific to this class is valid."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = current(state, type(self))
@@ -380,5 +382,5 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
 
 def _in_memory(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state with arrays in place of the memory maps that joblib may give."""
+    """Return a state in which arrays replace memory maps created by joblib."""
     return {k: np.asarray(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}

@@ -1,4 +1,4 @@
-"""What the learners share that move one coefficient at a time, and so have no bias."""
+"""Base class of learners that update single coefficients and have no bias."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OFF_CENTRE = 1.0  # |mean|^2 over the variance from which a missing bias is felt
 
 
 class BiasFreeClassifier(KernelClassifier):
-    """Base class of the classifiers without a bias: f(x) is a sum of kernel values alone.
+    """Base class of the classifiers without a bias.
 
-    All decision boundaries pass through the origin of the feature space of the kernel. This does
-    not matter for local kernels. For kernels that are functions of the inner product, features
-    should be centred.
+    f(x) is a weighted sum of kernel values without a constant term, so decision boundaries pass
+    through the origin of the feature space of the kernel. This has no effect on local kernels.
+    Features should be centred for kernels that are functions of the inner product.
     """
 
     center: bool
@@ -38,15 +38,17 @@ class BiasFreeClassifier(KernelClassifier):
     def history_(self) -> dict[str, NDArray[Any]]:
         """Values recorded after each row with ``record=True``.
 
-        "gap" is the duality gap over the stored examples, "members" their number, and
-        "kernel_evaluations" the count so far. Arrays have one column per class if there are more
-        than two classes.
+        "gap" is the duality gap over the stored examples, "members" is their number, and
+        "kernel_evaluations" counts the kernel values computed so far. Arrays have one column per
+        class for more than two classes.
         """
         if not hasattr(self, "record"):
-            raise AttributeError(f"{type(self).__name__} keeps no history_.")
+            raise AttributeError(f"{type(self).__name__} does not record history_.")
         engine = self._fitted()
         if not engine.plan.record:
-            raise AttributeError("history_ is kept with record=True only.")
+            raise AttributeError(
+                "history_ was not recorded. Set record=True and train the model again."
+            )
         history = dict(zip(HISTORY, engine.records, strict=True))
         return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in history.items()}
 
@@ -80,21 +82,24 @@ class BiasFreeClassifier(KernelClassifier):
             self._warn_off_centre(X, kernel)
             return []
         if sp.issparse(X) or kernel == "callable":
-            what = "sparse features" if sp.issparse(X) else "a kernel of your own"
-            raise ValueError(f"center=True is not supported with {what}; centre the data first.")
+            what = "sparse features" if sp.issparse(X) else "a callable kernel"
+            raise ValueError(
+                f"center=True is not supported with {what}. Centre the data first and set "
+                "center=False."
+            )
         mean: list[float] = X.mean(axis=0, dtype=np.float64).tolist()
         return mean
 
     def _warn_off_centre(self, X: Any, kernel: str) -> None:
-        """Say that a bias will be missed, if it will."""
+        """Warn if the missing bias will degrade the model."""
         if kernel not in OF_PRODUCTS or sp.issparse(X) or X.shape[0] < 2:
             return
         mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
         if mean @ mean > OFF_CENTRE * variance.sum():
             warn(
-                f"{type(self).__name__} has no bias, and these features lie off their centre: with "
-                f"kernel={kernel!r} all boundaries pass through the origin. Use center=True, or "
-                "scale the features."
+                f"{type(self).__name__} has no bias and the features are not centred: with "
+                f"kernel={kernel!r}, all decision boundaries pass through the origin. Set "
+                "center=True or standardize the features."
             )
 
     def _check_batch(self, batch: Any) -> None:
@@ -103,8 +108,9 @@ class BiasFreeClassifier(KernelClassifier):
         squares = self._engine.diagonal(batch)
         row = int(np.argmin(squares)) if len(squares) else 0
         if len(squares) and not squares[row] > 0:
-            where = ", measured from the centre," if self._engine.plan.center else ""
+            where = " after centring" if self._engine.plan.center else ""
             raise ValueError(
                 f"the kernel of row {row} with itself{where} is {squares[row]:.3g}; "
-                f"{type(self).__name__} needs K(x, x) > 0."
+                f"{type(self).__name__} requires K(x, x) > 0. Remove the row or use another "
+                "kernel."
             )

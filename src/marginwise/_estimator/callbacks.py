@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, which exist since 1.9: `fit` is a task with one subtask per epoch."""
+"""Callbacks of scikit-learn 1.9 and later: `fit` has one subtask per epoch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Base: Any = object if _sklearn is None else _sklearn.CallbackSupportMixin
 
 
 class CallbackSupportMixin(_Base):  # type: ignore[misc]
-    """Adds `set_callbacks` if scikit-learn has callbacks."""
+    """Add `set_callbacks` if scikit-learn supports callbacks."""
 
 
 Item = TypeVar("Item")
@@ -35,12 +35,12 @@ NOTES = frozenset(
 
 
 def with_callbacks(fit: Fit) -> Fit:
-    """Decorate `fit` so that callbacks are torn down after it, whatever happens."""
+    """Decorate `fit` to tear down callbacks when it returns or raises."""
     return fit if _sklearn is None else _sklearn.with_callbacks(fit)
 
 
 def fit_as_task(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
-    """Fit an estimator that has callbacks as a task that they are notified of."""
+    """Fit an estimator as a task that its callbacks are notified of."""
     about = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
     task = estimator._init_callback_context(max_subtasks=_count_epochs(estimator))
     task.call_on_fit_task_begin(estimator=estimator, **about)
@@ -52,7 +52,7 @@ def fit_as_task(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any)
 def epochs_as_subtasks(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> Callable[[Iterable[Item]], Iterator[Item]] | None:
-    """Return what makes epochs subtasks of `fit`, which a callback may end; None without any."""
+    """Return a function that makes epochs subtasks of `fit`, or None without callbacks."""
     task = estimator.__dict__.get("_callback_fit_ctx")
     if task is None:
         return None
@@ -72,6 +72,6 @@ def epochs_as_subtasks(
 
 
 def _count_epochs(estimator: Any) -> int | None:
-    """Return the number of epochs, or None if it is not known beforehand."""
+    """Return the number of epochs, or None if it is not known in advance."""
     known = getattr(estimator, "selection", "random") == "random" and is_integer(estimator.epochs)
     return int(estimator.epochs) if known else None

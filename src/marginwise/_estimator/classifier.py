@@ -1,4 +1,4 @@
-"""What all classifiers share: labels, penalties, several classes, learning."""
+"""Base class of the classifiers: labels, penalties, multiclass, training."""
 
 from __future__ import annotations
 
@@ -61,15 +61,16 @@ FEW_ROWS = 16  # whose decision values show whether all are the same
 
 
 class UnknownLabelError(ValueError):
-    """A label that the model has not met."""
+    """Error raised for labels that are not among the classes of the model."""
 
 
 def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
-    """Return the classes among labels, two or more, and the labels as their numbers."""
+    """Return the classes of labels, at least two, and the encoded labels."""
     classes, places = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y holds the one class {plain(classes[0])!r}; fit needs rows of two classes or more."
+            f"y has only one class, {plain(classes[0])!r}; fit requires rows of at least two "
+            "classes."
         )
     return classes, places.astype(np.int32)
 
@@ -83,7 +84,7 @@ class KernelClassifier(
     Foreseeing,
     Compressible,
 ):
-    """Base class of the classifiers, which learn a stream of examples one at a time."""
+    """Base class of the classifiers."""
 
     _rules: ClassVar[dict[str, Rule]] = {
         **KernelModel._rules,
@@ -106,7 +107,8 @@ class KernelClassifier(
     ) -> Self:
         """Fit the model from scratch.
 
-        Makes `epochs` passes over the rows, and finishes the model if the algorithm supports it.
+        The method makes `epochs` passes over the rows, followed by `finish` if the estimator
+        supports it.
 
         Parameters
         ----------
@@ -119,8 +121,8 @@ class KernelClassifier(
             Weights that multiply C for each row. Rows of weight zero are ignored. With None, all
             rows have weight 1.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as a customer. Only the exact estimators store groups, so that
-            their rows can be forgotten together; the others raise a ValueError.
+            Group of each row, such as a customer. Only the exact estimators store groups and can
+            forget all rows of a group; the other estimators raise a ValueError.
 
         Returns
         -------
@@ -165,7 +167,7 @@ class KernelClassifier(
         labels: Labels,
         as_subtasks: Callable[[Iterable[Step]], Iterable[Step]] | None = None,
     ) -> None:
-        """Learn the rows of `fit`, in the way that the parameters ask for."""
+        """Learn the rows passed to `fit`."""
         rng = check_random_state(self.random_state)
         trainer, selection = self._trainer, getattr(self, "selection", "random")
         if (stop := getattr(self, "stop", None)) is not None:
@@ -186,7 +188,7 @@ class KernelClassifier(
             trainer.learn_passes(feed, selection, self.pool_size, rng)
 
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
-        """Warn of a decision function that is the same for all rows although these differ."""
+        """Warn if the decision function is constant although the rows differ."""
         native = self._engine.native
         if native.unsolved:  # of which a warning follows
             return
@@ -200,9 +202,8 @@ class KernelClassifier(
             if (some == some[0]).all():
                 return
         warn_unconverged(
-            f"{type(self).__name__} ended with an f(x) that is the same for all rows: no row "
-            "is a support vector, or kernel values do not differ in their digits. Scale the "
-            "features, remove a large constant from them, or change C."
+            f"{type(self).__name__} has a constant decision function: no row is a support vector, "
+            "or kernel values are equal up to rounding. Scale or centre the features, or change C."
         )
 
     @on_draft
@@ -221,26 +222,26 @@ class KernelClassifier(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to learn. The model does not depend on how a stream is divided into calls, except
-            that the first call determines ``gamma="scale"`` and the precision of kernels that are
-            functions of the inner product.
+            that the first call determines the value of ``gamma="scale"`` and the precision of
+            kernels that are functions of the inner product.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may occur. If the first call names them, or the model was started with
-            `fit`, other labels are refused. If the first call does not name them, `OnlineSVC` adds
-            a class whenever a new label occurs; the other estimators require `classes` there. A
-            later call of `OnlineSVC` may name more classes than before, which adds them. The
-            problem of a new class starts from the stored examples.
+            All labels that can occur. If the first call passes `classes`, or if the model was
+            fitted with `fit`, other labels raise an error. The first call requires `classes`,
+            except for `OnlineSVC`, which otherwise adds a class whenever a new label occurs. Later
+            calls of `OnlineSVC` may pass additional classes. The binary problem of a new class
+            starts from the stored examples.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights that multiply C for each row. Rows of weight zero are ignored. With None, all
             rows have weight 1.
         ids : array-like of int of shape (n_samples,), default=None
-            Ids of the rows in `support_` and `ids_`. By default, rows are numbered consecutively.
-            An id identifies an example: a row whose id is already stored counts as another visit to
-            that example, and its features and label are ignored.
+            Ids of the rows, which `support_` and `ids_` refer to. By default, rows are numbered
+            consecutively. If an id is already stored, the row counts as another visit to the stored
+            example, and its features and label are ignored.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as a customer. Only the exact estimators store groups, so that
-            their rows can be forgotten together; the others raise a ValueError.
+            Group of each row, such as a customer. Only the exact estimators store groups and can
+            forget all rows of a group; the other estimators raise a ValueError.
 
         Returns
         -------
@@ -290,7 +291,7 @@ class KernelClassifier(
         return self
 
     def _learn_labelled(self, X: Any, labels: Labels, weights: Float, names: Ints) -> None:
-        """Learn rows of known classes in their order."""
+        """Learn rows of known classes in the given order."""
         costs = weights * self._penalties()[labels]
         if "_reservoir" in self.__dict__:
             self._learn_and_replay(X, labels, costs, names)
@@ -298,7 +299,7 @@ class KernelClassifier(
             self._learn_rows(self._new_rows(X, labels, costs, names), names)
 
     def _runs(self, y: NDArray[Any]) -> list[slice]:
-        """Cut rows before each label that is new, where classes may be added; none if none is."""
+        """Split rows before each new label if classes may be added."""
         if not self._grows:
             return []
         check_classification_targets(y)
@@ -310,7 +311,7 @@ class KernelClassifier(
         return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(y)], strict=True)]
 
     def learn_one(self, x: ArrayLike, y: Any) -> Self:
-        """Learn a single dense row; only its shape and type are checked.
+        """Learn a single dense row with minimal input validation.
 
         Parameters
         ----------
@@ -330,10 +331,10 @@ class KernelClassifier(
         return self.learn_many(np.asarray(x)[np.newaxis], (y,))
 
     def learn_many(self, X: ArrayLike, y: Any) -> Self:
-        """Learn rows in the given order; only their shape and type are checked.
+        """Learn rows in the given order with minimal input validation.
 
-        Use it instead of `partial_fit` for a fitted model and small batches, where input validation
-        would dominate the cost.
+        Use this method instead of `partial_fit` to train a fitted model on small batches, where
+        input validation would dominate the cost. It only checks the shape and type of the rows.
 
         Parameters
         ----------
@@ -370,9 +371,9 @@ class KernelClassifier(
             change(self, type(self)._learn_rows, batch, names)
 
     def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints, bool]:
-        """Check the rows of `learn_many`.
+        """Validate the rows passed to `learn_many`.
 
-        Returns them, labelled, their ids, and whether one native call may learn them.
+        Returns the labelled rows, their ids, and whether one native call can learn them.
         """
         engine: Any = self.__dict__.get("_engine")
         if engine is None:
@@ -380,8 +381,8 @@ class KernelClassifier(
         rows = self._plain_rows(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or rows.shape[0] != len(y):
             raise ValueError(
-                f"expected rows of {self.n_features_in_} features with a label each, got an array "
-                f"of shape {rows.shape} and {len(y)} labels."
+                f"expected rows of {self.n_features_in_} features and one label per row, got an "
+                f"array of shape {rows.shape} and {len(y)} labels."
             )
         try:
             labels = self._numbers(y)
@@ -427,13 +428,13 @@ class KernelClassifier(
         self._reservoir = Reservoir(size, int(seed))
 
     def _remember(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
-        """Show rows to the reservoir, if there is one."""
+        """Add rows to the reservoir, if there is one."""
         if "_reservoir" in self.__dict__:
             self._reservoir = self._reservoir.copy()  # that of the estimator stays as it is
             self._reservoir.offer(X, labels, costs, names)
 
     def _learn_and_replay(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
-        """Learn rows in their order and, after every few of them, some of the reservoir again."""
+        """Learn rows in order, replaying rows of the reservoir in between."""
         reservoir = self._reservoir = self._reservoir.copy()
         for piece in reservoir.pieces(len(names)):
             rows = X[piece], labels[piece], costs[piece], names[piece]
@@ -444,7 +445,7 @@ class KernelClassifier(
                 self._learn_rows(self._labelled(*again), again[-1])
 
     def _settle(self) -> None:
-        """Learn all rows of the reservoir again, if there is one, and finish the model."""
+        """Replay all rows of the reservoir, if there is one, and finish the model."""
         reservoir = self.__dict__.get("_reservoir")
         if reservoir is None or len(reservoir.ids) == 0:
             super()._settle()
@@ -454,14 +455,14 @@ class KernelClassifier(
         self._trainer.learn_again(feed, rows[1], np.random.RandomState(reservoir.seed))
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
-        """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""
+        """Determine classes, gamma and precision before training starts."""
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
         self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
         self._begin_reservoir()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
-        """Check what a source returned for these ids; return a batch, and the labels as numbers."""
+        """Validate the rows returned by a source; return a batch and encoded labels."""
         if callable(self.kernel) and are_objects(X, expected=False):
             raise ValueError(
                 "the source returned a sequence of objects; learn_from supports rows of numbers "
@@ -469,7 +470,10 @@ class KernelClassifier(
             )
         X, y = check_features(self, X, y, reset=False)
         if X.shape[0] != len(ids):
-            raise ValueError(f"the source returned {X.shape[0]} rows for {len(ids)} ids.")
+            raise ValueError(
+                f"source.read returned {X.shape[0]} rows for {len(ids)} ids; it must return one "
+                "row per id."
+            )
         labels = self._encode(np.asarray(y))
         costs = self._penalties()[labels]
         self._remember(X, labels, costs, ids)
@@ -478,7 +482,7 @@ class KernelClassifier(
     # -- groups --------------------------------------------------------------------------------
 
     def _check_groups(self, groups: Any, rows: int) -> Any:
-        """Return the group of each row; raise if there are groups that cannot be stored."""
+        """Return the group of each row; raise if the estimator does not store groups."""
         if groups is None:
             return None
         more = (
@@ -493,7 +497,7 @@ class KernelClassifier(
         )
 
     def _note_groups(self, names: Ints, groups: Any) -> None:
-        """Note the groups of rows that are about to be learned."""
+        """Record the groups of rows that are about to be learned."""
 
     # -- state ---------------------------------------------------------------------------------
 
@@ -525,8 +529,8 @@ class KernelClassifier(
         self._index = {label: k for k, label in enumerate(classes.tolist())}
         if self.class_weight == "balanced" and y is None:
             raise ValueError(
-                "class_weight='balanced' needs all labels at once; give partial_fit a dict of "
-                "weights instead."
+                "class_weight='balanced' requires all labels at once, but partial_fit receives "
+                "them in parts. Call fit first, or set class_weight to a dict."
             )
         if y is None and self._grows and self.class_weight is not None:
             # A dict may name classes that are still to come.
@@ -551,23 +555,25 @@ class KernelClassifier(
             if given is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             if len(given) < 2 and not self._grows:
-                raise ValueError(f"classes must name two classes or more, got {plain(given)}.")
+                raise ValueError(f"classes must contain at least two classes, got {plain(given)}.")
             self._set_classes(given, None)
         elif given is not None and not np.array_equal(given, self.classes_):
             if not self._may_grow or not np.isin(self.classes_, given).all():
                 raise ValueError(
-                    f"classes={plain(given)} is not what the model was started with: "
-                    f"{plain(self.classes_)}."
+                    f"classes={plain(given)} differs from the classes of the model, "
+                    f"{plain(self.classes_)}. Pass the same classes, or call fit to start a new "
+                    "model."
                 )
             self._grow_classes(given)
         self._update_costs()
 
     def _grow_classes(self, y: Any) -> None:
-        """Make room for labels that were not met before."""
+        """Add classes for new labels."""
         if (np.asarray(y).dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
             raise ValueError(
-                f"y holds labels of another type than the known classes {plain(self.classes_)}: "
-                f"{plain(np.asarray(y).flat[0])!r}."
+                f"y has the label {plain(np.asarray(y).flat[0])!r}, whose type differs from that "
+                f"of the known classes {plain(self.classes_)}. Convert the labels to the same "
+                "type."
             )
         before, classes = self.classes_, np.union1d(self.classes_, y)
         if len(classes) == len(before):
@@ -575,8 +581,8 @@ class KernelClassifier(
         if self.class_weight == "balanced":
             unknown = [label for label in classes.tolist() if label not in self._index]
             raise ValueError(
-                f"{self._unknown(unknown)} class_weight='balanced' leaves no weight for new "
-                "classes; use a dict."
+                f"{self._unknown(unknown)} class_weight='balanced' does not define weights of new "
+                "classes. Set class_weight to a dict."
             )
         self._set_classes(classes, None)
         numbers = np.searchsorted(classes, before)
@@ -588,12 +594,12 @@ class KernelClassifier(
             self._reservoir.labels = numbers[self._reservoir.labels].astype(np.int32)
 
     def _update_costs(self) -> None:
-        """Let rows that are learned from here on have the penalty that `C` is now."""
+        """Use the current value of `C` for rows that are learned from now on."""
         if self._costs[0] != float(self.C) * self._balance[0]:
             self._costs = float(self.C) * self._balance
 
     def _penalties(self) -> Float:
-        """Return the penalty of each class; a hard margin's is finite, so that weights count."""
+        """Return the penalty of each class, which is finite even for a hard margin."""
         return np.minimum(self._costs, HARD_COST * self._balance)
 
     def _encode(self, y: NDArray[Any]) -> Labels:
@@ -607,9 +613,9 @@ class KernelClassifier(
         return numbers[places.reshape(-1)]
 
     def _numbers(self, labels: Iterable[Any]) -> Labels:
-        """Return the classes of known labels; quicker than `_encode` for a few."""
+        """Encode known labels; faster than `_encode` for a few labels."""
         return np.array([self._index[label] for label in labels], dtype=np.int32)
 
     def _unknown(self, labels: Any) -> str:
         listed = ", ".join(repr(plain(label)) for label in labels)
-        return f"y holds unknown labels: {listed}; the known classes are {plain(self.classes_)}."
+        return f"y has unknown labels: {listed}. The known classes are {plain(self.classes_)}."

@@ -28,23 +28,24 @@ ALGORITHM = Algorithm(
 
 
 def _absent(name: str) -> Any:
-    """Return a property that says why a compressed model lacks an attribute of the others."""
+    """Return a property that raises for an attribute compressed models lack."""
 
     def get(self: Any) -> NoReturn:
         raise AttributeError(
-            f"CompressedSVC has no {name}: its vectors are not training rows, and it does not "
-            "solve a problem. Use that of the model it was made from."
+            f"CompressedSVC has no attribute {name}, because its vectors are not training rows "
+            f"and it is not the solution of an SVM problem. Use {name} of the original model."
         )
 
-    return property(get, doc=f"Not available; use `{name}` of the model it was made from.")
+    return property(get, doc=f"Not available; use `{name}` of the original model.")
 
 
 class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: ignore[misc]
-    """Classifier with few support vectors, made from a larger one.
+    """Compressed classifier with few support vectors.
 
-    `compress` of a classifier of this package returns one. It predicts like any other classifier,
-    and is saved, loaded and pickled like them. It does not learn, and has no parameters: a clone of
-    it is empty. It is as fast to predict with as it has few vectors.
+    Instances are returned by the `compress` method of the classifiers, such as
+    :meth:`OnlineSVC.compress`. A compressed model predicts, and can be saved, loaded and pickled,
+    like any other classifier of this package. It cannot be trained and has no parameters, so a
+    clone is empty. The prediction time is proportional to the number of vectors.
 
     Attributes
     ----------
@@ -53,16 +54,16 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
     coef_ : ndarray of shape (n_problems, n_features)
         Feature weights. Only available with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (n_problems, n_vectors_)
-        Coefficients of the vectors, with one row per binary problem of the model it was made from.
-        All problems share the vectors.
+        Coefficients of the vectors, with one row per binary problem of the original model. All
+        binary problems share the vectors.
     error_curve_ : dict or None
-        Errors on held-out rows, where a size was chosen by them: the arrays "n_vectors" and
-        "error", "full_error", the error of a model that is not compressed, and "chosen", one of
-        the numbers of vectors. None otherwise.
+        Errors on held-out rows if they determined the number of vectors, otherwise None. The arrays
+        "n_vectors" and "error" contain the error for each number of vectors, "full_error" is the
+        error of a model that is not compressed, and "chosen" is the selected number of vectors.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features. Only defined if those of the model it was made from are.
+        Names of features. Only defined if the original model has feature names.
     full_n_vectors_ : int
-        Number of support vectors of the model it was made from.
+        Number of support vectors of the original model.
     gamma_ : float
         Value used for `gamma`. Only available with the "rbf", "poly" and "sigmoid" kernels.
     intercept_ : ndarray of shape (n_problems,)
@@ -70,16 +71,16 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
     n_features_in_ : int
         Number of features.
     n_support_ : ndarray of shape (n_classes,), dtype=int32
-        Number of vectors of each class. A centre counts for the class of most of the support
-        vectors that it stands for.
+        Number of vectors of each class. A k-means centre belongs to the class of the majority of
+        the support vectors in its cluster.
     n_vectors_ : int
         Number of vectors.
     support_vectors_ : {ndarray, CSR matrix} of shape (n_vectors_, n_features)
-        The vectors: support vectors of the model it was made from, or centres of them.
+        The vectors: support vectors of the original model, or their k-means centres.
 
     See Also
     --------
-    OnlineSVC : A classifier that can be compressed.
+    OnlineSVC : Online classifier that can be compressed.
     marginwise.inspect.CompressionDisplay : Plot the error against the number of vectors.
 
     Examples
@@ -115,7 +116,7 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
         return "rbf" if engine is None else str(engine.plan.kernel)
 
     def fit(self, X: Any, y: Any = None) -> None:
-        """Not available: a compressed model does not learn.
+        """Raise an error, because a compressed model cannot be trained.
 
         Parameters
         ----------
@@ -125,8 +126,8 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
             Not used.
         """
         raise NotImplementedError(
-            "a CompressedSVC does not learn. Fit the model it was made from, for instance an "
-            "OnlineSVC, and call its method compress again."
+            "a CompressedSVC cannot be trained. Fit another classifier, for example OnlineSVC, "
+            "and call its compress method."
         )
 
     # -- fitted attributes ---------------------------------------------------------------------
@@ -138,13 +139,13 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
 
     @property
     def full_n_vectors_(self) -> int:
-        """Number of support vectors of the model it was made from."""
+        """Number of support vectors of the original model."""
         self._fitted()
         return self._full_size
 
     @property
     def error_curve_(self) -> dict[str, Any] | None:
-        """Errors on held-out rows by the number of vectors, where a size was chosen by them."""
+        """Errors on held-out rows for each number of vectors, or None."""
         self._fitted()
         return self._curve
 
@@ -167,7 +168,8 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
     def _fitted(self) -> Engine:
         if "_engine" not in self.__dict__:
             raise NotFittedError(
-                "This CompressedSVC is empty. Call compress of a fitted classifier to make one."
+                "this CompressedSVC is empty. Call the compress method of a fitted classifier to "
+                "create one."
             )
         return super()._fitted()
 
@@ -188,7 +190,7 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
 
     @classmethod
     def _from_expansion(cls, model: Any, engine: Engine, found: Expansion, size: int) -> Self:
-        """Return the compressed form of a model that has an engine and so many vectors."""
+        """Return a compressed model with an engine made from an expansion."""
         self = cls()
         self.classes_ = model.classes_
         self.n_features_in_ = model.n_features_in_
@@ -208,9 +210,10 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
         return self
 
     def _foresee(self, f: Float, signs: Float) -> None:
-        """Calibrate on decision values of rows that coefficients were not fitted to.
+        """Calibrate on decision values of held-out rows.
 
-        Problems that have rows of one side only keep the foresight of the larger model.
+        Binary problems with held-out rows of only one class keep the calibration data of the
+        original model.
         """
         native = self._engine.native
         Foresight.held_out(f, signs).completed(Foresight.of(native)).give(native)

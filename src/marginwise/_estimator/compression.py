@@ -1,4 +1,4 @@
-"""Making a model smaller."""
+"""Compression of models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to
 
 
 class Compressible:
-    """Classifiers that can be made smaller."""
+    """Mixin of classifiers that can be compressed."""
 
     _compress_rules: ClassVar[dict[str, Rule]] = {
         "max_vectors": either(none(), integer(1)),
@@ -55,41 +55,44 @@ class Compressible:
         max_error_increase: float | None = None,
         curve: bool = False,
     ) -> CompressedSVC:
-        """Return a smaller model that predicts almost as this one does.
+        """Approximate the model with fewer vectors.
 
-        The smaller model is an expansion over few vectors, which all binary problems share: the
-        k-means centres of the support vectors if the kernel is "rbf" and features are dense, and
-        support vectors drawn at random otherwise. With rows, its coefficients are fitted to them
-        by the squared hinge loss, with the C and the class weights of this model. Without rows,
-        they are those by which it is nearest to this model in the feature space of the kernel;
-        that needs many more vectors for the same error.
+        The compressed model is a kernel expansion over few vectors, which all binary problems
+        share: the k-means centres of the support vectors if the kernel is "rbf" and the features
+        are dense, otherwise a random sample of the support vectors. If `X` and `y` are given, the
+        coefficients minimize the squared hinge loss on these rows, with the C and the class weights
+        of this model. Otherwise, they minimize the distance to this model in the feature space of
+        the kernel, which needs many more vectors for the same error.
 
         This model does not change.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Rows to fit the coefficients to, best those that this model was fitted to.
+            Rows to fit the coefficients to, preferably the training rows of this model.
         y : array-like of shape (n_samples,), default=None
             Class labels of the rows.
         max_vectors : int, default=None
-            Maximum number of vectors. Given alone, or with rows, the smaller model has as many,
-            unless some depend on others. None means as many as this model has, at most 4,096.
+            Maximum number of vectors. Without `max_error_increase`, the compressed model has this
+            number of vectors, or fewer if some are linearly dependent. None means the number of
+            support vectors of this model, at most 4,096.
         max_error_increase : float, default=None
-            Accepted increase of the error, as a fraction of rows: 0.001 for a tenth of a
-            percentage point. The smallest size within it is chosen on a fifth of the rows, which
-            is held out; for this, a model like this one is fitted to the others. If both
-            `max_vectors` and `max_error_increase` are None, it is 0.001 with rows. Without rows,
-            the smallest size is then chosen that is within a hundredth of the squared norm.
+            Accepted increase of the error as a fraction of the rows; 0.001 is a tenth of a
+            percentage point. The method selects the smallest number of vectors that stays within it
+            on a held-out fifth of the rows, and fits a similar model to the other rows for this
+            purpose. If both `max_vectors` and `max_error_increase` are None, 0.001 is used if `X`
+            and `y` are given. Otherwise, the method selects the smallest number of vectors for
+            which the squared distance to this model is at most a hundredth of its squared norm.
         curve : bool, default=False
-            Whether to compute held-out errors of all sizes up to `max_vectors`, for
-            `error_curve_`; otherwise, only those that are needed to choose one.
+            Whether `error_curve_` contains the held-out errors of all sizes up to `max_vectors`. If
+            False, it contains only the sizes needed for the selection.
 
         Returns
         -------
         compressed : CompressedSVC
-            The smaller model. If no smaller size is within the accepted increase, it has
-            `max_vectors` vectors, and a warning reports its error.
+            Compressed model; this model does not change. If no size is within the accepted increase
+            of the error, the compressed model has `max_vectors` vectors and a warning reports its
+            error.
         """
         model = self._now()
         rules = Compressible._compress_rules
@@ -113,7 +116,7 @@ class Compressible:
         return source.chosen(X, y, most, max_error_increase, curve)
 
     def _twin(self: Any) -> Any:
-        """Return an estimator that, fitted to similar rows, becomes a similar model."""
+        """Return an unfitted estimator with the same settings."""
         twin = clone(self)
         if self._engine.plan.kernel in WITH_GAMMA:
             twin.set_params(gamma=self._engine.plan.gamma)
@@ -126,18 +129,18 @@ def _check_combination(
     if model.kernel not in NATIVE:
         kind = "kernel='precomputed'" if model.kernel == "precomputed" else "a callable kernel"
         raise ValueError(
-            f"compress does not support {kind}: its vectors must be rows of features of a kernel "
-            f"of this package. Use one of {', '.join(NATIVE)}."
+            f"compress does not support {kind}, because it requires a built-in kernel on feature "
+            f"vectors. Use one of {', '.join(NATIVE)}."
         )
     if (X is None) != (y is None):
-        raise ValueError("compress needs both X and y, or neither; got one of them.")
+        raise ValueError("compress got only one of X and y. Pass both, or neither.")
     if X is None and (max_error_increase is not None or curve):
         what = "curve" if max_error_increase is None else "max_error_increase"
         raise ValueError(f"{what} needs rows to compute errors on. Pass X and y.")
 
 
 class Source:
-    """A model that is compressed, and its engine, which does not change meanwhile."""
+    """Model to compress, with its engine, which must not change meanwhile."""
 
     def __init__(self, model: Any, engine: Engine) -> None:
         self.model, self.engine = model, engine
@@ -146,13 +149,13 @@ class Source:
         self.candidates = candidates_of(engine, self.full, self._classes_of)
 
     def _classes_of(self, X: Any) -> Labels:
-        """Return the numbers of the classes that the model predicts."""
+        """Return the class indices that the model predicts."""
         scores = self.model._shaped(self.model._score(X))
         best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(best, dtype=np.int32)
 
     def projected(self, max_vectors: int | None) -> CompressedSVC:
-        """Return the smaller model that is nearest in feature space."""
+        """Return the compressed model that is nearest in feature space."""
         norms = squared_norms(self.engine) * self.engine.plan.unit
         sizes = sizes_up_to(min(self.size, MOST_VECTORS)) if max_vectors is None else [max_vectors]
         for size in sizes:
@@ -165,7 +168,7 @@ class Source:
         return self._made(self.full)
 
     def refitted(self, X: Any, y: NDArray[Any], size: int) -> CompressedSVC:
-        """Return the smaller model of a size that fits rows best."""
+        """Return the compressed model of a given size, fitted to rows."""
         if size >= self.size:
             return self._made(self.full)
         labels = self.model._encode(y)
@@ -178,11 +181,11 @@ class Source:
         return made
 
     def _held_out(self, vectors: Vectors, training: Training) -> Float:
-        """Return f(x) of rows by coefficients that are fitted to other rows.
+        """Return out-of-fold decision values of rows.
 
-        The rows that coefficients are fitted to would make probabilities too good, and the larger
-        model knows nothing of the errors of the smaller one. Values are NaN where no more are
-        needed.
+        Decision values of rows that the coefficients are fitted to would make probabilities
+        overconfident, and those of the original model do not reflect the errors of compression.
+        Values are NaN for rows that are not needed.
         """
         n = len(training.labels)
         fold = np.random.default_rng(SEED).permutation(n) % FOLDS
@@ -197,7 +200,7 @@ class Source:
     def chosen(
         self, X: Any, y: NDArray[Any], most: int, increase: float | None, curve: bool
     ) -> CompressedSVC:
-        """Return the smallest model that is good enough on held-out rows."""
+        """Return the smallest model within the accepted error on held-out rows."""
         out = held_out(self.model._encode(y))
         kept, held = np.flatnonzero(~out), np.flatnonzero(out)
         rest, labels, check, expected = take_rows(X, kept), y[kept], take_rows(X, held), y[held]
@@ -228,6 +231,6 @@ def _warn_if_beyond(size: int, increase: float | None, tried: Curve) -> None:
     more = float(tried.errors[-1]) - tried.full
     if increase is not None and size == tried.sizes[-1] and more > increase:
         warn(
-            f"with {size} vectors the error on held-out rows is {more:.4f} above that of the full "
-            f"model, more than max_error_increase={increase:g}. Raise max_vectors."
+            f"with {size} vectors, the error on held-out rows exceeds that of the full model by "
+            f"{more:.4f}, more than max_error_increase={increase:g}. Increase max_vectors."
         )

@@ -1,4 +1,4 @@
-"""What the exact estimators share: forgetting, the window, the path, and what they warn of."""
+"""Base class of the exact estimators: forgetting, window, path and warnings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ALGORITHM = Algorithm(
 
 
 class ExactModel(Grouped):
-    """Base class of the estimators whose model is the exact solution after every call."""
+    """Base class of the exact estimators."""
 
     window: int | None
     evict: Literal["lightest", "oldest"]
@@ -85,27 +85,30 @@ class ExactModel(Grouped):
         groups: ArrayLike | None = None,
         gamma: Literal["recompute", "keep"] = "recompute",
     ) -> Self:
-        """Forget examples, so that the model is the one that was never trained on them.
+        """Remove the influence of rows from the model exactly.
 
-        Either all of them are forgotten or, if one id or group is unknown, none. Pass either `ids`
-        or `groups`. If ``gamma="scale"``, ``class_weight="balanced"`` or the centre of the features
-        was computed from forgotten rows, it is computed again from the remaining ones among these
-        rows, or from all stored rows if none remains, and the problem is solved again from the
-        current solution. This takes longer than forgetting rows on which gamma does not depend.
+        Afterwards, the model is the one that was never trained on these rows. Pass either `ids` or
+        `groups`. If any id or group is unknown, no row is forgotten.
 
-        A model whose last row was forgotten is empty: it predicts again after `fit` or
-        `partial_fit`.
+        If forgotten rows contributed to ``gamma="scale"``, ``class_weight="balanced"`` or the
+        centre of the features, these values are recomputed from the remaining rows that contributed
+        to them, or from all stored rows if none remains. The problem is then solved again, starting
+        from the current solution, which takes longer than forgetting rows that did not contribute.
+
+        A model whose rows are all forgotten is empty and cannot predict until `fit` or
+        `partial_fit` is called.
 
         Parameters
         ----------
         ids : array-like of int, default=None
-            Ids of stored examples (see `ids_`). After `fit`, ids are row numbers.
+            Ids of stored rows (see `ids_`). After `fit`, ids are row indices of `X`.
         groups : array-like of str or int, default=None
-            Groups of which all stored examples are forgotten (see `groups_`). Examples without a
-            group are not affected.
+            Groups to forget (see `groups_`). All stored rows of these groups are removed; rows
+            without a group are not affected.
         gamma : {"recompute", "keep"}, default="recompute"
-            "keep" leaves everything that was computed from the rows unchanged; a warning then
-            reports by how much gamma and the class weights would change.
+            Whether to recompute values that forgotten rows contributed to. "keep" does not change
+            gamma, class weights and the centre; a warning reports by how much gamma and the class
+            weights would change.
 
         Returns
         -------
@@ -115,11 +118,13 @@ class ExactModel(Grouped):
         Raises
         ------
         KeyError
-            If an id is not stored, or no example of a group is; the model does not change.
+            If an id or group is not stored. The model does not change.
         """
         check_is_fitted(self)
         if gamma not in ("recompute", "keep"):
-            raise ValueError(f"gamma must be 'recompute' or 'keep', got {gamma!r}.")
+            raise ValueError(
+                f"gamma={gamma!r} is not supported by forget. Pass 'recompute' or 'keep'."
+            )
         names = self._chosen(ids, groups)
         self._step_aside()
         self._engine.native.forget(names)
@@ -128,7 +133,7 @@ class ExactModel(Grouped):
         return self
 
     def _chosen(self, ids: ArrayLike | None, groups: ArrayLike | None) -> Ints:
-        """Return the ids, in order, of stored examples that the caller named by ids or groups."""
+        """Return the sorted ids of the stored rows to forget."""
         if (ids is None) == (groups is None):
             given = "neither" if ids is None else "both"
             raise ValueError(
@@ -145,14 +150,17 @@ class ExactModel(Grouped):
         return names.astype(np.int64)
 
     def _check_held(self, names: NDArray[Any]) -> None:
-        """Raise unless examples of all these ids are held."""
+        """Raise unless all ids are stored."""
         known = names <= np.iinfo(np.int64).max  # others cannot be
         known[known] = self._engine.native.holds(names[known].astype(np.int64))
         unknown = names[~known]
         if unknown.size:
             listed = ", ".join(str(name) for name in unknown[:5].tolist())
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            raise KeyError(f"no example of id {listed}{more} is held; nothing was forgotten.")
+            raise KeyError(
+                f"ids not stored in the model: {listed}{more}. No row was forgotten. Pass ids "
+                "from ids_."
+            )
 
     # -- what was computed from rows -----------------------------------------------------------
 
@@ -167,14 +175,14 @@ class ExactModel(Grouped):
         return engine  # type: ignore[no-any-return]
 
     def _adaptive(self, engine: ExactEngine) -> str:
-        """Return what the parameters let the rows decide: "gamma", "balance", both or nothing."""
+        """Return which of "gamma" and "balance" are computed from rows."""
         scales = self.gamma == "scale" and engine.plan.kernel in WITH_GAMMA
         return " ".join(["gamma"] * scales + ["balance"] * self._balances())
 
     def _centre(self, X: Any, kernel: str, *, streaming: bool) -> list[float]:
-        """Choose a centre only where double precision would lose the variation of the features.
+        """Centre features only if double precision would lose their variation.
 
-        A centre is made of features, which must not outlive the rows that they are from.
+        A centre contains information about rows, which must be removed when they are forgotten.
         """
         if sp.issparse(X) or kernel not in ("rbf", "linear"):
             return []
@@ -185,15 +193,15 @@ class ExactModel(Grouped):
         return centre_for(X, kernel, streaming=streaming) if is_offset(X) else []
 
     def _balances(self) -> bool:
-        """Return whether the parameters ask for class weights that are computed from rows."""
+        """Return whether class weights are computed from rows."""
         return False
 
     def _rebalanced(self, labels: NDArray[np.int32]) -> Float | None:
-        """Return the class weights that follow from the labels of rows; None for no change."""
+        """Return class weights computed from the labels of rows, or None."""
         return None
 
     def _forget_basis(self, gone: Ints, *, keep: bool) -> None:
-        """Compute again what rows that are forgotten were part of, and solve for it."""
+        """Recompute values that forgotten rows contributed to, and solve again."""
         engine = self._engine
         if "_adapts" not in self.__dict__:  # of an earlier format
             self._adapts = self._adaptive(engine)
@@ -220,7 +228,7 @@ class ExactModel(Grouped):
         self._engine = engine
 
     def _start_over(self) -> None:
-        """Forget what was computed from rows that are all gone: the next rows decide."""
+        """Discard values computed from forgotten rows."""
         engine = self._engine
         gamma = 1.0 if "gamma" in self._adapts else engine.plan.gamma
         plan = replace(engine.plan, gamma=gamma, center=[])
@@ -232,14 +240,14 @@ class ExactModel(Grouped):
 
     @property
     def _starts_over(self) -> bool:
-        """Whether the next rows decide gamma, centre and class weights, as the first ones did."""
+        """Whether the next rows determine gamma, centre and class weights again."""
         if "_basis_ids" in self.__dict__:  # also with gamma="keep", whose ids are none
             return False
         weights = self.__dict__.get("_basis_weights")
         return weights is not None and len(weights) == 0
 
     def _begin_again(self, X: Any, weights: Float, labels: NDArray[np.int32]) -> None:
-        """Make the engine that the first rows after all others were forgotten ask for."""
+        """Make an engine for the first rows after all others were forgotten."""
         following = self._engine.native.next_id
         self._engine = self._make_engine(X, weights, streaming=True)
         self._engine.native.reserve_ids(following)
@@ -250,7 +258,7 @@ class ExactModel(Grouped):
     def _adapted(
         self, state: dict[str, Any], rows: Ints, weights: Float, *, keep: bool
     ) -> ExactEngine:
-        """Return the engine with gamma, centre and class weights as they follow from some rows."""
+        """Return an engine with gamma, centre and class weights computed from rows."""
         engine = self._engine
         X = engine.features_of(state)[rows]
         scales, balances = ("gamma" in self._adapts), ("balance" in self._adapts)
@@ -284,23 +292,25 @@ class ExactModel(Grouped):
             changes.append(f"class weights stay as they were (up to {share:.2g} of them)")
         if changes:
             warn(
-                f"{type(self).__name__}: the model is not the one that never saw the rows, "
-                f"because {' and '.join(changes)}. Use forget(..., gamma='recompute')."
+                f"{type(self).__name__}: the model still depends on the forgotten rows, because "
+                f"{' and '.join(changes)}. Use forget(..., gamma='recompute')."
             )
 
     @property
     def path_(self) -> NDArray[Any]:
-        """Moves of examples between the sets of the solution path, in order.
+        """Transitions of rows between the sets of the solution path, in order.
 
-        Only available with ``record=True``. It is a structured array with the fields "cause", the
-        id of the example that was learned or forgotten (the first of several), or -1 for `set_C`;
-        "id", the example that moved; "problem", the number of the binary problem; "source" and
+        Only available with ``record=True``. The structured array has the fields "cause", the id of
+        the row that was learned or forgotten (the first one if there were several) or -1 for
+        `set_C`; "id", the row that moved; "problem", the index of the binary problem; "source" and
         "target", the sets: "idle" (not a support vector), "free" (on the margin), "bounded" (at its
-        bound) and "gone" (forgotten).
+        upper bound) and "gone" (forgotten).
         """
         engine: Any = self._fitted()
         if not engine.plan.record:
-            raise AttributeError("path_ is kept with record=True only.")
+            raise AttributeError(
+                "path_ was not recorded. Set record=True and train the model again."
+            )
         steps = engine.native.path()
         path = np.empty(len(steps), dtype=MIGRATION)
         path["cause"], path["id"], path["problem"] = steps[:, :3].T
@@ -313,21 +323,22 @@ class ExactModel(Grouped):
         resolved, violation = engine.take_resolved(), float(np.max(engine.native.shortfall()))
         if violation > 0:
             message = (
-                f"the model is not the solution: its conditions are violated by {violation:.2g} of "
-                "the margin, because kernel values are too large or too different for double "
-                "precision. Scale the features, limit outliers, or lower C."
+                "the model is not the exact solution: the optimality conditions are violated by "
+                f"{violation:.2g} of the margin, because the range of kernel values is too large "
+                "for double precision. Scale the features, limit outliers, or lower C."
             )
         elif resolved == 0:
             return
         elif engine.native.indefinite().any():
             message = (
-                "the kernel is not positive semi-definite, so that there is no path to follow; "
-                "the problem was solved by pairs of coordinates instead."
+                "the kernel is not positive semi-definite, so the solution path does not exist. "
+                "The problem was solved by coordinate descent on pairs instead. Use a positive "
+                "semi-definite kernel."
             )
         else:
             message = (
-                "the path from one solution to the next could not be followed; the problem was "
-                "solved by pairs of coordinates instead, and the conditions of the solution hold."
+                "the solution path could not be followed numerically. The problem was solved by "
+                "coordinate descent on pairs instead, and the optimality conditions hold."
             )
         warn_unconverged(f"{type(self).__name__}: {message}")
 
@@ -346,8 +357,8 @@ class ExactModel(Grouped):
             name = int((twice if twice.size else held)[0])
             what = "given twice" if twice.size else "learned already"
             raise ValueError(
-                f"the example of id {name} is {what}; forget it first, or give the row an id of "
-                "its own."
+                f"id {name} is already in use: its example is {what}. Forget it first, or pass a "
+                "new id."
             )
 
     def _window_settings(self) -> dict[str, Any]:

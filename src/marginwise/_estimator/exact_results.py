@@ -1,4 +1,4 @@
-"""Results of the exact classifier: leave-one-out decision values, and errors by value of C."""
+"""Results of ExactSVC: leave-one-out decision values and errors per C."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ class LeaveOneOut:
     Parameters
     ----------
     error : float
-        Fraction of the stored examples that the model trained without them would misclassify.
+        Leave-one-out error: the fraction of the stored rows that are misclassified by the model
+        trained without them.
     decision : ndarray of shape (n_stored,) or (n_stored, n_classes)
-        Decision value of each example under the model that was not trained on it.
+        Decision value of each row under the model that was not trained on it.
     ids : ndarray of shape (n_stored,)
-        Ids of the examples, in the order of `decision`.
+        Ids of the rows, in the order of `decision`.
 
     See Also
     --------
-    ExactSVC.leave_one_out : Computes this result.
+    ExactSVC.leave_one_out : Compute leave-one-out predictions.
 
     Examples
     --------
@@ -45,15 +46,15 @@ class TuningPath:
     Parameters
     ----------
     Cs : ndarray of shape (n_values,)
-        Values of C, ascending.
+        Values of C in ascending order.
     errors : ndarray of shape (n_values,)
         Leave-one-out error for each value.
     C : float
-        Value that was chosen.
+        Selected value of C.
 
     See Also
     --------
-    ExactSVC.tune : Computes this result.
+    ExactSVC.tune : Select C by the leave-one-out error.
 
     Examples
     --------

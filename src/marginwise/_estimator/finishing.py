@@ -1,4 +1,4 @@
-"""Finishing: bringing a model that a stream left unfinished to the solution for its examples."""
+"""Mixin for `finish`, which solves the problem for the stored examples."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from marginwise._estimator.base import KernelModel, on_draft
 
 
 class FinishingMixin(KernelModel):
-    """Mixin that adds `finish` to estimators whose learning leaves violating pairs."""
+    """Mixin that adds the `finish` method."""
 
     @on_draft
     def finish(self) -> Self:
-        """Solve the problem for the stored examples: REPROCESS until no pair violates by `tol`.
+        """Solve the SVM problem for the stored examples.
 
-        With `replay`, all rows of the reservoir are learned again before.
+        REPROCESS steps are taken until no pair violates the optimality conditions by more than
+        `tol`. With `replay`, all rows of the reservoir are learned again first.
 
         Returns
         -------
         self : object
-            The finished estimator.
+            The updated estimator.
         """
         check_is_fitted(self)
         self._step_aside()

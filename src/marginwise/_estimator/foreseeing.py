@@ -1,4 +1,4 @@
-"""How a classifier notes decision values of rows that it has not learned, for probabilities."""
+"""Collection of decision values of unlearned rows for calibration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDS = 5
 
 
 def fold_numbers(labels: Labels, folds: int) -> Ints:
-    """Deal the rows of each class to folds in turn, at random."""
+    """Assign rows to stratified folds at random."""
     rng = np.random.RandomState(0)
     order = rng.permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
@@ -29,22 +29,23 @@ def fold_numbers(labels: Labels, folds: int) -> Ints:
 
 
 class Foreseeing(KernelModel):
-    """Base of the classifiers, with what calibration needs of learning."""
+    """Base of the classifiers that collects data for calibration."""
 
     random_state: int | np.random.RandomState | None
     pool_size: Any
 
     def _new_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
-        """Return a batch of rows that are new to the model, which may be calibrated on them."""
+        """Return a batch of new rows, and collect calibration data from them."""
         batch = self._labelled(X, labels, costs, names)
         if self._engine.plan.foresees:
             batch.weigh(costs / self._penalties()[labels])
         return batch
 
     def _calibrates_in_folds(self, n: int) -> bool:
-        """Return whether `fit` calibrates on folds, not on rows that come before they are learned.
+        """Return whether `fit` calibrates by cross-validation.
 
-        Few rows are needed all, and rows that are chosen are no fair sample.
+        This is the case for small data sets, and with active selection, whose rows are a biased
+        sample.
         """
         chosen = getattr(self, "stop", None) is not None or (
             getattr(self, "selection", "random") != "random" and self.pool_size is None
@@ -52,7 +53,7 @@ class Foreseeing(KernelModel):
         return chosen or n <= FEW_ROWS
 
     def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
-        """Note the decision values of all rows, each by a model that was fitted without it."""
+        """Collect out-of-fold decision values of all rows."""
         engine = self._engine
         fold = fold_numbers(labels, FOLDS)
         values = np.full((len(labels), engine.plan.problems), np.nan)
@@ -75,11 +76,11 @@ class Foreseeing(KernelModel):
     # -- what a subclass knows -----------------------------------------------------------------
 
     def _learn_all(self, feed: ArrayFeed, X: Any, labels: Labels) -> None:
-        """Learn the rows of `fit`, in the way that the parameters ask for."""
+        """Learn the rows passed to `fit`."""
         raise NotImplementedError
 
     def _score(self, X: Any) -> Float:
-        """Return f(x) of rows that were checked before, a column for each binary problem."""
+        """Return f(x) of validated rows, one column per binary problem."""
         raise NotImplementedError
 
     def _penalties(self) -> Float:

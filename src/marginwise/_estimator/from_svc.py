@@ -26,25 +26,24 @@ class FromSVC:
 
     @classmethod
     def from_svc(cls, svc: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Make a model that continues from a fitted :class:`sklearn.svm.SVC`.
+        """Create a model from a fitted :class:`sklearn.svm.SVC`.
 
-        The new model has the decision function of the `SVC` in every binary problem, and learns
-        further rows with `partial_fit`. Its members are the support vectors; their ids are row
-        numbers of `X`. Rows that are not support vectors are not stored: give them to
-        `partial_fit` again, with their row numbers as `ids`, where later rows may make support
-        vectors of them.
+        The new model has the decision function of the `SVC` in every binary problem, and
+        `partial_fit` continues training from there. It stores the support vectors, whose ids are
+        row indices of `X`. Other rows are not stored. If later rows could turn them into support
+        vectors, pass them to `partial_fit` again with their row indices as `ids`.
 
         Parameters
         ----------
         svc : sklearn.svm.SVC
-            Fitted classifier with the kernel "linear", "rbf", "poly" or "sigmoid". An `SVC` of
-            scikit-learn-intelex works, too.
+            Fitted classifier with the kernel "linear", "rbf", "poly" or "sigmoid". The `SVC` of
+            scikit-learn-intelex is also supported.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that it was fitted to, in the same order.
+            Training rows of the `SVC`, in the same order.
         y : array-like of shape (n_samples,)
             Class labels of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights that it was fitted with.
+            Sample weights that the `SVC` was fitted with.
 
         Returns
         -------
@@ -57,15 +56,16 @@ class FromSVC:
         TypeError
             If `svc` is not an `SVC`.
         NotFittedError
-            If it is not fitted.
+            If the `SVC` is not fitted.
         ValueError
-            If its kernel is another one, or if it was fitted to other rows, labels or weights.
+            If the kernel is not supported, or if the `SVC` was fitted to other rows, labels or
+            weights.
 
         Notes
         -----
-        With more than two classes, `predict` may differ from that of the `SVC` where several
-        classes win the same number of pairs. Here, their decision values decide; there, the first
-        class is predicted unless `break_ties` is set. Probabilities are not taken over.
+        With more than two classes, predictions may differ from those of the `SVC` if several
+        classes win the same number of pairs. This package breaks ties by the decision values; `SVC`
+        predicts the first class unless `break_ties` is set. Probability estimates are not imported.
 
         Examples
         --------
@@ -100,14 +100,17 @@ class FromSVC:
 
 
 def _require_svc(cls: Any, svc: Any) -> None:
-    """Raise unless there is an `SVC` to continue from, and a class that can."""
+    """Raise unless `svc` is a fitted `SVC` and the class supports `from_svc`."""
     if "C" not in cls._get_param_names():
         raise TypeError(
-            f"{cls.__name__} chooses C by itself, and an SVC has one. Use OnlineSVC.from_svc."
+            f"{cls.__name__} selects C by cross-validation and cannot continue from an SVC with a "
+            "given C. Use OnlineSVC.from_svc."
         )
     name = type(svc).__name__
     if all(hasattr(svc, attribute) for attribute in SHARED) and not hasattr(svc, "support_"):
-        raise NotFittedError(f"this {name} is not fitted: it has no support_. Call its fit first.")
+        raise NotFittedError(
+            f"this {name} is not fitted: it has no attribute support_. Call fit first."
+        )
     absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
     if absent or svc.C == 0:  # that of a NuSVC
         raise TypeError(
@@ -122,7 +125,7 @@ def _require_svc(cls: Any, svc: Any) -> None:
 
 
 def _gamma(svc: Any, X: Any) -> Any:
-    """Return the value of gamma that an `SVC` computed with, if its kernel has one."""
+    """Return the value of gamma that an `SVC` uses."""
     if not isinstance(svc.gamma, str) or svc.kernel == "linear":
         return svc.gamma
     if getattr(svc, "_gamma", 0) > 0:
@@ -132,7 +135,7 @@ def _gamma(svc: Any, X: Any) -> Any:
 
 
 def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
-    """Raise unless rows and labels are those that an `SVC` was fitted to; number the labels."""
+    """Raise unless rows and labels are the training data of an `SVC`; encode labels."""
     name, width = type(svc).__name__, svc.support_vectors_.shape[1]
     rows = np.asarray(svc.support_)
     fitted = getattr(svc, "shape_fit_", X.shape)[0]
@@ -148,14 +151,14 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
     if differs.sum():
         first = int(rows[np.asarray(differs.sum(axis=1)).ravel().argmax()])
         raise ValueError(
-            f"row {first} of X is not the support vector that the {name} has of it. Pass the rows "
-            "that it was fitted to, in the same order."
+            f"row {first} of X differs from the corresponding support vector of the {name}. Pass "
+            "the rows that it was fitted to, in the same order."
         )
     classes, labels = np.unique(y, return_inverse=True)
     if not np.array_equal(classes, svc.classes_):
         raise ValueError(
-            f"y is not what the {name} was fitted to: its classes are {plain(svc.classes_)}, those "
-            f"of y are {plain(classes)}."
+            f"y has the classes {plain(classes)}, but the {name} was fitted with "
+            f"{plain(svc.classes_)}. Pass the labels that it was fitted to."
         )
     return labels.astype(np.int32)
 
@@ -213,8 +216,9 @@ def _check_solution(svc: Any, solution: Solution, signs: Float, costs: Float) ->
     counts = np.bincount(solution.labels, minlength=len(svc.classes_))
     if (signs * solution.alpha < 0).any() or (counts > svc.n_support_).any():
         raise ValueError(
-            f"y is not what the {type(svc).__name__} was fitted to: labels of support vectors "
-            "differ. Pass the labels of its rows, in the same order."
+            f"y differs from the labels that the {type(svc).__name__} was fitted to: the labels "
+            "of some support vectors have the wrong sign. Pass the labels of its training rows, "
+            "in the same order."
         )
     beyond = np.abs(solution.alpha) > costs * (1 + ROUNDING)
     if beyond.any():

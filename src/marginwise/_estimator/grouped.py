@@ -1,4 +1,4 @@
-"""Groups of stored rows, such as the customer that each row is from.
+"""Groups of stored rows, such as customers.
 
 A model has one table, `_groups`: the ids of the stored rows that have a group, in ascending order,
 and their groups. The table is replaced and never changed in place, because drafts and other threads
@@ -68,8 +68,8 @@ def _kind_of(items: list[Any]) -> str:
     for k, item in enumerate(items):
         if not (isinstance(item, str) or is_integer(item)):
             raise ValueError(
-                f"groups[{k}] is {plain(item)!r:.80}; expected a string or an integer. Pass a list "
-                "of one kind; rows without a group are learned in a call of their own."
+                f"groups[{k}] is {plain(item)!r:.80}; expected a string or an integer. Pass rows "
+                "without a group in a separate call."
             )
         if isinstance(item, str) != isinstance(items[0], str):
             raise ValueError(
@@ -99,15 +99,15 @@ def check_group_table(table: Any) -> None:
 
 
 class Grouped(KernelModel):
-    """Base of the estimators that store the groups of their rows and may be empty."""
+    """Base of the estimators that store groups and can be empty."""
 
     _groups: GroupTable
 
     @property
     def groups_(self) -> NDArray[np.object_]:
-        """Groups of the stored examples, in the order of `ids_`; None for those without a group.
+        """Groups of the stored rows, in the order of `ids_`.
 
-        Only available if groups were given.
+        None for rows without a group. Only available if `groups` was passed.
         """
         model = self._now()
         model._fitted()
@@ -125,15 +125,15 @@ class Grouped(KernelModel):
 
     @property
     def is_empty_(self) -> bool:
-        """Whether the last row was forgotten. An empty model does not predict."""
+        """Whether all rows have been forgotten. An empty model cannot predict."""
         return self._fitted().native.size == 0
 
     def _require_rows(self) -> None:
         """Raise if the model is empty."""
         if self._engine.native.size == 0:
             raise NotFittedError(
-                f"this {type(self).__name__} is empty: its last row was forgotten. Call fit or "
-                "partial_fit."
+                f"this {type(self).__name__} is empty, because all rows were forgotten. Call fit "
+                "or partial_fit."
             )
 
     def _check_groups(self, groups: Any, rows: int) -> NDArray[Any] | None:
@@ -169,8 +169,8 @@ class Grouped(KernelModel):
             listed = ", ".join(repr(name) for name in unknown[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise KeyError(
-                f"no stored row is of group {listed}{more}{self._hint(table)}; nothing was "
-                "forgotten."
+                f"groups without stored rows: {listed}{more}{self._hint(table)}. No row was "
+                "forgotten. Pass groups from groups_."
             )
         chosen = np.array([name in wanted for name in names], dtype=bool)
         return np.empty(0, dtype=np.int64) if table is None else table["ids"][chosen]

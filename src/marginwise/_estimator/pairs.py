@@ -11,11 +11,11 @@ from marginwise._engine.plan import paired
 
 
 def votes(f: Float) -> Float:
-    """Count the pairs that each class wins; the sum of its decision values decides ties.
+    """Count the pairs that each class wins; sums of decision values break ties.
 
-    Decision values are clipped at the margin: pairs that a row has nothing to do with have large
-    values, and would decide instead of the close ones. As in scikit-learn's score of
-    one-against-one, the sum is squeezed between -1/3 and 1/3, so that it cannot outweigh a vote.
+    Decision values are clipped at the margin, because large values of pairs that do not include the
+    true class would otherwise dominate. As in scikit-learn's score of one-against-one, the sum is
+    squeezed between -1/3 and 1/3, so that it cannot outweigh a vote.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def votes(f: Float) -> Float:
 
 
 def _votes_of_one(f: Float) -> Float:
-    """Return the same of one row, to the bit: for one row, calls of NumPy would take the time."""
+    """Compute bit-identical votes of one row without the overhead of NumPy."""
     pairs, classes = _pairs(f.shape[1])
     won, sums = [0] * classes, [0.0] * classes
     for (a, b), value in zip(pairs, f[0].tolist(), strict=True):
@@ -62,7 +62,7 @@ def _pairs(problems: int) -> tuple[tuple[tuple[int, int], ...], int]:
 
 
 def leads(f: Float) -> Float:
-    """Return the least decision value of each class against the others.
+    """Return the smallest decision value of each class against the others.
 
     A class that wins all its pairs is ahead of the next one by twice its distance from the nearest
     boundary or more, which is how one-vs-rest values measure the distance of a row.

@@ -1,4 +1,4 @@
-"""What a fitted classifier predicts."""
+"""Predictions of fitted classifiers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
 
 
 def _calibrates(model: Predictor) -> bool:
-    """Return whether a classifier has probabilities; the reason is in the error if it has not."""
+    """Return True if a classifier has probabilities, raise otherwise."""
     if model.calibration is None:
         raise AttributeError(
             f"this {type(model).__name__} does not estimate probabilities. Set "
@@ -32,7 +32,7 @@ def _calibrates(model: Predictor) -> bool:
 
 
 class Predictor(KernelModel):
-    """Base of the classifiers, with what they predict."""
+    """Base of the classifiers with the prediction methods."""
 
     classes_: NDArray[Any]
     calibration: str | None = None  # of those that have the parameter
@@ -46,15 +46,16 @@ class Predictor(KernelModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score. With ``kernel="precomputed"``, the kernel values with the training rows.
+            Rows to score. With ``kernel="precomputed"``, kernel values between these rows and the
+            training rows.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Decision values. With two classes, positive values favour ``classes_[1]``; otherwise,
-            the largest value shows the class that is favoured. It is also the one predicted, unless
-            `calibration` is set. With ``multiclass="ovo"``, values are the number of pairs that a
-            class wins, plus a fraction that decides ties.
+            Decision values. With two classes, positive values favour ``classes_[1]``. With more
+            classes, the class with the largest value is favoured; `predict` returns it unless
+            `calibration` is set. With ``multiclass="ovo"``, the value of a class is the number of
+            pairs it wins plus a fraction that breaks ties.
         """
         model = self._now()
         scores = model._binary_values(X)
@@ -63,37 +64,37 @@ class Predictor(KernelModel):
         return scores[:, 0].copy() if scores.shape[1] == 1 else scores
 
     def _distances(self, X: Any) -> Float:
-        """Return values like `decision_function` that measure distances from the boundary."""
+        """Return decision values that measure distances to the boundary."""
         model = self._now()
         return model._shaped(model._binary_values(X))
 
     def _shaped(self, scores: Float) -> Float:
-        """Return such values of rows, from their f(x) in each binary problem."""
+        """Convert f(x) of each binary problem into such values."""
         if self._engine.plan.pairs:
             return leads(scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _binary_values(self, X: Any) -> Float:
-        """Return f(x) of rows, a column for each binary problem."""
+        """Return f(x) of rows, one column per binary problem."""
         check_is_fitted(self)
         X, _ = check_features(self, X, reset=False)
         return self._score(X)
 
     def _score(self, X: Any) -> Float:
-        """Return f(x) of rows that were checked before, a column for each binary problem."""
+        """Return f(x) of validated rows, one column per binary problem."""
         return self._engine.decision(self._augmented(X, None))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row.
 
-        With `calibration`, this is the most probable class. With `class_weight`, which moves the
-        boundary on purpose, it is the class that the decision function favours in any case.
+        The predicted class is the one that the decision function favours. If `calibration` is set
+        and `class_weight` is None, it is the most probable class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify. With ``kernel="precomputed"``, the kernel values with the training
-            rows.
+            Rows to classify. With ``kernel="precomputed"``, kernel values between these rows and
+            the training rows.
 
         Returns
         -------
@@ -106,8 +107,8 @@ class Predictor(KernelModel):
     def predict_one(self, x: ArrayLike) -> Any:
         """Predict the class of a single dense row, with few checks.
 
-        It returns what `predict` returns for the row, in a fraction of the time. Checked are the
-        number of features and that they are finite numbers, but not their names.
+        The result equals that of `predict`, in a fraction of the time. The method checks that the
+        number of features is right and that their values are finite, but not their names.
 
         Parameters
         ----------
@@ -130,9 +131,9 @@ class Predictor(KernelModel):
     def predict_many(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of dense rows, with few checks.
 
-        Use it instead of `predict` for small batches, where input validation would dominate the
-        cost. Checked are the number of features and that they are finite numbers, but not their
-        names.
+        Use this method instead of `predict` for small batches, where input validation would
+        dominate the cost. It checks that the number of features is right and that their values are
+        finite, but not their names.
 
         Parameters
         ----------
@@ -171,35 +172,37 @@ class Predictor(KernelModel):
 
     @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Float:
-        """Estimate the probability of each class.
+        """Estimate class probabilities.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score. With ``kernel="precomputed"``, the kernel values with the training rows.
+            Rows to score. With ``kernel="precomputed"``, kernel values between these rows and the
+            training rows.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities of the classes, in the order of `classes_`. They sum to one.
+            Probabilities of the classes, in the order of `classes_`. Each row sums to one.
         """
         model = self._now()
         check_is_fitted(model)
         if not model._is_calibrated():
             raise NotFittedError(
-                f"this {type(self).__name__} was fitted without calibration, and has no "
-                "probabilities. Fit it again, now that calibration is set."
+                f"this {type(self).__name__} was fitted without calibration and has no "
+                "probabilities. Fit it again with the current value of calibration."
             )
         return model._probabilities_at(model._binary_values(X))
 
     @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Float:
-        """Estimate the logarithm of the probability of each class.
+        """Estimate logarithms of class probabilities.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score. With ``kernel="precomputed"``, the kernel values with the training rows.
+            Rows to score. With ``kernel="precomputed"``, kernel values between these rows and the
+            training rows.
 
         Returns
         -------
@@ -211,7 +214,7 @@ class Predictor(KernelModel):
         return logarithms
 
     def _is_calibrated(self) -> bool:
-        """Return whether a model was fitted to have probabilities."""
+        """Return whether the model was fitted with calibration."""
         return "_engine" in self.__dict__ and self._engine.plan.foresees
 
     @property
@@ -236,6 +239,6 @@ class Predictor(KernelModel):
         return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
 
     def _fit_calibrator(self, kind: str) -> Calibrator:
-        """Fit a calibrator to what the model thought of rows before it learned them."""
+        """Fit a calibrator to decision values of rows before they were learned."""
         columns, pairs = self._foreseen().columns, self._engine.plan.pairs
         return Calibrator.fit(kind, columns, pairs=pairs, shifted=self._is_weighted)

@@ -1,4 +1,4 @@
-"""How rows that are not arrays reach a classifier: sources read in chunks, and pools."""
+"""Training from data sources that are read in chunks, and from pools."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _RUN_RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class RunArguments:
-    """What `learn_from` is asked for besides the source and its classes.
+    """Arguments of `learn_from` other than the source and its classes.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ class RunArguments:
 
     @property
     def is_watched(self) -> bool:
-        """Whether something is done between chunks of the source."""
+        """Whether something happens between chunks of the source."""
         asked = (self.sift, self.checkpoint, self.callback)
         return any(argument is not None for argument in asked)
 
 
 class PoolFeed(ArrayFeed):
-    """A pool whose labels come one by one: converted once, so that a row costs little to learn.
+    """Pool of rows that is converted once and labelled row by row.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class PoolFeed(ArrayFeed):
 
 
 class StreamLearner(KernelModel):
-    """Base class of the classifiers, with the ways in which they receive rows."""
+    """Base class of the classifiers with `learn_from`."""
 
     classes_: NDArray[Any]
     random_state: int | np.random.RandomState | None
@@ -132,51 +132,53 @@ class StreamLearner(KernelModel):
         callback: Callback | None = None,
         note: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Learn from a data source that is read in chunks.
+        """Learn from a data source or stream that is read in chunks.
 
-        A new model learns as with `fit`, except that it does not start with a few rows of each
-        class. An existing model continues, and all rows count as new ones.
+        A new model is trained as by `fit`, except that training does not start with a few rows of
+        each class. Training of an existing model continues, and all rows count as new rows.
 
-        A source may have `stages`, the ids at which stages of learning end. Its rows are then
-        learned stage by stage, and the model is finished after each stage if `finish_at_end` is
-        set. With stages, blocks, sifting, a checkpoint or a callback, rows are read in chunks of
-        16,384; selection pools do not extend over several chunks, and `finish_every` is evaluated
-        after each chunk.
+        A source may define ``source.stages``, the ids at which training stages end. Rows are then
+        learned stage by stage, and `finish` is called after each stage if `finish_at_end` is set.
+        With stages, blocks, `sift`, a checkpoint or a callback, rows are read in chunks of 16,384.
+        Selection pools do not span several chunks, and `finish_every` is evaluated after each
+        chunk.
 
-        A source that is stored in blocks, such as a file, has the number of rows of a block as
-        `block`. With ``shuffle=True``, its blocks are then visited in random order (in the order of
-        the file, if ``source.random_access`` is False), and rows are shuffled within windows of
-        16,384 rows, or of one block if that is larger.
+        A source that is stored in blocks, such as a file, defines the number of rows per block as
+        ``source.block``. With ``shuffle=True``, blocks are visited in random order, or in file
+        order if ``source.random_access`` is False, and rows are shuffled within windows of 16,384
+        rows, or of one block if it is larger.
 
-        A stream, which has no length, is learned in its order, as by `partial_fit` with one batch
-        after the other, and the model is finished at its end if `finish_at_end` is set.
+        A stream has no length. Its batches are learned in order, as by `partial_fit`, and `finish`
+        is called at the end if `finish_at_end` is set.
 
         Parameters
         ----------
         source : object
-            Data source: ``len(source)`` is the number of rows, and ``source.read(ids)`` returns the
-            features and labels of some of them. Or a stream: ``source.chunks()`` gives features and
-            labels of its rows, one batch after the other. `marginwise.data.open_source` makes
-            sources of files and other objects.
+            Data source or stream. For a data source, ``len(source)`` is the number of rows and
+            ``source.read(ids)`` returns the features and labels of the given rows. For a stream,
+            ``source.chunks()`` yields batches of features and labels.
+            :func:`marginwise.data.open_source` creates sources from files and other objects.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may occur. By default, ``source.classes``. An existing model needs none.
+            All labels that can occur. By default, ``source.classes``. Not needed for a fitted
+            model.
         sift : float, default=None
-            If given, rows are judged by the model at the start of their chunk, and rows far from
-            every margin are skipped. A coarse approximation of the model finds most of them; it may
-            miss this fraction of the rows inside a margin. 0 uses the full model. None judges each
-            row by the model at the time it is visited. Rows that arrive before a class can be
-            judged are learned.
+            If given, the model at the start of a chunk evaluates all rows of the chunk, and rows
+            far from every margin are skipped. A coarse approximation of the model finds most of
+            these rows. `sift` is the fraction of rows inside a margin that the approximation may
+            miss; 0 uses the full model. Rows are always learned as long as the model has too few
+            examples of a class. None evaluates each row with the model at the time it is visited.
         checkpoint : str or path-like, default=None
-            File from which a stopped run is resumed. An existing file must belong to the same run:
-            the same parameters and the same source. If the file cannot be written, learning
-            continues with a warning; if the last write fails, OSError is raised and the model is
-            kept.
+            File from which an interrupted run is resumed. An existing file must belong to the same
+            run, with the same parameters and the same source. If the file cannot be written,
+            training continues with a warning. If the last write fails, OSError is raised after the
+            model is updated.
         checkpoint_minutes : float, default=10.0
-            Minutes between two writes of the checkpoint.
+            Minutes between writes of the checkpoint.
         callback : callable, default=None
-            Called with a copy of the model and a `Moment` after each chunk, and when a run is
-            resumed. If it returns True, the run ends, and the model keeps what it has learned; the
-            checkpoint is written, and continues from there.
+            Function called as ``callback(model, moment)`` with a copy of the model and its progress
+            after each chunk and when a run is resumed. If it returns True, training stops after
+            writing the checkpoint, from which it can be resumed, and the model keeps what it has
+            learned.
         note : dict, default=None
             Strings and numbers to store in the checkpoint, such as the arguments of a script.
 
@@ -203,13 +205,13 @@ class StreamLearner(KernelModel):
         check_params(self)
         if self.epochs == "converge":
             raise ValueError(
-                "learn_from makes a number of passes over a source, but epochs='converge' was "
-                "given, which only fit supports. Set epochs to an integer."
+                "epochs='converge' is not supported by learn_from, which makes a fixed number of "
+                "passes. Set epochs to an integer, or use fit."
             )
         if getattr(self, "stop", None) is not None:
             raise ValueError(
-                "learn_from makes passes over a source, but a stopping rule was given, which only "
-                "fit supports. Set stop=None; a callback may end a run."
+                "stop is not supported by learn_from. Set stop=None, or pass a callback that "
+                "returns True to stop training."
             )
         self._check_run(run)
         if is_stream(source):
@@ -226,14 +228,14 @@ class StreamLearner(KernelModel):
         return self
 
     def _check_run(self, run: RunArguments) -> None:
-        """Check the other arguments of `learn_from`."""
+        """Validate the other arguments of `learn_from`."""
         sift = run.sift
         check_arguments(_RUN_RULES, sift=sift, checkpoint_minutes=run.minutes)
         rule, size = self._selection()
         if rule != "random" and size is None:
             raise ValueError(
-                "pool_size=None searches all rows for each one that is learned, which needs "
-                "them in memory: use fit, or a pool_size."
+                "pool_size=None compares all rows for each selection and is not supported by "
+                "learn_from. Set pool_size to an integer, or use fit."
             )
         if rule in LABEL_FREE and "_engine" in self.__dict__ and self._engine.plan.pairs:
             raise ValueError(
@@ -242,28 +244,31 @@ class StreamLearner(KernelModel):
                 "it with multiclass='ovr'."
             )
         if sift is not None and (callable(self.kernel) or self.kernel == "precomputed"):
-            raise ValueError("sift needs one of marginwise's own kernels.")
+            raise ValueError(
+                "sift is not supported with callable or precomputed kernels. Set sift=None, or "
+                "use a built-in kernel."
+            )
         if sift is not None and "selection" not in self._rules:
             raise ValueError(
-                f"{type(self).__name__} does not support sift: it learns every row. Use sift=None, "
-                "or an estimator that has the parameter selection."
+                f"{type(self).__name__} does not support sift, because it learns every row. Set "
+                "sift=None, or use an estimator with the parameter selection."
             )
 
     def _begin_run(self, source: Source, n: int, classes: ArrayLike | None) -> None:
-        """Check the classes, and make an engine where there is none."""
+        """Validate the classes, and make an engine if there is none."""
         if hasattr(self, "_engine"):
             self._check_classes(classes, first=False)
             return
         named = getattr(source, "classes", None) if classes is None else classes
         if named is None:
             raise ValueError(
-                "learn_from needs all labels that may come: give them as classes, or let "
-                "the source name them in source.classes."
+                "learn_from requires all labels that can occur, but neither classes nor "
+                "source.classes is given. Pass classes."
             )
         self._start(source.read(sample_rows(source, n, SAMPLE))[0], named)
 
     def _selection(self) -> tuple[str, Any]:
-        """Return the rule of selection and the size of its pools."""
+        """Return the selection strategy and the pool size."""
         return getattr(self, "selection", "random"), getattr(self, "pool_size", 1)
 
     def _learn_source(self, source: Source, n: int) -> None:
@@ -307,15 +312,15 @@ class StreamLearner(KernelModel):
         return [] if steps.failure is None else [steps.failure]
 
     def _report_to(self, callback: Callback, moment: Moment) -> bool:
-        """Call back after a chunk; return whether the run is to end."""
+        """Call the callback after a chunk; return whether to stop."""
         return callback(self._snapshot(), moment) is True
 
     def _learn_stream(self, stream: Stream, classes: ArrayLike | None, run: RunArguments) -> None:
-        """Learn a stream batch by batch, in its order."""
+        """Learn a stream batch by batch."""
         if run.sift is not None or run.checkpoint is not None or self.epochs > 1:
             raise ValueError(
-                "a stream comes once: sift, checkpoint and epochs other than 1 need a source with "
-                "len(source) and source.read(ids). Write the rows to a file, and open it with "
+                "sift, checkpoint and epochs other than 1 are not supported with a stream, which "
+                "can be read only once. Write the rows to a file and open it with "
                 "marginwise.data.open_source."
             )
         classes = getattr(stream, "classes", None) if classes is None else classes
@@ -327,13 +332,13 @@ class StreamLearner(KernelModel):
             if run.callback is not None and self._report_to(run.callback, moment):
                 break
         if rows == 0:
-            raise ValueError("the stream is empty; it must have at least one row.")
+            raise ValueError("the stream is empty; expected at least one row.")
         if getattr(self, "finish_at_end", False):
             self._settle()
         self._warn_if_far()
 
     def _snapshot(self) -> Self:
-        """Return a copy of the model as it is; what is shown to a callback."""
+        """Return a copy of the model for a callback."""
         copy = self._copy()
         copy._engine = copy._engine.clone()
         return copy
@@ -342,7 +347,7 @@ class StreamLearner(KernelModel):
 
     @on_draft
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> Self:
-        """Learn rows that were checked before, with a model that exists."""
+        """Learn validated rows with an existing model."""
         labels = self._numbers(y.tolist())
         self._learn_rows(self._labelled(X, labels, self._penalties()[labels], names), names)
         return self
@@ -363,7 +368,7 @@ class StreamLearner(KernelModel):
         return self
 
     def _finder(self, X: Any, ids: Ints) -> Callable[[Ints], Any]:
-        """Return what finds the features of rows by their ids, or None for a kernel function."""
+        """Return a function from ids to features, or None for a callable kernel."""
         rows = self._augmented(X, ids)
         unknown = self._engine.function is not None
         return lambda some: None if unknown else take_rows(rows, np.searchsorted(ids, some))
@@ -377,19 +382,19 @@ class StreamLearner(KernelModel):
         raise NotImplementedError
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
-        """Choose classes, gamma and precision from unlabelled rows, before anything is learned."""
+        """Determine classes, gamma and precision before training starts."""
         raise NotImplementedError
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
-        """Check what a source returned for these ids; return a batch, and the labels as numbers."""
+        """Validate the rows returned by a source; return a batch and encoded labels."""
         raise NotImplementedError
 
     def _check_classes(self, classes: ArrayLike | None, first: bool) -> None:
-        """Raise unless these are the classes of the model, or make them so."""
+        """Set the classes of the model, or raise if they differ."""
         raise NotImplementedError
 
     def _numbers(self, labels: Any) -> Labels:
-        """Return the classes of known labels by number."""
+        """Encode known labels."""
         raise NotImplementedError
 
     def _penalties(self) -> Float:
@@ -397,4 +402,4 @@ class StreamLearner(KernelModel):
         raise NotImplementedError
 
     def _warn_if_far(self) -> None:
-        """Warn of a model that is far from the solution, where this can be known."""
+        """Warn if the model is known to be far from the solution."""

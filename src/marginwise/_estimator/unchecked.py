@@ -1,4 +1,4 @@
-"""The quick door: rows whose shape, type and values are checked, and nothing else."""
+"""Fast input validation: only shape, type and values are checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plain_rows(X: Any) -> NDArray[Any]:
     if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
         return rows
     if rows.dtype.kind not in "biufO":
-        raise ValueError(f"rows must be numbers, got an array of {rows.dtype}.")
+        raise ValueError(f"rows must be numeric, got an array of dtype {rows.dtype}.")
     return rows.astype(np.float64)
 
 
@@ -36,18 +36,18 @@ def sparse_rows(X: Any) -> Any:
         The rows; a CSR matrix of floats with sorted indices is not copied.
     """
     if X.ndim != 2:
-        raise ValueError(f"expected a sparse matrix of rows, got {X.ndim} dimension.")
+        raise ValueError(f"expected a two-dimensional sparse matrix, got {X.ndim} dimension.")
     check_sparse(X)
     rows = X if X.format == "csr" else X.tocsr()
     if rows.dtype != np.float64 and rows.dtype != np.float32:
         if rows.dtype.kind not in "biuf":
-            raise ValueError(f"rows must be numbers, got a sparse matrix of {rows.dtype}.")
+            raise ValueError(f"rows must be numeric, got a sparse matrix of dtype {rows.dtype}.")
         rows = rows.astype(np.float64)
     return canonical(rows)
 
 
 def rows_to_predict(X: Any, features: int) -> NDArray[Any]:
-    """Return finite rows of numbers that have so many features.
+    """Return finite rows with the expected number of features.
 
     Parameters
     ----------
