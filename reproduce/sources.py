@@ -161,8 +161,8 @@ SOURCES = (
         "BSD-3-Clause (the repository)",
         converters.reuters_moneyfx,
         "513c60ef604eed3ed157dd430abed9553b946a4727288d74607036a731ea6899",
-        "A copy of money-fx.trn and money-fx.tst from the LASVM authors' lasvm-reuters.tar.bz2, where "
-        "some entries of the training file occur twice.",
+        "A copy of money-fx.trn and money-fx.tst from the LASVM authors' lasvm-reuters.tar.bz2, "
+        "where some entries of the training file occur twice.",
     ),
     Source(
         "reuters21578_r90_tfidf.npz",

@@ -355,3 +355,24 @@ def test_files_in_use_survive_their_original_formats(tmp_path: Path) -> None:
         np.savetxt(tmp_path / f"zip.{part}", table, fmt="%.4f")
     for name in ("banana.npz", "satimage.npz", "letter.npz", "usps.npz"):
         assert data.convert(BY_FILE[name], tmp_path, tmp_path / "made") == "verified", name
+
+
+def test_more_files_in_use_survive_their_original_formats(tmp_path: Path) -> None:
+    a9a, dna, abalone = (data.read(need(f"{name}.npz")) for name in ("a9a", "dna", "abalone"))
+    for part, end in (("train", ""), ("test", ".t")):
+        columns = np.split(a9a[f"X_{part}_indices"] + 1, a9a[f"X_{part}_indptr"][1:-1])
+        write_indicators(tmp_path / f"a9a{end}", columns, a9a[f"y_{part}"], "{:+d} ")
+        columns = [np.flatnonzero(row) + 1 for row in dna[f"X_{part}"]]
+        write_indicators(tmp_path / f"dna.scale{end}", columns, dna[f"y_{part}"] + 1, "{} ")
+    sexes = np.array(list("MFI"))[abalone["X"][:, :3].argmax(axis=1)]
+    rows = zip(sexes, csv_lines(abalone["X"][:, 3:], abalone["y"], ","), strict=True)
+    text(tmp_path, "abalone.data", *(f"{sex},{row}" for sex, row in rows))
+    for name in ("a9a.npz", "dna.npz", "abalone.npz"):
+        assert data.convert(BY_FILE[name], tmp_path, tmp_path / "made") == "verified", name
+
+
+def write_indicators(path: Path, columns: Any, y: Any, label: str) -> None:
+    """Write svmlight text as LIBSVM's site has it, with a space at the end of each line."""
+    lines = ("".join(f"{column}:1 " for column in row.tolist()) for row in columns)
+    rows = zip(y.tolist(), lines, strict=True)
+    path.write_text("".join(f"{label.format(one)}{line}\n" for one, line in rows), newline="\n")
