@@ -16,7 +16,7 @@ STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench stubs clean test-minimum test-asreview stress tsan
+.PHONY: help demo docs linkcheck test lint bench stubs clean test-minimum test-asreview stress tsan
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,15 @@ test: .venv/.dev ## test the core under sanitizers, then the package
 	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
 	@$(BIN)/python -m compileall -q src  # once, not in each of hundreds of processes
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+# Warnings are errors, and so are references to names that do not exist.
+SPHINX = $(BIN)/python -m sphinx -q -n -W --keep-going -j auto -d build/doctrees docs
+docs: .venv/.docs ## build the documentation into build/docs
+	@MPLBACKEND=Agg $(SPHINX) -b html build/docs
+	@echo 'The documentation is in build/docs/index.html'
+
+linkcheck: .venv/.docs ## check the links of the documentation to other sites; needs a network
+	@$(SPHINX) -b linkcheck -D plot_gallery=0 build/linkcheck
 
 # The pages and examples are tested with current versions only.
 test-minimum: .venv-minimum/.built ## test the package with the minimum versions it declares

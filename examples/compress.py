@@ -1,7 +1,16 @@
-"""Make a model smaller: a noisy checkerboard, where almost half of the rows are support vectors.
+"""
+Making a model smaller
+======================
 
-python examples/compress.py                              fit, compress, and compare
-python examples/compress.py --picture compression.png    also draw the errors by size
+::
+
+    python examples/compress.py [--rows 10000] [--picture compression.png]
+
+Almost half of the rows of a noisy checkerboard become support vectors. ``compress`` returns a model
+with far fewer vectors and nearly the same error. The figure shows the held-out error by the number
+of vectors.
+
+This page shows ``python examples/compress.py --picture output/compression.png``.
 """
 
 from __future__ import annotations
@@ -32,7 +41,7 @@ def report(name: str, vectors: int, model: Any, X: Any, y: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description="Fit a model to a noisy checkerboard, and compress it."
     )
     parser.add_argument("--rows", type=int, default=10_000, help="training rows")
     parser.add_argument("--picture", type=Path, help="where to draw the errors by size")
@@ -52,8 +61,12 @@ def draw(small: Any, picture: Path) -> None:
     from marginwise.inspect import CompressionDisplay
 
     display = CompressionDisplay.from_estimator(small)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     display.figure_.savefig(picture, dpi=80)
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

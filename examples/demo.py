@@ -1,10 +1,18 @@
-"""OnlineSVC beside SVC on two data sets: a table, and a picture of what was learned.
+"""
+OnlineSVC and SVC on two data sets
+==================================
 
-    make demo                                    or
-    python examples/demo.py [--rows 50000]
+::
 
-Handwritten digits come with scikit-learn. The noisy checkerboard [wang2009] is generated: 4 × 4
-fields, the labels of 15 % of the training rows flipped, the test rows without noise.
+    make demo
+    python examples/demo.py [--rows 50000] [--picture demo.png]
+
+Both learn handwritten digits, which come with scikit-learn, and the noisy checkerboard of
+[wang2009]: a board of 4 × 4 squares with 15 % of the training labels flipped, and test rows without
+noise. The table compares time, error and support vectors. The figure shows what OnlineSVC learned,
+and how the test error falls while it learns.
+
+This page shows ``python examples/demo.py --rows 6000``.
 """
 
 from __future__ import annotations
@@ -28,7 +36,7 @@ from sklearn.svm import SVC
 
 from marginwise import OnlineSVC
 
-PICTURE = Path(__file__).resolve().parent / "output" / "demo.png"
+PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "demo.png"
 SIDE = np.sqrt(12)  # of a square of standard deviation 1
 FLIPPED = 0.15
 SEED = 0
@@ -58,9 +66,9 @@ class Outcome:
     model: Any
 
 
-# -- data ----------------------------------------------------------------------------------------
-
-
+# %%
+# Data
+# ----
 def checkerboard(
     n: int, *, flipped: float, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -83,9 +91,9 @@ def digits() -> Data:
     return Data(*train_test_split(X, y, test_size=0.3, stratify=y, random_state=SEED))
 
 
-# -- contest -------------------------------------------------------------------------------------
-
-
+# %%
+# Contest
+# -------
 @contextmanager
 def ticking(what: str) -> Iterator[None]:
     """Say what is going on, with the seconds so far where stderr is a terminal."""
@@ -148,9 +156,9 @@ def table(title: str, outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-# -- error as the data arrive --------------------------------------------------------------------
-
-
+# %%
+# Error as the data arrive
+# ------------------------
 class Step(NamedTuple):
     """Error after so many examples, and the seconds of training it took."""
 
@@ -188,8 +196,9 @@ def svc_steps(data: Data, whole: Outcome, most: int = 10_000) -> list[Step]:
     return [*steps, Step(len(data.y), whole.seconds, whole.error)]
 
 
-# -- picture -------------------------------------------------------------------------------------
-
+# %%
+# Picture
+# -------
 # Colours that the colour-blind tell apart [Okabe and Ito].
 ZERO, ONE = "#E69F00", "#0072B2"
 ZERO_TINT, ONE_TINT = "#FBEBCB", "#CFE3F1"
@@ -214,7 +223,6 @@ def draw(path: Path, outcomes: list[Outcome], online: list[Step], svc: list[Step
     right.legend(loc="upper right", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def draw_board(axes: Any, model: OnlineSVC, shown: int = 300) -> None:
@@ -279,9 +287,9 @@ def draw_steps(axes: Any, online: list[Step], svc: list[Step]) -> None:
     axes.grid(alpha=0.25)
 
 
-# -- all of it -----------------------------------------------------------------------------------
-
-
+# %%
+# The whole run
+# -------------
 def shown(title: str, run: Callable[[], list[Outcome]]) -> list[Outcome]:
     print(f"\n{title}", file=sys.stderr, flush=True)
     outcomes = run()
@@ -311,5 +319,8 @@ def main() -> None:
     print(f"all of it took {time.perf_counter() - start:.0f} s")
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

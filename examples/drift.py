@@ -1,20 +1,26 @@
-"""Streams that change: windows on classes that turn, and estimators on three kinds of drift.
+"""
+Streams that drift
+==================
+
+::
 
     python examples/drift.py [--rows 5000] [--window 200] [--picture drift.png]
     python examples/drift.py --streams [--rows 6000] [--seeds 3] [--plot streams.png]
     python examples/drift.py --late [--rows 6000] [--seeds 3]
     python examples/drift.py --flip [--rows 6000] [--seeds 3]
 
-The first command: two classes lie on either side of a centre, stand still for a while, turn by half
-a circle, and stand still again. Rows are predicted before they are learned, ten at a time. ExactSVC
-stores all rows, or a window of them: evict="lightest" drops the row of least weight, which keeps
-what the boundary rests on, old as it may be; evict="oldest" follows. ExactOneClassSVM, which sees
-no labels, notices the change by the rows that fall outside, and adapts to it with a window.
+The first command draws two classes on either side of a centre. They stand still, turn by half a
+circle, and stand still again. The models predict ten rows at a time, and then learn them. ExactSVC
+stores all rows, or a window of them. ``evict="lightest"`` drops the row with the smallest
+coefficient, so old support vectors stay; ``evict="oldest"`` follows the change. ExactOneClassSVM
+sees no labels: it notices the change by the share of rows outside the sphere.
 
-The others compare estimators on a checkerboard that is rotated by 45 degrees, by the prequential
-error: each batch of 50 rows is predicted, then learned. With --streams, the board is rotated at
-half of the stream, gradually, or back and forth; with --late, after more and more rows; with
---flip, it stays, and all labels are flipped.
+The other commands compare estimators on a checkerboard by the prequential error: each batch of 50
+rows is predicted, then learned. With ``--streams``, the board rotates by 45 degrees halfway through
+the stream, gradually, or back and forth. With ``--late``, it rotates after more and more rows. With
+``--flip``, all labels are flipped.
+
+This page shows ``python examples/drift.py --rows 3000``.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ from numpy.typing import NDArray
 from marginwise import ExactOneClassSVM, ExactRampSVC, ExactSVC, GapSVC, OnlineSVC
 from marginwise.metrics import prequential_error
 
-PICTURE = Path(__file__).resolve().parent / "output" / "drift.png"
+PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "drift.png"
 CHUNK = 10  # rows that are predicted, then learned
 SMOOTH = 200  # rows that a point of a curve is the mean of
 START, END = 0.4, 0.6  # of the stream: when the classes turn
@@ -148,8 +154,9 @@ def table(title: str, found: dict[str, NDArray[np.bool_]]) -> str:
     return "\n".join(lines)
 
 
-# -- picture ---------------------------------------------------------------------------------------
-
+# %%
+# Picture
+# -------
 ZERO, ONE = "#E69F00", "#0072B2"  # the classes
 LINES = (("0.55", "dotted"), ("#AA3377", "dashed"), ("black", "solid"))
 WATCHERS = (("0.55", "dotted"), ("#009E73", "solid"))
@@ -183,7 +190,6 @@ def draw(path: Path, stream: Stream, done: Run) -> None:
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
-    plt.close(figure)
 
 
 def draw_shot(axes: Any, stream: Stream, shot: Shot) -> None:
@@ -216,9 +222,9 @@ def draw_curves(axes: Any, found: dict[str, Any], styles: Any, title: str) -> No
     axes.legend(loc="upper left", frameon=False)
 
 
-# -- contestants -----------------------------------------------------------------------------------
-
-
+# %%
+# Contestants
+# -----------
 class Refit:
     """OnlineSVC that is fitted from scratch to the last rows, every so many rows."""
 
@@ -291,9 +297,9 @@ def contestants(*, trees: bool = True) -> dict[str, Contestant]:
     return found
 
 
-# -- their streams ---------------------------------------------------------------------------------
-
-
+# %%
+# Their streams
+# -------------
 def board(X: Floats, angle: float) -> NDArray[np.int64]:
     """Return the colours of a checkerboard that is rotated by an angle."""
     cos, sin = np.cos(angle), np.sin(angle)
@@ -343,9 +349,9 @@ def heading(cells: list[str]) -> None:
     markdown(["---", *["---:"] * (len(cells) - 1)])
 
 
-# -- comparisons -----------------------------------------------------------------------------------
-
-
+# %%
+# Comparisons
+# -----------
 def compare(rows: int, seeds: int) -> dict[str, dict[str, Floats]]:
     """Print mean errors and seconds; return the fading errors of each contestant and stream."""
     kinds = chances(rows)
@@ -461,12 +467,11 @@ def draw_comparison(path: Path, curves: dict[str, dict[str, Floats]], rows: int)
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     # A palette makes the file much smaller.
     picture.quantize(256).save(path, format="PNG", optimize=True)
-    plt.close(figure)
 
 
-# -- all of it -------------------------------------------------------------------------------------
-
-
+# %%
+# The whole run
+# -------------
 def turn(rows: int, window: int, picture: Path) -> None:
     """Print, and draw, how windows follow classes that turn."""
     stream = turning(rows)
@@ -511,5 +516,8 @@ def main() -> None:
         turn(options.rows or 5000, options.window, options.picture)
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

@@ -1,16 +1,23 @@
-"""Find wrong labels among handwritten digits, and learn without them.
+"""
+Finding wrong labels
+====================
+
+::
 
     python examples/find_label_errors.py [--noise 0.1] [--seed 0] [--picture suspects.png]
 
 Some of the training labels of scikit-learn's digits are replaced by other classes.
-find_label_errors ranks the rows by how suspect their labels are. The test error shows what it is
-worth to drop the suspects, or to take the labels that are suggested. The picture shows the margins
-of the rows, and the digits whose labels are most suspect.
+``find_label_errors`` ranks the rows by how suspect their labels are. The test errors show what you
+gain by dropping the suspects, or by using the suggested labels. The figure shows the margins of all
+rows, and the digits with the most suspect labels.
+
+This page shows ``python examples/find_label_errors.py --picture output/label_errors.png``.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +57,7 @@ def report(found: LabelErrors, y: NDArray[np.int64], truth: NDArray[np.int64]) -
         )
 
 
-def draw(path: str, found: LabelErrors, X: Any, y: NDArray[np.int64]) -> None:
+def draw(path: Path, found: LabelErrors, X: Any, y: NDArray[np.int64]) -> None:
     """Draw the margins of all rows, and the digits whose labels are most suspect."""
     import matplotlib.pyplot as plt
 
@@ -62,6 +69,7 @@ def draw(path: str, found: LabelErrors, X: Any, y: NDArray[np.int64]) -> None:
         ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
         ax.set_title(f"{y[row]} → {found.suggested[row]}", fontsize="small")
         ax.set(xticks=[], yticks=[])
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
     print(f"\npicture: {path}")
 
@@ -70,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Find wrong labels among handwritten digits.")
     parser.add_argument("--noise", type=float, default=0.1, help="share of wrong labels")
     parser.add_argument("--seed", type=int, default=0, help="draws the split and the wrong labels")
-    parser.add_argument("--picture", help="PNG file to write; requires matplotlib")
+    parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
 
     X, digits = load_digits(return_X_y=True)
@@ -94,5 +102,8 @@ def main() -> None:
         draw(options.picture, found, X, y)
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

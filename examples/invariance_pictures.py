@@ -1,16 +1,21 @@
-"""What variants of images are made of: tangents, fields, and a sheet of variants.
+"""
+Tangents, displacement fields and variants
+==========================================
+
+::
 
     python examples/invariance_pictures.py [--folder examples/output]
 
-Ten digits are drawn with a soft pen. The first picture shows what happens to one of them when it is
-moved or thickened by a little, the second two displacement fields and what they do, the third
-variants of all ten. They are the pictures of docs/guide/invariance.md.
+The script draws ten digits with a soft pen. The first figure shows how one of them changes when it
+is shifted or thickened slightly, the second two displacement fields and their effect, the third
+variants of all ten digits. The guide on images uses these figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +25,7 @@ from scipy.interpolate import CubicSpline
 
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
-FOLDER = Path(__file__).resolve().parent / "output"
+FOLDER = Path(sys.argv[0]).resolve().parent / "output"
 SIDE = 28  # pixels of an image
 PEN = 1.5  # pixels from the middle of a stroke to its edge
 EDGE = 1.2  # pixels in which a stroke fades
@@ -61,9 +66,9 @@ def line(stroke: str) -> NDArray[np.float64]:
     return np.asarray(CubicSpline(knots, points)(np.linspace(0, knots[-1], 200)))
 
 
-# -- pictures --------------------------------------------------------------------------------------
-
-
+# %%
+# Pictures
+# --------
 def draw_tangents(path: Path, digits: NDArray[np.float32]) -> None:
     """Draw a digit, its translation tangents and its thickening tangent."""
     originals = ImageDeformer((SIDE, SIDE)).prepare(digits[SHOWN : SHOWN + 1])
@@ -121,6 +126,15 @@ def keep(figure: Any, path: Path) -> None:
     print(f"picture: {os.path.relpath(path)}")
 
 
+def show_sheet(path: Path) -> None:
+    """Leave the sheet as a figure of its own."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=(9, 7), layout="constrained")
+    axes.imshow(plt.imread(path))
+    axes.set_axis_off()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Draw tangents, fields and variants.")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
@@ -131,8 +145,12 @@ def main() -> None:
     draw_fields(folder / "invariance_fields.png", digits)
     variants = folder / "invariance_variants.png"
     contact_sheet(VirtualSet(digits, range(10), ImageDeformer((SIDE, SIDE)), 12), variants)
+    show_sheet(variants)
     print(f"picture: {os.path.relpath(variants)}")
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

@@ -1,10 +1,16 @@
-"""What labels bring: learning curves of three strategies over some seeds, as a table and a picture.
+"""
+Learning curves of active learning
+==================================
 
-    python examples/learning_curves.py [--seeds 10] [--picture curves.png]
+::
 
-Handwritten digits come with scikit-learn. The rare class is generated: one row in fifty, and it
-overlaps with the others. Every run of a seed has the same pool, the same test rows and the same
-few labels to begin with; only the choice of the next row differs.
+    python examples/learning_curves.py [--seeds 10] [--labels 400] [--picture curves.png]
+
+Three strategies choose the next row to label. The digits come with scikit-learn. The rare class is
+generated: it has one row in fifty and overlaps with the others. All runs of a seed share the pool,
+the test rows and the first labels; only the choice of the next row differs.
+
+This page shows ``python examples/learning_curves.py --seeds 3 --labels 200``.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ from marginwise.active import ActiveLearner
 from marginwise.active.plot import learning_curves
 from marginwise.metrics import prbep_score
 
-PICTURE = Path(__file__).resolve().parent / "output" / "learning_curves.png"
+PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "learning_curves.png"
 STRATEGIES = ("random", "active", "autoactive")
 RARE = 0.02  # share of the rare class
 
@@ -55,9 +61,9 @@ class Task:
     higher_is_better: bool
 
 
-# -- data ------------------------------------------------------------------------------------------
-
-
+# %%
+# Data
+# ----
 def digits(seed: int) -> Data:
     X, y = load_digits(return_X_y=True)
     return Data(*train_test_split(X / 16, y, test_size=0.4, stratify=y, random_state=seed))
@@ -95,9 +101,9 @@ def tasks(most: int) -> list[Task]:
     ]  # fmt: skip
 
 
-# -- runs ------------------------------------------------------------------------------------------
-
-
+# %%
+# Runs
+# ----
 def one_run(task: Task, data: Data, strategy: str, seed: int) -> Run:
     """Measure a learner again and again as it asks for labels."""
     learner = ActiveLearner(task.model, data.X, strategy=strategy, stop=None, random_state=seed)
@@ -136,9 +142,9 @@ def table(task: Task, runs: dict[str, list[Run]], whole: float) -> str:
     return "\n".join(lines)
 
 
-# -- all of it -------------------------------------------------------------------------------------
-
-
+# %%
+# The whole run
+# -------------
 def draw_whole(axes: Any, task: Task, whole: float) -> None:
     """Draw what all labels would have given, beyond the curves, and title the picture."""
     axes.axhline(whole, color="0.35", linewidth=1, linestyle="dotted", zorder=1)
@@ -171,7 +177,6 @@ def draw(path: Path, done: list[tuple[Task, dict[str, list[Run]], float]]) -> No
         draw_whole(axes, task, whole)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
-    plt.close(figure)
 
 
 def main() -> None:
@@ -189,5 +194,8 @@ def main() -> None:
     print(f"\npicture: {os.path.relpath(options.picture)}")
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

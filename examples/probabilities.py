@@ -1,16 +1,24 @@
-"""Probabilities that follow a stream.
+"""
+Probabilities on a stream
+=========================
+
+::
 
     python examples/probabilities.py [--rows 20000] [--seed 0] [--picture probabilities.png]
 
-Requests arrive one after the other; a third are of the positive class, and the classes overlap.
-The model learns each batch and is asked for probabilities of the next one, as a service would. The
-table compares the log loss with that of the true probabilities, which are known for these generated
-rows. The picture shows how often the positive class occurs among rows of equal probability.
+Requests arrive one batch after the other. A third belongs to the positive class, and the classes
+overlap. The model predicts probabilities for each batch and then learns it, as a service would. The
+rows are generated, so the table can compare the log loss with that of the true probabilities. The
+figure shows how often the positive class occurs among rows of equal predicted probability.
+
+This page shows ``python examples/probabilities.py --rows 10000
+--picture output/probabilities.png``.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +57,7 @@ def run(X: Values, y: NDArray[np.int64], truth: Values) -> tuple[OnlineSVC, Valu
     return model, said
 
 
-def draw(path: str, y: NDArray[np.int64], said: Values) -> None:
+def draw(path: Path, y: NDArray[np.int64], said: Values) -> None:
     """Draw the frequency of the positive class by its probability."""
     import matplotlib.pyplot as plt
 
@@ -58,14 +66,15 @@ def draw(path: str, y: NDArray[np.int64], said: Values) -> None:
         y, said, n_bins=10, strategy="quantile", name="OnlineSVC, before learning", ax=ax
     )
     ax.set(title="Probabilities of rows to come", xlim=(0, 1), ylim=(0, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Probabilities on a stream.")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the stream")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", metavar="FILE", help="where a picture goes")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="where a picture goes")
     options = parser.parse_args()
     X, y, truth = requests(options.rows, options.seed)
     model, said = run(X, y, truth)
@@ -79,5 +88,8 @@ def main() -> None:
         print(f"The picture is in {options.picture}.")
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

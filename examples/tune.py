@@ -1,7 +1,15 @@
-"""Choose C and gamma for handwritten digits, by a grid and by halving.
+"""
+Choosing C and gamma
+====================
 
-python examples/tune.py                      search, and print what each search chose
-python examples/tune.py --picture tuning.png also draw the scores
+::
+
+    python examples/tune.py [--picture tuning.png]
+
+OnlineSVCCV chooses C and gamma for handwritten digits, by a grid search and by successive halving.
+The figure shows the cross-validated accuracy of all pairs that were tried.
+
+This page shows ``python examples/tune.py --picture output/tuning.png``.
 """
 
 from __future__ import annotations
@@ -18,7 +26,7 @@ from marginwise import OnlineSVCCV
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description="Choose C and gamma for digits, by a grid and by halving."
     )
     parser.add_argument("--picture", type=Path, help="where to draw the scores of the searches")
     options = parser.parse_args()
@@ -48,8 +56,12 @@ def draw(searches: dict[str, OnlineSVCCV], picture: Path) -> None:
     for axis, (search, model) in zip(axes, searches.items(), strict=True):
         TuningDisplay.from_estimator(model, ax=axis)
         axis.set_title(f'search="{search}"', pad=28)
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=80)
 
 
+# %%
+# Output
+# ------
 if __name__ == "__main__":
     main()

@@ -1,0 +1,57 @@
+"""Small repairs of docstrings between numpydoc and Sphinx."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.util.nodes import make_refnode
+
+BEFORE_NUMPYDOC, AFTER_NUMPYDOC = 100, 900
+# References of scikit-learn's docstrings into its own site, which have no target here.
+FOREIGN = re.compile(r":(?:ref|term):`([^`<]+?)(?: <[^`]*>)?`")
+PROPERTY = re.compile(r"^(\s*):obj:`(\w+) <[^`]*>`(?= :|$)")
+NAME_IN_TYPE = re.compile(r"(?<![\w`])([a-z]\w*)_(?=[,)])")
+CITED = re.compile(r"\[([a-z]+\d{4})\]_")
+
+
+def plain_citations(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Leave citations as text if the paper is in another docstring's list of references."""
+    listed = set(re.findall(r"^\s*\.\. \[(\w+)\]", "\n".join(lines), re.MULTILINE))
+    for k, line in enumerate(lines):
+        lines[k] = CITED.sub(lambda m: m[0] if m[1] in listed else f"[{m[1]}]", line)
+
+
+def repair(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Replace what would otherwise be a link to nowhere."""
+    foreign = str(getattr(thing, "__module__", "")).startswith("sklearn")
+    for k, line in enumerate(lines):
+        fixed = PROPERTY.sub(r"\1**\2**", line)
+        if foreign:
+            fixed = FOREIGN.sub(r"\1", fixed)
+        if re.match(r"\s*(\*\*\w+\*\*|\w+) : ", fixed):
+            fixed = NAME_IN_TYPE.sub(r"\1\\_", fixed)
+        lines[k] = fixed
+
+
+def short_name(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Resolve names such as `ExactSVC.forget` in docstrings of any module."""
+    if node.get("refdomain") != "py":
+        return None
+    target = f"marginwise.{node['reftarget']}"
+    domain = env.domains["py"]
+    if target not in domain.objects:
+        return None
+    entry = domain.objects[target]
+    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, target)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the repairs."""
+    app.connect("autodoc-process-docstring", plain_citations, priority=BEFORE_NUMPYDOC)
+    app.connect("missing-reference", short_name)
+    app.connect("autodoc-process-docstring", repair, priority=AFTER_NUMPYDOC)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
