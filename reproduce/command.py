@@ -1,0 +1,136 @@
+"""Repeat the experiments of the papers: each table and figure, with the paper's figures beside.
+
+    python -m reproduce                                list the experiments
+    python -m reproduce bordes2005/figure10            run one
+    python -m reproduce bordes2005 usunier2010         run those of two papers
+    python -m reproduce all --quick                    smoke tests on small parts of the data
+
+Results are stored as they are measured: a run that was stopped continues where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from reproduce import registry, rows
+from reproduce.experiment import Experiment, Results
+from reproduce.runner import Options, Unable, run
+from reproduce.store import path_of, stored
+
+SMOKE = "Smoke test on a small part of the data: these figures say nothing about the paper."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the options of the command."""
+    made = argparse.ArgumentParser(
+        prog="python -m reproduce",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("names", nargs="*", metavar="NAME", help="all, a paper, or paper/experiment")
+    add("--quick", action="store_true", help="smoke test on a small part; stored in build/quick")
+    add("--seeds", type=int, metavar="N", help="number of seeds (default: the experiment's)")
+    add("--only", nargs="+", default=(), metavar="CASE", help="run only these cases")
+    add("--fresh", action="store_true", help="measure again what is stored")
+    add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
+    add("--out", type=Path, help="folder of the results (default: reproduce/results)")
+    add("--plot", type=Path, metavar="FOLDER", help="also draw the figures into a folder")
+    add("--quiet", "-q", action="store_true", help="show no progress bar")
+    return made
+
+
+def main(given: list[str] | None = None) -> int:
+    """Run the command, and return its exit status."""
+    options = parser().parse_args(given)
+    if options.seeds is not None and options.seeds < 1:
+        parser().error("--seeds must be at least 1.")
+    if not options.names:
+        print("\n".join(listing(options.data)))
+        return 0
+    how = Options(
+        options.data,
+        options.out,
+        options.seeds,
+        tuple(options.only),
+        options.quick,
+        options.fresh,
+        show_bar=not options.quiet,
+    )
+    try:
+        return run_all(registry.select(options.names), how, options.plot)
+    except LookupError as problem:
+        print(f"error: {problem.args[0]}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: what was measured is stored; run again to continue.", file=sys.stderr)
+        return 130
+
+
+def run_all(names: list[str], options: Options, plot: Path | None) -> int:
+    """Run experiments one after the other; those that cannot be run do not stop the others."""
+    unable = 0
+    for name in names:
+        try:
+            results = run(name, options)
+        except Unable as problem:
+            print(f"{name}: {problem}", file=sys.stderr)
+            unable += 1
+            continue
+        experiment = registry.load(name)
+        path = path_of(registry.measured(name), quick=options.quick, out=options.out)
+        print("\n".join(report(name, experiment, results, quick=options.quick)))
+        print(f"stored in {path}\n")
+        if plot is not None and experiment.draw is not None:
+            from reproduce.drawing import save
+
+            save(experiment, results, plot / f"{name.replace('/', '-')}.png")
+    return 1 if unable else 0
+
+
+def report(name: str, experiment: Experiment, results: Results, *, quick: bool) -> list[str]:
+    """Return the lines that show an experiment: tables, and verdicts unless it was quick."""
+    text = [f"{name}: {experiment.what}. {experiment.title}", *([SMOKE] if quick else [])]
+    for table in experiment.tables(results):
+        text += ["", *rows.lines(table)]
+    for claim in [] if quick else experiment.claims(results):
+        text += ["", f"{claim.verdict}: {claim.claim} ({claim.place})"]
+        text += [f"  paper: {claim.theirs}", f"  here:  {claim.ours}"]
+        text += [f"  {claim.reason}"] if claim.reason else []
+    return [*text, ""]
+
+
+def state(name: str, folder: Path | None) -> dict[str, object]:
+    """Return which data an experiment lacks, and how much of it is stored."""
+    experiment, source = registry.load(name), registry.load(registry.measured(name))
+    cases = source.cases(False) if source.cases else {}
+    needed = source.all_files(cases.values())
+    lacking = [file for file in needed if folder is None or not (folder / file).is_file()]
+    results = stored(registry.measured(name))
+    done = sum(case in results for case in cases)
+    return {
+        "what": experiment.what,
+        "title": experiment.title,
+        "lacking": lacking,
+        "stored": f"{done} of {len(cases)} cases",
+    }
+
+
+def listing(data: Path | None) -> list[str]:
+    """Return the list of experiments by paper."""
+    from reproduce.data import data_folder
+
+    folder, text = data_folder(data), []
+    for paper in registry.papers():
+        text += [f"{paper}: {registry.paper(paper).citation}"]
+        for name in registry.names():
+            if name.startswith(f"{paper}/"):
+                found = state(name, folder)
+                lacking = found["lacking"]
+                has = f"lacks {', '.join(lacking)}" if lacking else "data available"
+                text += [f"  {name}  {found['what']}. {found['title']}"]
+                text += [f"      {has}; {found['stored']} stored"]
+        text += [""]
+    return [*text, "Where the data come from: python -m reproduce.data --list"]

@@ -1,0 +1,66 @@
+"""What pictures share: colours that colour-blind people can tell apart, curves, bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reproduce.experiment import Experiment, Results
+
+# Okabe and Ito's colours; the paper's own figures are always black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", "-.", ":", "-", "--", "-.")
+PAPER = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 7, "zorder": 5}
+DPI = 100
+
+
+def curves(
+    axes: Any, results: Results, cases: Mapping[str, str], x: str, y: str, *, marks: bool = False
+) -> None:
+    """Draw the mean curve of each case, labelled; `cases` maps names of cases to labels."""
+    for k, (case, label) in enumerate(cases.items()):
+        at, height = results.curve(case, x), results.curve(case, y)
+        if at:
+            marker = MARKERS[k] if marks else None
+            axes.plot(at, height, LINES[k], color=COLOURS[k], label=label, marker=marker, ms=4)
+
+
+def level(axes: Any, value: float | None, label: str, colour: str = "black") -> None:
+    """Draw a horizontal line, e.g. of a solver that has no curve."""
+    if value is not None:
+        axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (1, 2)), label=label)
+
+
+def bars(
+    axes: Any, groups: Sequence[str], heights: Mapping[str, Sequence[float | None]], **paper: Any
+) -> None:
+    """Draw bars side by side; `paper` maps labels of series to the paper's own values."""
+    width = 0.8 / len(heights)
+    for k, (label, values) in enumerate(heights.items()):
+        at = [g + (k - (len(heights) - 1) / 2) * width for g in range(len(groups))]
+        axes.bar(at, [value or 0 for value in values], width, color=COLOURS[k], label=label)
+        theirs = paper.get(label)
+        if theirs:
+            known = [(x, v) for x, v in zip(at, theirs, strict=True) if v is not None]
+            axes.plot(*zip(*known, strict=True), **PAPER)
+    if paper:
+        axes.plot([], [], **PAPER, label="paper")
+    axes.set_xticks(range(len(groups)), groups)
+
+
+def save(experiment: Experiment, results: Results, path: Path) -> None:
+    """Draw an experiment into a small PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    assert experiment.draw is not None
+    style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    with matplotlib.rc_context({**style, "axes.grid": True, "grid.alpha": 0.3}):
+        figure = Figure(figsize=experiment.size, dpi=DPI, layout="constrained")
+        experiment.draw(results, figure)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Software": None}, pil_kwargs={"optimize": True})

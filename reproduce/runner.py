@@ -1,0 +1,132 @@
+"""Run experiments: what is stored is skipped, and each run is stored as soon as it is measured."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reproduce import registry
+from reproduce.experiment import Case, Experiment, Results
+from reproduce.store import Store, load_average, path_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """How experiments are run; see `python -m reproduce --help`."""
+
+    data: Path | None = None
+    out: Path | None = None
+    seeds: int | None = None
+    only: tuple[str, ...] = ()
+    quick: bool = False
+    fresh: bool = False
+    show_bar: bool = True
+
+
+class Unable(Exception):
+    """An experiment cannot be run; the message says why and what to do."""
+
+
+@cache
+def _digest(path: Path) -> str:
+    from reproduce import data
+
+    return data.digest(data.read(path))[:16]
+
+
+def _folder(options: Options, files: list[str]) -> Path:
+    """Return the data folder, which holds the files."""
+    from reproduce import data
+
+    folder = data.data_folder(options.data)
+    if not files:
+        return folder or Path()
+    if folder is None:
+        raise Unable(
+            f"{', '.join(files)} must be in a data folder: name it by --data or MARGINWISE_DATA. "
+            "`python -m reproduce.data` makes the files from the public originals "
+            "(`python -m reproduce.data --list`)."
+        )
+    lacking = data.missing(files, folder)
+    if lacking:
+        raise Unable(
+            f"{lacking}\n`python -m reproduce.data` makes the files from the public originals."
+        )
+    return folder
+
+
+def _cases(name: str, experiment: Experiment, options: Options) -> dict[str, Case]:
+    """Return the cases that are to be run, each with its name."""
+    if experiment.cases is None:
+        raise Unable(f"{name} defines no cases.")
+    known = experiment.cases(options.quick)
+    unknown = [case for case in options.only if case not in known]
+    if unknown:
+        raise Unable(f"{name} has no case {unknown[0]!r}; expected {', '.join(known)}.")
+    chosen = options.only or tuple(known)
+    return {case: {**known[case], "name": case} for case in chosen}
+
+
+def _settings(experiment: Experiment, case: Case, folder: Path, quick: bool) -> dict[str, Any]:
+    """Return what the results of a case depend on, beside the code."""
+    kept = {key: value for key, value in case.items() if key not in ("name", "seeds", "files")}
+    files = {file: _digest(folder / file) for file in experiment.files_of(case)}
+    return {**kept, "quick": quick, "version": experiment.version, "data": files}
+
+
+def _measure(
+    experiment: Experiment, case: Case, seed: int, folder: Path, quick: bool
+) -> dict[str, Any]:
+    """Run a case on one thread, timed."""
+    from threadpoolctl import threadpool_limits
+
+    assert experiment.run is not None
+    before, wall, cpu = load_average(), time.perf_counter(), time.process_time()
+    with threadpool_limits(1):
+        values = experiment.run(case, seed, folder, quick)
+    seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+    return {**values, "total": {**seconds, "load": before}}
+
+
+def _turns(experiment: Experiment, cases: dict[str, Case], options: Options) -> Iterator[Any]:
+    """Let the cases take turns seed by seed, so that a drifting machine treats them alike."""
+    counts = {
+        name: experiment.seeds_of(case, options.seeds or (1 if options.quick else None))
+        for name, case in cases.items()
+    }
+    for seed in range(max(counts.values(), default=0)):
+        for name, case in cases.items():
+            if seed < counts[name]:
+                yield case, seed
+
+
+def run(name: str, options: Options) -> Results:
+    """Measure what is missing of an experiment, and return its results."""
+    source = registry.measured(name)
+    experiment = registry.load(source)
+    cases = _cases(source, experiment, options)
+    folder = _folder(options, experiment.all_files(cases.values()))
+    store = Store(path_of(source, quick=options.quick, out=options.out))
+    due = []
+    for case, seed in _turns(experiment, cases, options):
+        settings = _settings(experiment, case, folder, options.quick)
+        if options.fresh or not store.holds(case["name"], settings, seed):
+            due.append((case, seed, settings))
+    with _bar(source, len(due), options.show_bar) as bar:
+        for case, seed, settings in due:
+            bar.set_postfix_str(f"{case['name']}, seed {seed}")
+            values = _measure(experiment, case, seed, folder, options.quick)
+            store.add(case["name"], settings, seed, values)
+            bar.update()
+    return store.results()
+
+
+def _bar(name: str, total: int, show: bool) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=name, unit="run", file=sys.stderr, disable=not show or not total)
