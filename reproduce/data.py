@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))  # so that the file also runs by its path
 
 from reproduce.converters import OPENERS, Arrays, Records, found  # noqa: E402
-from reproduce.sources import BY_FILE, SOURCES, Original, Source  # noqa: E402
+from reproduce.sources import BY_FILE, SOURCES, UNTRIED, Original, Source  # noqa: E402
 
 # -- content -------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ def main(given: list[str] | None = None) -> int:
     if options.list or options.originals is None:
         if options.download:
             sys.exit("--download needs --originals FOLDER, where the downloads are stored.")
-        print(listing(sources, folder))
+        print(f"{listing(sources, folder)}\n\n{UNTRIED}")
         return 0
     if folder is None:
         sys.exit("Name the folder to write to with --data or in MARGINWISE_DATA.")

@@ -1,4 +1,8 @@
-"""The catalogue of data files: content, public originals, licence, and digest of the content."""
+"""The catalogue of data files: content, public originals, licence, and digest of the content.
+
+Digests are those of the files in use. Most of these were made from copies of the originals, and no
+address below has been tried: `UNTRIED` says so in the listing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,12 @@ FIGSHARE = "https://ndownloader.figshare.com/files"
 REVIEWS = "https://github.com/asreview/systematic-review-datasets"
 
 NOT_STATED = "none stated"
-UCI_LICENCE = "CC BY 4.0, according to its UCI page"
+UNTRIED = (
+    "Addresses were recorded offline, and no original has been downloaded from them. Converters are "
+    "tested on files written in the formats of the originals. A state other than verified after a "
+    "conversion means that the original differs from the copy that the file in use was made from."
+)
+UCI_LICENCE = "none stated with the file in use; see its page at UCI"
 
 
 @dataclass(frozen=True)
@@ -263,8 +272,8 @@ SOURCES = (
         NOT_STATED,
         converters.sms_spam,
         "1844ede223f23799b1b7fb40dd89750f2d82cf9f5795abef48623932652a9f7c",
-        "The file on GitHub is a spreadsheet export of UCI's: messages with commas are quoted, and "
-        "every message ends in tabs. UCI's own file has the same messages without them.",
+        "In the file in use, 1,377 messages are in quotes and all have trailing tabs, as in a "
+        "spreadsheet export. UCI's SMSSpamCollection, which has not been compared, may differ.",
     ),
     _review(
         "nagtegaal_2019",

@@ -76,7 +76,8 @@ def test_listing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "usps.npz", X=np.zeros(1))
     (tmp_path / "dna.npz").write_bytes(b"no archive")
     assert data.main(["--list", "--data", str(tmp_path), "--only", "usps", "banana", "dna"]) == 0
-    out = capsys.readouterr().out
+    out, _, remark = capsys.readouterr().out.rpartition("\n\n")
+    assert "no original has been downloaded" in remark
     states = {
         line.split()[0]: line.split()[1] for line in out.splitlines() if not line[0].isspace()
     }
