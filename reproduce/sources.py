@@ -24,9 +24,10 @@ REVIEWS = "https://github.com/asreview/systematic-review-datasets"
 
 NOT_STATED = "none stated"
 UNTRIED = (
-    "Addresses were recorded offline, and no original has been downloaded from them. Converters are "
-    "tested on files written in the formats of the originals. A state other than verified after a "
-    "conversion means that the original differs from the copy that the file in use was made from."
+    "Addresses were recorded offline, and no original has been downloaded from them. Converters "
+    "are tested on files written in the formats of the originals. If a conversion ends in another "
+    "state than verified, the original differs from the copy that the file in use was made from, "
+    "or the converter does not repeat its conversion."
 )
 UCI_LICENCE = "none stated with the file in use; see its page at UCI"
 
