@@ -164,9 +164,9 @@ def test_margin_exhausted_looks_at_every_row_of_a_small_pool() -> None:
     rule = MarginExhausted()
     # |f| = 2, 3, 1: a row on the margin is not within it.
     assert rule.check(Tiny([2.0, -3.0, 1.0]))
-    assert rule.reason == "none of the 3 unseen rows lies within the margin."
+    assert rule.reason == "none of the 3 unseen rows lies inside the margin."
     assert not rule.check(Tiny([2.0, -0.99, 1.0]))
-    assert rule.reason == "of 3 unseen rows 1 lie within the margin."
+    assert rule.reason == "1 of 3 unseen rows lie inside the margin."
     assert MarginExhausted(margin=0.5).check(Tiny([2.0, -0.99, 1.0]))
     # Half the leads are 1 and 1/2.
     assert not rule.check(Tiny([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
@@ -187,7 +187,7 @@ def test_margin_exhausted_samples_a_large_pool() -> None:
     assert rule.check(learner)
     assert learner.looked_at == 5
     assert rule.reason == (
-        "none of 5 sampled rows lies within the margin: with a confidence of 75%, less than "
+        "none of 5 sampled rows lies inside the margin: with a confidence of 75%, less than "
         "25.00% of the 10 unseen rows do."
     )
     smaller = Tiny(values[1:])
@@ -201,7 +201,7 @@ def test_margin_exhausted_uses_the_rows_that_were_scored_for_the_question() -> N
     rule = MarginExhausted()
     assert not rule.check(learner)
     assert learner.looked_at == 0, "rows were scored that need not be"
-    assert "1 lie within the margin" in rule.reason
+    assert "1 of the last candidates lie inside the margin" in rule.reason
 
 
 def test_margin_of_two_points_on_a_line() -> None:
@@ -217,7 +217,7 @@ def test_margin_of_two_points_on_a_line() -> None:
     assert not learner.should_stop()
     learner.skip(4)
     assert learner.should_stop()
-    assert learner.should_stop().reason == "none of the 2 unseen rows lies within the margin."
+    assert learner.should_stop().reason == "none of the 2 unseen rows lies inside the margin."
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_combinations_give_the_reasons_of_their_parts() -> None:
     assert rule.reason == "2 of 2 labels were given.", "the rule that is met is the reason"
     rule = labels & margin
     assert not rule.check(learner)
-    assert rule.reason == "of 1 unseen rows 1 lie within the margin.", "what lacks is the reason"
+    assert rule.reason == "1 of 1 unseen rows lie inside the margin.", "what lacks is the reason"
     nested = (MaxLabels(5) & margin) | (MaxLabels(9) | labels)
     assert nested.check(learner)
     assert nested.reason == "2 of 2 labels were given."

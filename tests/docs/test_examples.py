@@ -244,7 +244,7 @@ def test_sms_are_made_up_where_there_are_none() -> None:
     assert active <= random
     early, late = (int(n) for n in re.findall(r"stopped after (\d+) labels", done.stdout))
     assert early <= late < 600 * 0.7
-    assert done.stdout.count("unseen rows lies within the margin") == 2
+    assert done.stdout.count("unseen rows lies inside the margin") == 2
     assert len(re.findall(r"^  +-?\d\.\d\d  \S", done.stdout, re.MULTILINE)) == 10
 
 

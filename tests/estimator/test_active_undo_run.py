@@ -280,9 +280,9 @@ def test_run_checks_its_numbers(value: Any) -> None:
     X, y = pool()
     learner = begun(X, y)
     before = snapshot(learner)
-    with pytest.raises(ValueError, match="max_labels must be an integer from 1 on"):
+    with pytest.raises(ValueError, match="max_labels must be an integer of at least 1"):
         learner.run(lambda row: y[row], value)
-    with pytest.raises(ValueError, match="batch must be an integer from 1 on"):
+    with pytest.raises(ValueError, match="batch must be an integer of at least 1"):
         learner.run(lambda row: y[row], batch=value)
     assert_unchanged(before, learner, "a bad number")
 

@@ -196,7 +196,7 @@ def test_options_are_described_as_in_the_docstrings() -> None:
     assert texts.keys() == inspect.signature(OnlineSVC).parameters.keys()
     assert texts["pool_size"][0] == "int or None, default=50"
     assert first_sentence(texts["C"][1]) == "Penalty of the hinge loss."
-    assert first_sentence(texts["budget"][1]).endswith("projected onto the others.")
+    assert first_sentence(texts["budget"][1]).endswith("from 2 to 16,384.")
 
 
 def test_values_are_read_as_in_python(files: Path, tmp_path: Path) -> None:

@@ -245,8 +245,8 @@ X0, Y0 = np.arange(20.0)[:, None], np.arange(20) % 2
         ({"cv": [1, 2]}, "cv could not split the rows: .*pairs"),
         ({"cv": [([0], [1], [2])]}, "cv could not split the rows: .*pairs"),
         ({"cv": GroupKFold(2)}, "cv could not split the rows: .*groups"),
-        ({"y": np.zeros(20)}, "y holds the one class 0.0"),
-        ({"X": X0[:0], "y": Y0[:0]}, "y holds no label"),
+        ({"y": np.zeros(20)}, "y has only one class, 0.0"),
+        ({"X": X0[:0], "y": Y0[:0]}, "y has no label"),
         ({"y": np.full(20, np.nan)}, "contains NaN"),
         ({"y": np.linspace(0, 1, 20)}, "Unknown label type"),
         (

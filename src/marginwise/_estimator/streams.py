@@ -234,8 +234,9 @@ class StreamLearner(KernelModel):
         rule, size = self._selection()
         if rule != "random" and size is None:
             raise ValueError(
-                "pool_size=None compares all rows for each selection and is not supported by "
-                "learn_from. Set pool_size to an integer, or use fit."
+                "pool_size=None compares all rows for each selection, which requires all rows in "
+                "memory and is not supported by learn_from. Set pool_size to an integer, or use "
+                "fit."
             )
         if rule in LABEL_FREE and "_engine" in self.__dict__ and self._engine.plan.pairs:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Active learning: ask for the labels that matter, and know when to stop."""
+"""Active learning: query strategies, stopping rules and stream rules."""
 
 from marginwise.active.audit import ErrorAudit
 from marginwise.active.learner import ActiveLearner

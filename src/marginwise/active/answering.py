@@ -1,4 +1,4 @@
-"""Answering: labels taught, rows skipped, answers corrected and undone, rows added to the pool."""
+"""Answers of an active learner: teach, skip, correct, undo, extend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from marginwise.active.verdict import StoppingRule, Verdict
 
 
 class Answering(Questions):
-    """The answering half of an active learner."""
+    """Mixin with the methods that record answers."""
 
     # What `run` ended with, and the log and rule that it goes with.
     _verdict: tuple[int, StoppingRule | None, Verdict] | None
@@ -38,26 +38,26 @@ class Answering(Questions):
         Parameters
         ----------
         rows : int or array-like of int
-            Row numbers. They need not have been asked about.
+            Row indices. Rows need not have been returned by `ask`.
         labels : label or array-like of labels
             One label per row.
         purpose : {"strategy", "audit", "given"}, default=None
-            Why the rows were asked about. By default, what `ask` noted when it returned them, and
-            "given" for rows that it did not return. Only pass it to repeat answers that another
-            learner was given; rows count as an audit only if they were drawn at random.
+            Purpose of the questions. By default, the purpose recorded by `ask`, or "given" for rows
+            that `ask` did not return. Pass it only to repeat the answers of another learner. Use
+            "audit" only for rows that were drawn at random.
 
         Returns
         -------
         self : object
-            The learner, whose model has learned the labels.
+            The updated learner.
         """
         numbers = row_numbers(rows, self._pool.n)
         answers = plain_answers(labels, numbers)
         taught = numbers[self._pool.status[numbers] == TAUGHT]
         if len(taught):
             raise ValueError(
-                f"row {taught[0]} was already taught, as {self._label_of(int(taught[0]))!r}; to "
-                "change an answer, call correct(row, label)."
+                f"row {taught[0]} was already taught as {self._label_of(int(taught[0]))!r}. Call "
+                "correct(row, label) to change an answer."
             )
         check_labels(answers, self._given, self._classes)
         whys = [self._purpose(row) if purpose is None else purpose for row in numbers.tolist()]
@@ -71,12 +71,12 @@ class Answering(Questions):
 
     @alone
     def skip(self, rows: int | ArrayLike) -> Self:
-        """Skip one or several rows: they are not asked about again, but may still be taught.
+        """Skip one or several rows.
 
         Parameters
         ----------
         rows : int or array-like of int
-            Row numbers.
+            Row indices.
 
         Returns
         -------
@@ -95,22 +95,22 @@ class Answering(Questions):
 
     @alone
     def correct(self, row: int, label: Any) -> Self:
-        """Change an earlier answer in its place.
+        """Change an earlier answer.
 
-        The model is then as if this answer had been given at that time, and so is the next
-        question. `undo` restores the former answer.
+        The model and the next question are then as if the new answer had been given at that time.
+        `undo` restores the previous answer.
 
         Parameters
         ----------
         row : int
-            Number of a row that was taught or skipped.
+            Index of a row that was taught or skipped.
         label : label or None
-            The right label, or None if the row should have been skipped.
+            Correct label, or None if the row should have been skipped.
 
         Returns
         -------
         self : object
-            The learner, whose model has never learned the former answer.
+            The updated learner. Its model does not depend on the previous answer.
         """
         numbers = row_numbers(row, self._pool.n)
         if len(numbers) != 1:
@@ -134,13 +134,13 @@ class Answering(Questions):
     def undo(self) -> list[int]:
         """Undo the last `teach`, `skip` or `correct`.
 
-        The model is then as if it had never happened, and `ask` returns the same rows as at that
-        time. It may be called again and again, back to the first answer.
+        The model is restored to its earlier state, and `ask` returns the same rows as at that time.
+        Repeated calls undo earlier answers, back to the first one.
 
         Returns
         -------
         rows : list of int
-            Rows of the answer that was undone; empty if there is none.
+            Row indices of the undone answer. Empty if there is nothing to undo.
         """
         taken: list[int] = []
         with self._all_or_nothing():
@@ -159,20 +159,20 @@ class Answering(Questions):
         labels: Sequence[Any],
         purposes: Sequence[str] | None = None,
     ) -> Self:
-        """Have exactly these answers, in this order, whatever was answered before.
+        """Replace all answers by the given ones.
 
-        The learner is then as if the answers had been taught and skipped one by one. Answers that
-        it begins with already are not learned again. Use it to restore a learner from answers that
-        are stored elsewhere, and to follow changes there.
+        The learner is then in the same state as if these answers had been taught and skipped one by
+        one. A common prefix with the current answers is not learned again. Use this method to
+        restore a learner from answers stored elsewhere, and to synchronize it with changes there.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_answers,)
-            Row numbers, each once.
+            Row indices in the order of the answers, without duplicates.
         labels : sequence of length n_answers
-            Labels; None for rows that were skipped.
+            Label of each row, or None for skipped rows.
         purposes : sequence of str of length n_answers, default=None
-            Why each row was asked about, as in `history_`. By default, as in `teach`.
+            Purpose of each question, as in `history_`. By default, as in `teach`.
 
         Returns
         -------
@@ -199,27 +199,28 @@ class Answering(Questions):
 
     @alone
     def extend(self, X_new: Any, y_new: Any = None) -> Self:
-        """Add rows to the pool; their numbers follow those of the rows that are there.
+        """Append rows to the pool.
 
-        The model stays as it is. If the estimator cannot read the rows, for example because a text
-        is missing, none is added. What was derived from the first rows, such as ``gamma="scale"``,
-        still is.
+        The indices of the new rows follow those of the existing rows. The model does not change,
+        and values derived from the initial rows, such as ``gamma="scale"``, are not recomputed. If
+        the estimator cannot process a row, for example because a text is missing, no row is added.
 
         Parameters
         ----------
         X_new : {array-like, sparse matrix} of shape (n_new, n_features), or source
             Rows of the same kind as the pool.
         y_new : array-like of shape (n_new,), default=None
-            Noted labels of these rows, like `y_pool`.
+            Noisy labels of these rows, as in `y_pool`.
 
         Returns
         -------
         self : object
-            The learner, whose pool has more rows.
+            The updated learner.
         """
         if getattr(self.estimator_, "kernel", None) == "precomputed":
             raise ValueError(
-                "a pool of kernel values cannot be extended: each row would need a column as well."
+                "a pool of precomputed kernel values cannot be extended, because each new row "
+                "would also need a column. Create a new learner with the larger matrix."
             )
         pool = self._pool.extended(X_new)
         noted = noted_labels(y_new, pool.n - self._pool.n)
@@ -237,9 +238,10 @@ class Answering(Questions):
 
     @alone
     def finish(self) -> Self:
-        """Finish the model, if the estimator supports it, so that it is as exact as labels allow.
+        """Finish the model if the estimator supports it.
 
-        `run` ends with it. Call it before using the model if labels were taught one by one.
+        Finishing solves the problem for the stored examples. `run` finishes the model at the end.
+        Call this method before using the model if labels were taught one by one.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Checks of the rows, labels and classes that a learner is given."""
+"""Validation of rows, labels and classes passed to a learner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRATEGY, AUDIT, GIVEN = PURPOSES = ("strategy", "audit", "given")
 
 
 def row_numbers(rows: Any, n: int) -> Ints:
-    """Return one or several rows of a pool of n as an array without repetitions."""
+    """Return one or several distinct row indices as an array."""
     numbers = any_rows(rows, n)
     if numbers.size == 0:
         raise ValueError("rows is empty; pass one row number or more.")
@@ -27,7 +27,7 @@ def row_numbers(rows: Any, n: int) -> Ints:
 
 
 def any_rows(rows: Any, n: int) -> Ints:
-    """Return no, one or several rows of a pool of n as an array."""
+    """Return any number of row indices as an array."""
     numbers = np.atleast_1d(np.asarray(rows))
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise TypeError(f"rows must be an integer or a sequence of integers, got {rows!r:.60}.")
@@ -45,7 +45,7 @@ def check_inside(rows: NDArray[Any], n: int) -> None:
 
 
 def check_labels(labels: Sequence[Any], given: NDArray[Any] | None, known: NDArray[Any]) -> None:
-    """Raise if labels are not among the given classes, or not of the kind of the known ones."""
+    """Raise if labels are not among the classes or have another type."""
     for label in labels:
         if given is not None and not contains(given, label):
             raise ValueError(
@@ -73,7 +73,7 @@ def contains(classes: NDArray[Any], label: Any) -> bool:
 def positive_integer(value: Any, name: str) -> int:
     """Return an integer that must be at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an integer from 1 on, got {plain(value)!r}.")
+        raise ValueError(f"{name} must be an integer of at least 1, got {plain(value)!r}.")
     return int(value)
 
 
@@ -85,7 +85,7 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
         raise TypeError(f"classes must be all strings or all numbers, got {plain(given)}.")
     found = np.unique(np.asarray(classes))
     if len(found) < 2:
-        raise ValueError(f"classes must name two classes or more, got {plain(found)}.")
+        raise ValueError(f"classes must contain at least two classes, got {plain(found)}.")
     return found
 
 
@@ -108,7 +108,7 @@ def plain_answers(labels: Any, rows: Ints) -> list[Any]:
 
 
 def check_purposes(purposes: Sequence[str]) -> list[str]:
-    """Return why rows were asked about, if that is known to a learner."""
+    """Return the purposes of questions, after validation."""
     for purpose in purposes:
         if purpose not in PURPOSES:
             listed = ", ".join(repr(name) for name in PURPOSES)
@@ -117,7 +117,7 @@ def check_purposes(purposes: Sequence[str]) -> list[str]:
 
 
 def noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
-    """Return noted labels, None where there is none."""
+    """Return noisy labels, with None for missing ones."""
     if y_pool is None:
         return None
     given = np.asarray(y_pool, dtype=object)
@@ -139,6 +139,6 @@ def _is_missing(label: Any) -> bool:
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the index of each label among the classes, -1 where there is none."""
+    """Return the class index of each label, or -1 for missing labels."""
     places: dict[Hashable, int] = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)

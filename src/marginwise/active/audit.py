@@ -1,4 +1,4 @@
-"""The default stopping rule: an audit of the model by rows that are drawn at random."""
+"""Default stopping rule: audits of the model on randomly drawn rows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ OF_ERROR, OF_RARE = 1 / 3, 1 / 5  # changes that are small beside an error, and 
 
 
 class Audit(NamedTuple):
-    """What an audit found.
+    """Result of an audit.
 
     Parameters
     ----------
     number : int
-        1 for the first.
+        Number of the audit, starting with 1.
     end : int
-        How many labels were given when it ended.
+        Number of labels given when the audit ended.
     rows, errors : int
-        How many rows were drawn, and how many of them the model predicted wrongly.
+        Number of rows drawn, and number of rows that the model misclassified.
     constant : int
-        How many a constant answer would have got wrong.
+        Number of rows that a constant prediction would have misclassified.
     bound : float
-        The error is below it, with the confidence of the rule.
+        Upper confidence bound on the error.
     """
 
     number: int
@@ -47,37 +47,39 @@ class Audit(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorAudit(StoppingRule):
-    """Stop when further labels change little, and say how large the error is.
+    """Stop when further labels change little, and bound the error.
 
-    As soon as the latter half of the labels has changed few predictions, the next questions are an
-    audit: rows drawn at random from the unseen ones, each predicted before it is learned. *Few* is
-    the fraction `change`, or a fifth of the predictions other than the most common one where that
-    is less, or a third of the error that an earlier audit found where that is more: where classes
-    overlap, predictions continue to change without getting better.
+    When the second half of the labels has changed few predictions, the next questions form an
+    audit: rows are drawn at random from the unseen rows, and each row is predicted before its label
+    is learned. The limit for starting an audit is the fraction `change` of the predictions. The
+    limit is lower for rare classes: at most a fifth of the fraction of predictions other than the
+    most common one. It is higher after an earlier audit: at least a third of the error found there,
+    because predictions keep changing without improving if classes overlap.
 
     The rule stops after an audit if the error is below the target, or if predictions still change
-    little and the model is clearly better than a constant answer. A model that is not, such as one
-    that has seen too few rows of a rare class, continues to learn and is audited again; the third
-    time it is accepted, and the reason compares it with a constant answer.
+    little and the model is clearly better than a constant prediction. Otherwise, for example
+    because the model has seen too few rows of a rare class, learning continues and another audit
+    follows. The third audit is always accepted, and the reason then compares the model with a
+    constant prediction.
 
-    The error is bounded by the exact binomial interval of one audit. Its size is fixed before it
-    begins, and the k-th audit uses ``(1 - confidence) / (k (k + 1))``, so that with the stated
-    confidence all bounds hold, however many audits there are. A bound is that of the average model
-    during the audit. It holds for rows like those of the pool, answered like those of the audit:
-    rows that are skipped are not part of it.
+    The error bound is the exact binomial confidence limit of one audit. The size of an audit is
+    fixed in advance, and the k-th audit uses the error probability ``(1 - confidence) / (k (k +
+    1))``, so that all bounds hold simultaneously with the stated confidence for any number of
+    audits. The bound applies to the average model during the audit and to rows drawn from the same
+    distribution as the pool, excluding skipped rows.
 
     Parameters
     ----------
     target : float, default=None
-        Error that is low enough. If given, there is also an audit each time the labels have
+        Target error. If given, an audit also takes place each time the number of labels has
         doubled. None stops when further labels change little.
     change : float, default=0.02
-        Fraction of the rows whose prediction the latter half of the labels may have changed; the
-        error has fallen by no more than that.
+        Maximum fraction of predictions that the second half of the labels may have changed. It
+        bounds the improvement of the error due to these labels.
     confidence : float, default=0.95
-        Probability that all statements on the error are true.
+        Probability that all reported error bounds hold.
     rows : int, default=59
-        Number of rows of an audit.
+        Number of rows per audit.
 
     See Also
     --------
@@ -111,7 +113,7 @@ class ErrorAudit(StoppingRule):
         require(self.rows >= 1, f"rows must be 1 or more, got {self.rows!r}.")
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether an audit was passed.
+        """Return whether the last audit allows to stop.
 
         Parameters
         ----------
@@ -130,7 +132,7 @@ class ErrorAudit(StoppingRule):
         return self.answer(False, self._outlook(learner))
 
     def audits(self, history: Any) -> list[Audit]:
-        """Return what the audits that are complete have found.
+        """Return the results of all completed audits.
 
         Parameters
         ----------
@@ -140,7 +142,7 @@ class ErrorAudit(StoppingRule):
         Returns
         -------
         audits : list of Audit
-            The audits, in their order.
+            Audits in chronological order.
         """
         drawn = [k for k, step in enumerate(history) if is_audited(step)]
         found = []
@@ -157,14 +159,14 @@ class ErrorAudit(StoppingRule):
         return found
 
     def wants_audit(self, learner: Progressing, pending: int) -> int:
-        """Return how many of the next questions are to be drawn at random.
+        """Return how many of the next questions must be drawn at random.
 
         Parameters
         ----------
         learner : ActiveLearner
             The active learner.
         pending : int
-            Number of rows of an audit that were asked about, and not answered yet.
+            Number of audit rows that `ask` returned and that are not answered yet.
 
         Returns
         -------
@@ -193,19 +195,19 @@ class ErrorAudit(StoppingRule):
         return changed.share <= self._limit_to_begin(changed, audits, labels)
 
     def _limit_to_begin(self, changed: Changed, audits: list[Audit], labels: int) -> float:
-        """Return the fraction of predictions that may change for an audit to begin."""
+        """Return the fraction of changed predictions below which an audit begins."""
         limit = self._limit(changed, audits[-1] if audits else None)
         return max(limit, LARGE_CHANGE) if labels >= MANY and not audits else limit
 
     def _limit(self, changed: Changed, audit: Audit | None) -> float:
-        """Return the fraction of predictions that may change."""
+        """Return the largest accepted fraction of changed predictions."""
         error = 0.0 if audit is None else audit.errors / audit.rows
         return max(min(self.change, OF_RARE * changed.rare), OF_ERROR * error)
 
     def _passed(self, audit: Audit, learner: Progressing) -> str:
-        """Return why to stop after an audit; empty if there is no reason to."""
+        """Return the reason to stop after an audit, or an empty string."""
         if self.target is not None and audit.bound <= self.target:
-            return f"That is the target of {self.target:.2%}."
+            return f"This reaches the target of {self.target:.2%}."
         changed = learner.changed_predictions(audit.end)
         if changed is None or changed.share > self._limit(changed, audit):
             return ""
@@ -213,10 +215,10 @@ class ErrorAudit(StoppingRule):
         if not better and audit.number < MOST_AUDITS:
             return ""
         right = audit.rows - audit.constant
-        plain = f" Always giving one answer would have been correct for {right:,} of these rows."
+        plain = f" A constant prediction would have been correct for {right:,} of these rows."
         return (
             f"From {changed.before:,} labels to {changed.labels:,}, {changed.share:.2%} of the "
-            f"predictions changed, so that further labels buy little.{'' if better else plain}"
+            f"predictions changed, so further labels would change little.{'' if better else plain}"
         )
 
     def _said(self, audit: Audit) -> str:
@@ -227,13 +229,15 @@ class ErrorAudit(StoppingRule):
         )
 
     def _outlook(self, learner: Progressing) -> str:
-        """Return why not to stop."""
+        """Return the reason not to stop."""
         drawn = sum(is_audited(step) for step in learner.history_)
         if drawn % self.rows:
-            return f"an audit is under way: {drawn % self.rows} of {self.rows} rows were answered."
+            return (
+                f"an audit is in progress: {drawn % self.rows} of {self.rows} rows were answered."
+            )
         labels, changed = len(learner.history_), learner.changed_predictions()
         if labels < LEAST or changed is None:
-            return f"{labels:,} labels were given, too few to compare models."
+            return f"only {labels:,} labels were given, too few to compare models."
         audits = self.audits(learner.history_)
         limit = self._limit_to_begin(changed, audits, labels)
         return (
@@ -243,5 +247,5 @@ class ErrorAudit(StoppingRule):
 
 
 def is_audited(step: dict[str, Any]) -> bool:
-    """Return whether a label shows if a prediction was right."""
+    """Return whether a label belongs to an audit."""
     return step["purpose"] == AUDIT and step["predicted"] is not None

@@ -1,4 +1,4 @@
-"""Several questions at once, none of them a near-duplicate of another."""
+"""Batches of questions without near-duplicates."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NEAR = 0.1  # of the median distance between candidates; two rows nearer than th
 
 
 def different_rows(X: Any, n: int) -> Ints:
-    """Select the first n rows of X of which no two are near-duplicates.
+    """Select the first n rows of X that are not near-duplicates of each other.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_features)
-        Candidates, the best first.
+        Candidates in descending order of preference.
     n : int
         Number of rows to select.
 

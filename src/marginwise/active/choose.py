@@ -1,4 +1,4 @@
-"""Which model drives an estimator: ours, pipelines, and any other classifier."""
+"""Selection of the model wrapper for an estimator."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from marginwise.active.refit import RefitModel
 
 
 def model_for(estimator: Any, pool: Pool) -> Model:
-    """Return the model that drives a copy of an estimator, which stays as it is."""
+    """Return the model wrapper for a copy of an estimator."""
     if isinstance(estimator, KernelClassifier):
         check_params(estimator)
         if estimator.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' needs all labels at once, which an active learner does "
-                "not have; pass a dict of weights instead."
+                "class_weight='balanced' requires all labels at once, but an active learner "
+                "receives them one by one. Set class_weight to a dict."
             )
         if estimator._starts_with_fit and not is_fitted(estimator):
             raise ValueError(
-                f"{type(estimator).__name__} must see all labels before it can learn one row after "
-                "the other, which an active learner does not have; pass OnlineSVC with C and gamma "
-                "set, or a fitted estimator."
+                f"{type(estimator).__name__} requires all labels at once, but an active learner "
+                "receives them one by one. Pass an OnlineSVC with given C and gamma, or a fitted "
+                "estimator."
             )
         return OwnModel(estimator, pool)
     if isinstance(estimator, type):

@@ -1,7 +1,8 @@
-"""Files of active learners: the log of answers and what does not follow from it.
+"""Files of active learners.
 
-A learner is loaded by replaying its log, which gives the same model. The scores of the whole pool
-are stored as well, because they are sums whose last bits depend on when they were computed.
+A file contains the log of answers. Loading replays the log, which gives the same model. The scores
+of the whole pool are also stored, because they are sums whose last bits depend on the time of their
+computation.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _restored(
 
 
 def _sizes(state: dict[str, Any], n: int) -> tuple[int, int]:
-    """Return how many rows the pool had first and last; it may have been extended since."""
+    """Return the initial and the final number of rows of the pool."""
     if "sizes" not in state:
         return n, n
     first, last = (_natural(size, 2**62) for size in state["sizes"])
@@ -161,7 +162,7 @@ def _estimator(state: dict[str, Any], given: Any) -> Any:
 
 
 def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
-    """Carry out the events of the log, and restore what does not follow from it."""
+    """Replay the log and restore the remaining state."""
     learner._seed = _natural(state["seed"], MOST_SEED)
     learner._scores_asked, learner._audited = _asked_from_dict(state["asked"])
     learner._foreseen = _foreseen_from_dict(state.get("foreseen"))
@@ -218,7 +219,7 @@ def _rule_from_dict(said: Any) -> StoppingRule | None:
 
 
 def _verdict_as_list(learner: ActiveLearner) -> list[Any] | None:
-    """Return the verdict that `run` ended with, if it still holds."""
+    """Return the verdict at the end of `run` if it is still valid."""
     kept = learner._verdict
     holds = kept is not None and kept[:2] == (len(learner._log), learner.stop)
     return list(kept[2]) if kept is not None and holds else None

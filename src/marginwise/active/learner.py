@@ -1,4 +1,4 @@
-"""ActiveLearner: ask for the labels that matter, learn them at once, know when to stop."""
+"""ActiveLearner: pool-based active learning with stopping rules."""
 
 from __future__ import annotations
 
@@ -27,55 +27,57 @@ from marginwise.progress import Progress
 
 
 class ActiveLearner(Answering):
-    """Learn from a pool of unlabelled rows by asking for the labels that matter most.
+    """Pool-based active learner.
 
-    `ask` returns the row to label next, `teach` learns its label, and `should_stop` reports whether
-    further labels are worth their cost. `run` does all three with a labelling function.
+    An active learner trains a classifier on a pool of unlabelled rows by requesting the most
+    informative labels. `ask` returns the row to label next, `teach` learns its label, and
+    `should_stop` evaluates the stopping rule. `run` repeats these steps with a labelling function.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier of this package, or any other with `decision_function` or `predict_proba`. It is
-        copied. A fitted one with `partial_fit` continues to learn; one without is fitted again to
-        all answers. The transformers of a `Pipeline` are fitted to the pool once, unless they need
-        labels.
+        Classifier of this package, or any other classifier with `decision_function` or
+        `predict_proba`. The learner uses a copy. A classifier with `partial_fit` learns
+        incrementally, and training of a fitted one continues. A classifier without `partial_fit` is
+        fitted again to all answers and must be passed unfitted. The transformers of a `Pipeline`
+        are fitted to the pool once, unless they require labels.
     X_pool : {array-like, sparse matrix} of shape (n_rows, n_features), or source
         Unlabelled rows: an array, CSR matrix, memory map or data frame, or an object with
-        ``__len__`` and ``read(rows)``. For pipelines, whatever their first step reads, such as a
-        list of texts.
+        ``__len__`` and ``read(rows)``. For pipelines, any input of the first step, such as a list
+        of texts.
     strategy : {"random", "gradient", "active", "autoactive", "near_boundary", \
         "largest_positive"} or callable, default="active"
-        Which row to ask about.
+        Query strategy.
 
-        - "active" samples `pool_size` rows and asks for the one nearest to the boundary
+        - "active" samples `pool_size` rows and queries the one nearest to the boundary
           [bordes2005]_.
-        - "autoactive" samples rows until five fall inside the margin (at most 100) and asks for the
+        - "autoactive" samples rows until five fall inside the margin (at most 100) and queries the
           one nearest to the boundary [bordes2005]_.
-        - "near_boundary" searches the whole pool for the row nearest to the boundary.
-        - "largest_positive" searches the whole pool for the most confident positive [laskov2006]_.
-        - "gradient" samples `pool_size` rows and asks for the one whose noted label (`y_pool`) the
-          model contradicts most. A row without a noted label is ranked as by "active", which is
-          the worst case over both labels.
-        - "random" asks for any row.
+        - "near_boundary" queries the row of the whole pool that is nearest to the boundary.
+        - "largest_positive" queries the most confident positive of the whole pool [laskov2006]_.
+        - "gradient" samples `pool_size` rows and queries the one whose noisy label (`y_pool`)
+          disagrees most with the model. Rows without a noisy label are ranked as by "active", which
+          is the worst case over both labels.
+        - "random" queries a random row.
         - A callable receives decision values of shape (n,) or (n, n_classes) and returns one number
-          per row. The row with the largest number is asked.
+          per row. The row with the largest number is queried.
     pool_size : int or None, default=59
-        Number of rows sampled for a question; see :func:`pool_size_for`. None searches the whole
-        pool.
+        Number of rows sampled for each query; see :func:`pool_size_for`. None compares all rows of
+        the pool.
     stop : StoppingRule, "audit" or None, default="audit"
-        Rule that `should_stop` evaluates. Rules are combined with ``|`` and ``&``. "audit" is
-        ``ErrorAudit()``, which draws some questions at random; None asks for labels as long as
-        there are rows.
+        Stopping rule that `should_stop` evaluates. Rules can be combined with ``|`` and ``&``.
+        "audit" means ``ErrorAudit()``, which draws some queries at random. None stops only when the
+        pool is exhausted.
     classes : array-like, default=None
-        All labels that may occur. By default, labels are discovered as they are taught, and the
-        model is built again whenever a new class appears.
+        All labels that can occur. By default, the learner discovers labels as they are taught and
+        rebuilds the model whenever a new class appears.
     y_pool : array-like of shape (n_rows,), default=None
-        Labels that are already noted and may be wrong; None or NaN where there is none. Only
-        "gradient" uses them.
+        Existing labels that may be wrong, with None or NaN for rows without a label. Only the
+        strategy "gradient" uses them.
     random_state : int, RandomState instance or None, default=None
-        Seed of the sampling.
+        Seed for sampling rows.
     verbose : int, default=0
-        If positive, `run` shows a progress bar on terminals and in notebooks, and logs a line every
+        If positive, `run` shows a progress bar in terminals and notebooks, and logs a line every
         few seconds elsewhere.
 
     Attributes
@@ -83,28 +85,29 @@ class ActiveLearner(Answering):
     classes_ : ndarray of shape (n_classes,)
         Labels known so far, sorted.
     counts_ : dict of int
-        Number of rows "taught", "skipped", and "unasked": taught but never asked about.
+        Number of rows "taught", "skipped" and "unasked" (taught, but never returned by `ask`).
     estimator_ : estimator
-        Model that has learned every answer.
+        Model trained on all answers.
     has_model_ : bool
-        Whether rows can be scored: two classes were taught, or the estimator was fitted.
+        Whether the model can score rows, because two classes were taught or the estimator was
+        passed fitted.
     history_ : list of dict
-        One entry per label: "row", "label", whether it was "asked", the "purpose" ("strategy",
-        "audit" if it was drawn at random, or "given" if it was not asked about), the decision
-        "score" it had when it was asked about (a list for more than two classes), what was
-        "predicted" before a row of an audit was learned, and "support_vectors" and "seconds" after
-        it was learned.
+        One entry per label with the keys "row", "label", "asked" (whether `ask` returned the row),
+        "purpose" ("strategy", "audit" for rows drawn at random, or "given" for rows not returned by
+        `ask`), "score" (the decision value when the row was queried, a list for more than two
+        classes), "predicted" (the prediction for an audit row before it was learned),
+        "support_vectors" (their number after learning the label) and "seconds".
     n_pool_ : int
         Number of rows in the pool.
     n_unseen_ : int
         Number of rows that were neither taught nor skipped.
     support_counts_ : list of int
         Number of support vectors after each label: 0 without a model, None if the estimator does
-        not count them.
+        not report it.
 
     See Also
     --------
-    ErrorAudit : Stop when further labels change little, and say how large the error is.
+    ErrorAudit : Stop when further labels change little, and bound the error.
     MarginExhausted : Stop when no unseen row lies inside the margin.
     SupportVectorPlateau : Stop when the number of support vectors is stable.
     MarginRule : Decide which rows of a stream to label.
@@ -170,19 +173,20 @@ class ActiveLearner(Answering):
         *,
         batch: int = 1,
     ) -> ActiveLearner:
-        """Ask an oracle until the stopping rule is met, the pool is exhausted or labels run out.
+        """Query an oracle until the stopping rule is met.
 
-        If the oracle raises, the labels taught so far are kept. At the end, the model is finished
-        if the estimator supports it.
+        The method also stops when the pool is exhausted or after `max_labels` labels. If the oracle
+        raises an exception, the labels taught so far are kept. At the end, the model is finished if
+        the estimator supports it.
 
         Parameters
         ----------
         oracle : callable
-            Function that receives a row number and returns its label, or None to skip the row.
+            Function that receives a row index and returns its label, or None to skip the row.
         max_labels : int, default=None
-            Maximum number of labels to ask for in this call. None sets no limit.
+            Maximum number of labels to request in this call. None sets no limit.
         batch : int, default=1
-            Number of rows to choose at a time.
+            Number of rows to select at a time.
 
         Returns
         -------
@@ -211,7 +215,7 @@ class ActiveLearner(Answering):
         return self
 
     def _next_rows(self, batch: int | None) -> list[int]:
-        """Return the rows to ask an oracle about; none if another thread took the last."""
+        """Return the next rows to query, possibly none."""
         if batch is not None:
             return [int(row) for row in self.ask(batch)]
         with contextlib.suppress(PoolExhaustedError):
@@ -220,7 +224,7 @@ class ActiveLearner(Answering):
 
     @alone
     def _answer(self, row: int, label: Any) -> None:
-        """Carry out the answer of an oracle, unless another thread answered before."""
+        """Record the answer of an oracle unless the row was already answered."""
         if self._pool.status[row] != UNSEEN:
             return
         self.skip(row) if label is None else self.teach(row, label)
@@ -230,19 +234,21 @@ class ActiveLearner(Answering):
 
     @alone
     def should_stop(self) -> Verdict:
-        """Return whether to stop, and why.
+        """Evaluate the stopping rule.
 
         Returns
         -------
         verdict : Verdict
-            True or false as a condition, with the `reason` in one sentence.
+            Whether to stop, usable as a condition, with the `reason` in one sentence.
         """
         if self._pool.n_unseen == 0:
             return Verdict(True, f"all {self._pool.n:,} rows of the pool were taught or skipped.")
         if self._verdict is not None and self._verdict[:2] == (len(self._log), self.stop):
             return self._verdict[2]  # finishing moves the model a little, not what is known
         if self.stop is None:
-            return Verdict(False, f"{self._pool.n_unseen:,} rows are unseen and no rule was given.")
+            return Verdict(
+                False, f"{self._pool.n_unseen:,} rows are unseen and there is no stopping rule."
+            )
         stop = self.stop.check(self)
         return Verdict(stop, self.stop.reason)
 
@@ -250,7 +256,7 @@ class ActiveLearner(Answering):
 
     @alone
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the learner, without its pool, to a file that `load` reads back.
+        """Save the learner, without its pool, to a file.
 
         Parameters
         ----------
@@ -270,19 +276,19 @@ class ActiveLearner(Answering):
         estimator: Any = None,
         strategy: Callable[[Float], Any] | None = None,
     ) -> ActiveLearner:
-        """Load a learner that `save` wrote; it continues as if it had never been stopped.
+        """Load a learner from a file written by `save`.
 
         Parameters
         ----------
         path : str or path-like
             File to load.
         X_pool : {array-like, sparse matrix} of shape (n_rows, n_features), or source
-            The same pool; another one is refused.
+            Pool of the saved learner. A different pool raises an error.
         estimator : estimator, default=None
             Estimator that the learner was created with. Required unless it was an unfitted
-            estimator of this package, because files contain no foreign code.
+            estimator of this package, because files do not contain code of other packages.
         strategy : callable, default=None
-            Strategy of the learner, if it is a function.
+            Strategy of the learner. Required if it is a callable.
 
         Returns
         -------
@@ -314,7 +320,7 @@ def _check_options(strategy: Any, pool_size: Any, stop: Any) -> None:
         raise ValueError(f"strategy must be {listed} or a function, got {strategy!r}.")
     whole = isinstance(pool_size, int | np.integer) and pool_size >= 1
     if pool_size is not None and (isinstance(pool_size, bool) or not whole):
-        raise ValueError(f"pool_size must be an integer from 1 on, or None, got {pool_size!r}.")
+        raise ValueError(f"pool_size must be an integer of at least 1 or None, got {pool_size!r}.")
     if stop is not None and not isinstance(stop, StoppingRule):
         raise TypeError(
             "stop must be a stopping rule, such as MarginExhausted() or MaxLabels(100), 'audit' or "

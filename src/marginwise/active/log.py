@@ -1,9 +1,9 @@
-"""The log of answers, and what follows from it: the model, the state of the pool, the history.
+"""Log of answers, which determines the model, the pool state and the history.
 
-The log is the truth. It lists what was done, corrections included; its *course* lists the answers
-that count, each in its place. Undoing or correcting an answer, or restoring after an error, goes
-back to a mark at which the course was the same and continues from there, and a learner that is
-loaded from a file has gone the same course as the one that was saved.
+The log lists all actions, including corrections. Its *course* lists the effective answers in order.
+To undo or correct an answer, or to recover from an error, the learner returns to a mark before
+which the course is unchanged and replays the course from there. A learner that is loaded from a
+file has replayed the course of the saved one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from marginwise.active.pool import SKIPPED, TAUGHT, Pool
 
 @dataclass
 class Event:
-    """An entry of the log: "teach", "skip", "correct" or "finish", the rows and their answers.
+    """Entry of the log: "teach", "skip", "correct" or "finish", with rows and answers.
 
-    Answers are labels, or None for a row that was skipped. Only "teach" has purposes: why each row
-    was asked about.
+    Answers are labels, or None for skipped rows. Only "teach" has purposes of the questions.
     """
 
     kind: str
@@ -47,7 +46,7 @@ class Event:
 
 
 def course_of(log: Iterable[Event]) -> list[Event]:
-    """Return the answers of a log, each in its place and as it was last corrected."""
+    """Return the effective answers of a log, with corrections applied."""
     course: list[Event] = []
     place: dict[int, int] = {}  # of the answer of a row
     for event in log:
@@ -67,7 +66,7 @@ def course_of(log: Iterable[Event]) -> list[Event]:
 
 
 def check_log(log: Iterable[Event], n: int, given: NDArray[Any] | None) -> None:
-    """Raise unless a log from outside is one of a learner with a pool of n rows."""
+    """Raise unless an untrusted log is valid for a pool of n rows."""
     taught: set[int] = set()
     answered: set[int] = set()
     known: NDArray[Any] = np.empty(0)
@@ -90,7 +89,7 @@ def check_log(log: Iterable[Event], n: int, given: NDArray[Any] | None) -> None:
 
 
 class AnswerLog(Exclusive):
-    """A pool and a model that are what a log of answers makes of them."""
+    """Pool and model determined by a log of answers."""
 
     history_: list[dict[str, Any]]
     support_counts_: list[int | None]
@@ -112,7 +111,7 @@ class AnswerLog(Exclusive):
 
     @property
     def estimator_(self) -> Any:
-        """Model that has learned every answer."""
+        """Model trained on all answers."""
         return self._model.fitted()
 
     @property
@@ -122,7 +121,7 @@ class AnswerLog(Exclusive):
 
     @property
     def has_model_(self) -> bool:
-        """Whether rows can be scored: two classes were taught, or the estimator was fitted."""
+        """Whether the model can score rows."""
         return self._model.ready and (self._model.warm or len(self._met) >= 2)
 
     @property
@@ -137,7 +136,7 @@ class AnswerLog(Exclusive):
 
     @property
     def counts_(self) -> dict[str, int]:
-        """Number of rows "taught", "skipped", and "unasked": taught but never asked about."""
+        """Number of rows "taught", "skipped" and "unasked"."""
         return {
             "taught": len(self.history_),
             "skipped": int(np.count_nonzero(self._pool.status == SKIPPED)),
@@ -162,7 +161,7 @@ class AnswerLog(Exclusive):
         self._marks = Marks({0: self._mark(0)})
 
     def _do(self, event: Event) -> None:
-        """Carry out an event and log it; if it fails or is interrupted, nothing has happened."""
+        """Apply and log an event; undo it if it fails or is interrupted."""
         try:
             self._foresee(event)
             self._carry_out([event])
@@ -175,7 +174,7 @@ class AnswerLog(Exclusive):
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Restore the learner if the block fails; models are replaced there, not changed."""
+        """Restore the learner if the block fails."""
         before = dict(self.__dict__)
         status, unseen = self._pool.status.copy(), self._pool.n_unseen
         try:
@@ -188,7 +187,7 @@ class AnswerLog(Exclusive):
             raise
 
     def _carry_out(self, events: list[Event]) -> None:
-        """Carry out an event, or several answers that a model can learn one after the other."""
+        """Apply an event, or several answers that can be learned together."""
         before = len(self.history_)
         if events[0].kind == "finish":
             self._model.finish()
@@ -201,7 +200,7 @@ class AnswerLog(Exclusive):
             self._marks = self._marks.plus(self._mark(before))
 
     def _learn(self, events: list[Event]) -> None:
-        """Learn answers; only if there is a single event may it have labels that are new."""
+        """Learn answers; only a single event may contain new labels."""
         parts = [_taught(event) for event in events]
         for rows, _ in parts:
             self._pool.require(rows)
@@ -222,7 +221,7 @@ class AnswerLog(Exclusive):
         self._pool.mark(np.concatenate([rows for rows, _ in parts]), TAUGHT)
 
     def _grow_classes(self, new: list[Any], part: tuple[Ints, list[Any]]) -> None:
-        """Build the model again with more classes, from all answers including these."""
+        """Rebuild the model with more classes from all answers."""
         classes = np.unique(np.array([*self._classes.tolist(), *new]))
         if len(classes) >= 2:
             parts = [_taught(past) for past in self._course if past.kind == "teach"] + [part]
@@ -255,7 +254,7 @@ class AnswerLog(Exclusive):
             )
 
     def _foresee(self, event: Event) -> None:
-        """Note what the model predicts for rows of an audit, before it learns them."""
+        """Record predictions for audit rows before they are learned."""
         audited = [
             row
             for row, label, why in zip(event.rows, event.labels, event.purposes, strict=False)
@@ -268,14 +267,14 @@ class AnswerLog(Exclusive):
     # -- going back ------------------------------------------------------------------------------
 
     def _mark(self, before: int) -> Mark:
-        """Return a mark of the learner as it is; it had `before` labels one event earlier."""
+        """Return a mark of the current state."""
         labels = len(self.history_)
         reached = rung(labels) if rung(labels) > rung(before) else 0
         parts = self._model.copy(), self._classes, frozenset(self._met)
         return Mark(len(self._course), labels, reached, *parts)
 
     def _rebuild(self, log: list[Event]) -> None:
-        """Bring the learner to the state that a log describes, from the last mark they share."""
+        """Rebuild the state from a log, starting at the last common mark."""
         times = {step["row"]: step["seconds"] for step in self.history_}
         course = course_of(log)
         pairs = enumerate(zip(course, self._course, strict=False))
@@ -295,7 +294,7 @@ class AnswerLog(Exclusive):
             step["seconds"] = times.get(step["row"], step["seconds"])
 
     def _return_to(self, marks: Marks) -> None:
-        """Be as at the last of some marks, or as in the beginning if they are not complete."""
+        """Return to the last mark, or to the initial state."""
         if not marks.complete:
             self._begin()
             return
@@ -310,7 +309,7 @@ class AnswerLog(Exclusive):
         self._pool.set_answers({row: status for part in answers for row, status in part.items()})
 
     def _together(self, course: list[Event]) -> list[Event]:
-        """Return the next events of a course that can be carried out in one go."""
+        """Return the next events of a course that can be applied together."""
         first, labels = len(self._course), len(self.history_)
         end = first
         while end < len(course):

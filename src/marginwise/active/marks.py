@@ -1,8 +1,8 @@
-"""Marks: copies of a learner's model at some of its answers, to return to.
+"""Snapshots of a learner's model that can be restored.
 
-The nearer to the last answer, the closer marks lie, so that taking back a few answers costs little
-and their number grows with the logarithm of that of the answers. Marks on a fixed ladder of numbers
-of labels are all kept: by them a model is compared with what it was at half as many labels.
+Marks are denser near the last answer, so that undoing a few answers is cheap and the number of
+marks grows logarithmically with the number of answers. Marks at a fixed sequence of label counts
+are all kept, to compare a model with its state at half as many labels.
 """
 
 from __future__ import annotations

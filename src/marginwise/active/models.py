@@ -1,7 +1,6 @@
-"""What an active learner needs of a model, and classifiers with `partial_fit`.
+"""Model interface of active learners, and classifiers with `partial_fit`.
 
-A model is built again from the log of answers whenever that is simpler than changing it: when a
-new class appears, and when answers are undone.
+A model is rebuilt from the log of answers when a new class appears and when answers are undone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def is_fitted(estimator: Any) -> bool:
 
 
 def width_mismatch(estimator: Any, pool: Pool) -> str:
-    """Return what is wrong with a pool of other columns than an estimator was fitted with."""
+    """Return an error message if the pool and a fitted estimator differ in width."""
     return (
         f"X_pool has {pool.features} features, but the estimator was fitted with "
         f"{estimator.n_features_in_}; pass the same columns as in fit."
@@ -49,7 +48,7 @@ class Model:
     pool : Pool
         The rows.
     seed : int, default=0
-        Stands in for a `random_state` of None, so that equal answers make equal models.
+        Replacement for ``random_state=None``, so that equal answers give equal models.
     """
 
     def __init__(self, estimator: Any, pool: Pool, seed: int = 0) -> None:
@@ -61,15 +60,15 @@ class Model:
         self._classes: NDArray[Any] = np.empty(0)
 
     def _fresh(self, seed: int) -> Any:
-        """Return a copy of the estimator, as it was given, that learns in a repeatable way."""
+        """Return a reproducible copy of the original estimator."""
         return seeded(copy.deepcopy(self.given), seed)
 
     def blank(self, seed: int) -> Self:
-        """Return a model of the same estimator and pool that has learned none of its rows."""
+        """Return a model of the same estimator and pool without answers."""
         return type(self)(self.given, self.pool, seed)
 
     def copy(self, cached: Model | None = None) -> Self:
-        """Return a model that later answers do not change, with the scores that `cached` keeps."""
+        """Return an independent copy of the model."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "estimator": copy.deepcopy(self.estimator)}
         return twin
@@ -99,10 +98,10 @@ class Model:
         return counts
 
     def admit(self) -> None:
-        """Read rows that were added to the pool; raise, unchanged, if it cannot."""
+        """Read rows that were added to the pool; raise without changes on errors."""
 
     def fitted(self) -> Any:
-        """Return the estimator, which has learned all that the model was taught."""
+        """Return the estimator, trained on all answers."""
         return self.estimator
 
     def finish(self) -> None:
@@ -131,7 +130,7 @@ class Model:
         return self.pool.take(rows)
 
     def predict(self, rows: Ints) -> NDArray[Any]:
-        """Return the labels that are predicted for rows of the pool."""
+        """Return predicted labels of rows of the pool."""
         found: NDArray[Any] = self.fitted().predict(self.pool.take_given(rows))
         return found
 
@@ -141,12 +140,12 @@ class Model:
         return 0.0
 
     def support(self) -> int | None:
-        """Return the number of support vectors, None if they are not counted."""
+        """Return the number of support vectors, or None if it is unknown."""
         return count_support(self.estimator)
 
 
 def count_support(estimator: Any) -> int | None:
-    """Return the number of support vectors, None if an estimator does not count them."""
+    """Return the number of support vectors, or None if it is unknown."""
     counts = getattr(estimator, "n_support_", None)
     return None if counts is None else int(np.sum(counts))
 

@@ -1,4 +1,4 @@
-"""Estimators of this package: rows are checked once, and scores of the pool are kept up to date."""
+"""Model wrapper for estimators of this package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rows:
 
 
 class OwnModel(Model):
-    """An estimator of this package: rows are checked once, and scores of the pool are cached."""
+    """Estimator of this package: validates rows once and caches pool scores."""
 
     _kept: Scores | None = None
     _rows: Rows | None = None
@@ -42,7 +42,7 @@ class OwnModel(Model):
         return copy.deepcopy(self.given)
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin; gamma and precision are chosen from rows spread over the pool."""
+        """Start training; gamma and precision depend on rows spread over the pool."""
         super().start(classes)
         pool = self.pool
         if not self.warm:
@@ -71,13 +71,13 @@ class OwnModel(Model):
         return *kind, plan.scale, np.asarray(plan.center).tobytes()
 
     def blank(self, seed: int) -> Self:
-        """Return a model of the same estimator and pool that has learned none of its rows."""
+        """Return a model of the same estimator and pool without answers."""
         twin = super().blank(seed)
         twin._spare = self._rows or self._spare
         return twin
 
     def copy(self, cached: Model | None = None) -> Self:
-        """Return a model that later answers do not change, with the scores that `cached` keeps."""
+        """Return an independent copy of the model."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "_kept": None}
         if is_fitted(self.estimator):
@@ -156,7 +156,7 @@ class OwnModel(Model):
         return self._shaped(found)
 
     def predict(self, rows: Ints) -> NDArray[Any]:
-        """Return the labels that are predicted for rows of the pool."""
+        """Return predicted labels of rows of the pool."""
         classes: NDArray[Any] = self.estimator.classes_
         if len(classes) > 2:
             return super().predict(rows)

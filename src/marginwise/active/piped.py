@@ -1,8 +1,8 @@
-"""Pipelines: transformers are fitted to the pool once, and the last step learns what they return.
+"""Model wrapper for pipelines.
 
-A pool has many rows and few labels, so that a vocabulary or a scale is better known from all of its
-rows. A pipeline with a step that needs labels, such as a selection of features or a resampler, is
-fitted again to all answers instead.
+The transformers are fitted to the whole pool once, because a pool has many rows and few labels, and
+the last step learns the transformed rows. If a step requires labels, such as feature selection or a
+resampler, the whole pipeline is fitted again to all answers instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from marginwise.active.pool import Pool, unchanged_on_error
 
 
 class LabelsNeededError(ValueError):
-    """A transformer cannot be fitted without labels."""
+    """Error raised if a transformer cannot be fitted without labels."""
 
 
 def check_steps(pipeline: Pipeline) -> None:
@@ -62,7 +62,7 @@ class Transformed:
 
 
 class PipedModel(Model):
-    """A pipeline whose transformers are fitted to the pool, and whose last step learns answers.
+    """Pipeline whose transformers are fitted to the pool.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class PipedModel(Model):
     pool : Pool
         The rows, as the pipeline reads them.
     seed : int, default=0
-        Stands in for a `random_state` of None.
+        Replacement for ``random_state=None``.
     before : PipedModel, default=None
         A model of the same pipeline, whose transformers are used if they are the same.
     """
@@ -158,7 +158,7 @@ class PipedModel(Model):
         return self.fitted()
 
     def fitted(self) -> Any:
-        """Return the pipeline, which has learned all that the model was taught."""
+        """Return the pipeline, trained on all answers."""
         whole = copy.copy(self.given)
         front = [] if self._transformer is None else self._transformer.steps
         whole.steps = [*front, (self.given.steps[-1][0], self.inner.fitted())]
@@ -169,7 +169,7 @@ class PipedModel(Model):
         return type(self)(self.given, self.pool, seed, self)
 
     def copy(self, cached: Model | None = None) -> Self:
-        """Return a model that later answers do not change."""
+        """Return an independent copy of the model."""
         twin = type(self).__new__(type(self))
         inner = cached.inner if isinstance(cached, PipedModel) else None
         twin.__dict__ = {**self.__dict__, "inner": self.inner.copy(inner)}
@@ -196,7 +196,7 @@ class PipedModel(Model):
         return self._now().all_scores()
 
     def predict(self, rows: Ints) -> NDArray[Any]:
-        """Return the labels that are predicted for rows of the pool."""
+        """Return predicted labels of rows of the pool."""
         return self._now().predict(rows)
 
     @property
@@ -214,5 +214,5 @@ class PipedModel(Model):
         return self.inner.delta
 
     def support(self) -> int | None:
-        """Return the number of support vectors, None if they are not counted."""
+        """Return the number of support vectors, or None if it is unknown."""
         return self.inner.support()

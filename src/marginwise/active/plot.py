@@ -1,4 +1,4 @@
-"""Plots of active learning, which require matplotlib: ``pip install 'marginwise[plot]'``."""
+"""Plots of active learning (require matplotlib)."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def learning_curves(
     xlabel: str = "labels",
     ylabel: str = "test error",
 ) -> Axes:
-    """Plot learning curves: for each strategy the median over its runs, and a band around it.
+    """Plot learning curves: the median and a quantile band for each strategy.
 
-    The runs of a strategy may have been measured after different numbers of labels. Values are
-    interpolated linearly between measurements, and a curve ends where its shortest run does.
+    Runs of a strategy may be measured at different numbers of labels. Values are interpolated
+    linearly, and a curve ends where its shortest run ends.
 
     Parameters
     ----------
     curves : dict
-        Runs of each strategy, by the name in the legend. A run is a pair of arrays: ascending
-        numbers of labels, and the values measured after them.
+        Dictionary from legend entries to lists of runs. A run is a pair of arrays: ascending
+        numbers of labels and the values measured after them.
     ax : matplotlib Axes, default=None
         Axes to draw on. None creates a new figure.
     band : tuple of float, default=(0.1, 0.9)
@@ -59,7 +59,7 @@ def learning_curves(
 
     See Also
     --------
-    margin_history : Plot the course of one learner.
+    margin_history : Plot the history of one learner.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def learning_curves(
 
 
 def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
-    """Plot the distances of the rows that were asked about, and the number of support vectors.
+    """Plot distances of queried rows and the number of support vectors.
 
-    Points are the rows that were asked about, at their distance from the boundary at that time:
-    abs(f), or half the lead of the best class for more than two classes. Points below the line at 1
-    were inside the margin. The curve shows the number of support vectors, on the right axis.
+    Points show the distance of each queried row from the boundary at that time: ``abs(f)``, or half
+    the lead of the best class for more than two classes. Points below the line at 1 were inside the
+    margin. The curve shows the number of support vectors on the right axis.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    learning_curves : Compare strategies.
+    learning_curves : Compare query strategies.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
     """
     steps = learner.history_
     if not steps:
-        raise ValueError("the learner has no history to plot: teach it some labels first.")
+        raise ValueError("the learner has no history to plot. Teach it some labels first.")
     labels, distances = _distances(steps)
     ax = new_axes() if ax is None else ax
     ax.plot(

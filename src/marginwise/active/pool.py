@@ -1,4 +1,4 @@
-"""The rows of the pool, in memory, on disk or from a source, and the status of each."""
+"""Rows of a pool, in memory, on disk or from a source, and their status."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Pool:
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or source
-        An array, CSR matrix, memory map, data frame or list of rows; or an object with ``__len__``
-        and ``read(rows)``, of which only the features are used.
+        An array, CSR matrix, memory map, data frame or list of rows, or an object with ``__len__``
+        and ``read(rows)``, whose labels are ignored.
     """
 
     is_raw = False  # whether only the estimator of the user reads the rows
@@ -197,7 +197,7 @@ class Pool:
         return np.flatnonzero(self.status == UNSEEN).astype(np.int64)
 
     def sample(self, size: int, rng: np.random.Generator) -> Ints:
-        """Draw unseen rows without replacement; all of them if there are no more than `size`."""
+        """Draw up to `size` unseen rows without replacement."""
         if size >= self.n_unseen:
             return rng.permutation(self.unseen())
         if 16 * max(size, 1) > self.n_unseen or 16 * self.n_unseen < self.n:

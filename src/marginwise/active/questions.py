@@ -1,6 +1,6 @@
-"""Which rows to ask about: a function of the log, the pool and the seed.
+"""Selection of rows to query, which depends on log, pool and seed only.
 
-Asking twice without an answer in between gives the same question.
+Two calls without an answer in between return the same rows.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ WHOLE_POOL = ("near_boundary", "largest_positive")
 
 
 class PoolExhaustedError(LookupError):
-    """There is no row left to ask about."""
+    """Error raised if the pool has no row left to query."""
 
 
 class Draw(NamedTuple):
-    """Rows that may be asked about next, in the order in which they were drawn, and their scores.
+    """Candidates of the next query in the order drawn, with their scores.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows,)
-        Row numbers.
+        Row indices.
     scores : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
         Decision values; None without a model.
     """
@@ -61,7 +61,7 @@ class Draw(NamedTuple):
 
 
 class Questions(AnswerLog):
-    """The asking half of an active learner: samples of the pool, their scores, the best of them."""
+    """Mixin with the methods that select rows to query."""
 
     strategy: str | Callable[[Float], Any]
     pool_size: int | None
@@ -79,28 +79,29 @@ class Questions(AnswerLog):
 
     @alone
     def ask(self, n: int | None = None, *, exclude: ArrayLike | None = None) -> int | Ints:
-        """Return the row to label next, or `n` rows of which no two are near-duplicates.
+        """Return the next rows to label.
 
-        The same rows are returned until an answer is taught, skipped, corrected or undone. Where
-        the stopping rule is an audit, some of them are drawn at random.
+        The result does not change until an answer is taught, skipped, corrected or undone. If
+        several rows are requested, no two of them are near-duplicates. If the stopping rule
+        requires an audit, some rows are drawn at random.
 
         Parameters
         ----------
         n : int, default=None
-            Number of rows. None returns one row, as an integer.
+            Number of rows to return as an array. None returns a single row as an integer.
         exclude : array-like of int, default=None
-            Unseen rows not to return, such as those that another person is labelling.
+            Unseen rows that must not be returned, such as rows being labelled by another annotator.
 
         Returns
         -------
         rows : int or ndarray of shape (n_rows,)
-            Row numbers. The array is empty if the pool is exhausted, and shorter than `n` if the
-            pool has too few different rows.
+            Row indices. The array is shorter than `n` if the pool has too few different rows, and
+            empty if the pool is exhausted.
 
         Raises
         ------
         PoolExhaustedError
-            If one row is wanted and there is none left.
+            If `n` is None and no row is left.
         """
         wanted = 1 if n is None else positive_integer(n, "n")
         barred = self._barred(exclude)
@@ -124,17 +125,17 @@ class Questions(AnswerLog):
         Parameters
         ----------
         rows : array-like of int of shape (n_rows,), default=None
-            Row numbers. None returns the values of the whole pool.
+            Row indices. None returns the decision values of the whole pool.
 
         Returns
         -------
         values : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Decision values, in one column for two classes.
+            Decision values, of shape (n_rows,) for two classes.
         """
         if not self.has_model_:
             raise ValueError(
-                "there is no model yet, so the rows of the pool have no decision values: teach "
-                "labels of two classes first."
+                "decision values are not available, because there is no model yet. Teach labels "
+                "of two classes first."
             )
         numbers = None if rows is None else any_rows(rows, self._pool.n)
         most = self._pool.n if numbers is None else len(numbers)
@@ -148,36 +149,37 @@ class Questions(AnswerLog):
 
     @alone
     def pool_rows(self, rows: int | ArrayLike) -> Any:
-        """Return rows of the pool in the form in which they were given.
+        """Return rows of the pool in their original format.
 
         Parameters
         ----------
         rows : int or array-like of int
-            Row numbers.
+            Row indices.
 
         Returns
         -------
         X : ndarray, sparse matrix or data frame
-            The rows, one for each number; of a pandas frame with their index, so that
-            ``learner.pool_rows(learner.ask(5)).index`` names them.
+            The rows in the given order. Rows of a pandas data frame keep their index, so that
+            ``learner.pool_rows(learner.ask(5)).index`` identifies them.
         """
         return self._pool.take_given(any_rows(rows, self._pool.n))
 
     @alone
     def candidate_values(self) -> Float:
-        """Return the decision values of the rows among which the next question is chosen.
+        """Return the decision values of the candidates of the next query.
 
         Returns
         -------
         values : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Decision values; empty if there is no model yet or the strategy does not use them.
+            Decision values. Empty if there is no model yet or the strategy does not use decision
+            values.
         """
         draw = self._draw(1, NONE)
         return np.empty(0) if draw.scores is None else draw.scores
 
     @alone
     def sample_unseen(self, size: int) -> Ints:
-        """Draw unseen rows at random; the sample is the same until the log changes.
+        """Draw a random sample of unseen rows.
 
         Parameters
         ----------
@@ -187,26 +189,27 @@ class Questions(AnswerLog):
         Returns
         -------
         rows : ndarray of shape (n_rows,)
-            Row numbers; all unseen rows if there are no more than `size`.
+            Row indices of the sample, which does not change until an answer is recorded. All unseen
+            rows if there are at most `size`.
         """
         return self._pool.sample(size, self._rng(1))
 
     @alone
     def changed_predictions(self, labels: int | None = None) -> Changed | None:
-        """Compare the model with what it was at half as many labels.
+        """Compare predictions with those of the model at half as many labels.
 
-        Both are models at moments of a fixed ladder of numbers of labels, four from a number to its
-        double, and predict the same rows: a sample of those that the pool had first.
+        Both models are taken from a fixed sequence of label counts, with four steps per doubling.
+        They predict the same rows, a sample of the initial pool.
 
         Parameters
         ----------
         labels : int, default=None
-            The number of labels up to which to look. None looks at all.
+            Number of labels to consider. None considers all labels.
 
         Returns
         -------
         changed : Changed or None
-            How many predictions changed; None if there were too few labels.
+            Fraction of predictions that changed, or None if there are too few labels.
         """
         if not self._marks.complete:  # of a learner that was pickled
             with self._all_or_nothing():
@@ -244,13 +247,13 @@ class Questions(AnswerLog):
             return NONE
         rows = np.unique(np.asarray(exclude))
         if rows.dtype.kind not in "iu":
-            raise TypeError(f"exclude must be row numbers, got {exclude!r:.60}.")
+            raise TypeError(f"exclude must be an array of row indices, got {exclude!r:.60}.")
         check_inside(rows, self._pool.n)
         unseen: Ints = rows[self._pool.status[rows] == UNSEEN].astype(np.int64)
         return unseen
 
     def _choose(self, wanted: int, barred: Ints) -> list[tuple[int, Any, str]]:
-        """Return the next questions: rows, their scores, and why they are asked about."""
+        """Return the next queries: rows, scores and purposes."""
         audits = min(wanted, self._audits(barred))
         drawn: Ints = NONE
         if audits:
@@ -267,14 +270,14 @@ class Questions(AnswerLog):
         return [(*pair, AUDIT) for pair in zip(drawn.tolist(), scores, strict=True)] + chosen
 
     def _audits(self, barred: Ints) -> int:
-        """Return how many of the next questions are to be drawn at random."""
+        """Return how many of the next questions must be drawn at random."""
         if self.stop is None or not self.has_model_:
             return 0
         pending = sum(row in self._audited for row in barred.tolist())
         return self.stop.wants_audit(self, pending)
 
     def _best(self, draw: Draw, wanted: int) -> Ints:
-        """Return the places of drawn rows to ask about."""
+        """Return the positions of the candidates to query."""
         order = self._order(draw, wanted)
         if wanted > 1 and len(order) > 1 and self._model.has_features:
             order = self._different(draw, order, wanted)
@@ -291,7 +294,7 @@ class Questions(AnswerLog):
         return found
 
     def _order(self, draw: Draw, wanted: int) -> Ints:
-        """Return the places of drawn rows, the best to ask about first; one if one is wanted."""
+        """Return the positions of candidates in descending order of preference."""
         if draw.scores is None or self.strategy == "random":
             return np.arange(len(draw.rows), dtype=np.int64)
         if callable(self.strategy):
@@ -311,16 +314,16 @@ class Questions(AnswerLog):
 
     @property
     def _explores(self) -> bool:
-        """Whether any row is as good as another once no sampled one lies within the margin.
+        """Whether to query a random row if no sampled row is inside the margin.
 
-        The nearest of those outside would teach nothing new, while a part of a class that no
-        label has shown yet is found by chance alone.
+        Rows outside the margin do not change the model, while unknown parts of a class can only be
+        found by chance.
         """
         sampled = self.strategy in ("active", "autoactive", "gradient")
         return sampled and self.pool_size is not None
 
     def _draw(self, n: int, barred: Ints) -> Draw:
-        """Draw the rows among which the next n questions are chosen; kept until the log changes."""
+        """Draw the candidates of the next n queries, cached until the log changes."""
         key = n, barred.tobytes()
         if self._drawn is None or self._drawn[0] != key:
             self._drawn = key, self._fresh_draw(n, barred)

@@ -1,4 +1,4 @@
-"""Pools of rows that only the user's own estimator reads: texts, frames of any columns, gaps."""
+"""Pools of rows that only the estimator can read, such as texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from marginwise.active.pool import PRINTS, Pool, stacked
 
 
 def pool_for(X: Any, estimator: Any) -> Pool:
-    """Return the pool of rows for an estimator, checked unless the estimator is to read them."""
+    """Return the pool for an estimator; validate rows unless the estimator does."""
     if isinstance(estimator, KernelClassifier) or hasattr(X, "read"):
         return Pool(X)
     if isinstance(estimator, Pipeline) or _allows_gaps(estimator) or not _is_numeric(X):
@@ -42,7 +42,7 @@ def _is_numeric(X: Any) -> bool:
 
 
 class RawPool(Pool):
-    """Rows that are handed to an estimator as they were given.
+    """Rows that are passed to an estimator unchanged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Classifiers without `partial_fit`: fitted again to all answers after each of them."""
+"""Model wrapper for classifiers without `partial_fit`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marginwise.active.pool import Pool
 
 
 class RefitModel(Model):
-    """Any classifier with `fit`; it is fitted from the beginning whenever its answers change.
+    """Classifier that is fitted from scratch whenever answers change.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class RefitModel(Model):
     pool : Pool
         The rows.
     seed : int, default=0
-        Stands in for a `random_state` of None, so that equal answers make equal models.
+        Replacement for ``random_state=None``, so that equal answers give equal models.
     """
 
     def __init__(self, estimator: Any, pool: Pool, seed: int = 0) -> None:
@@ -38,7 +38,7 @@ class RefitModel(Model):
         self._stale = False
 
     def copy(self, cached: Model | None = None) -> Self:
-        """Return a model that later answers do not change; it is fitted when it is needed."""
+        """Return an independent copy of the model, fitted on demand."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(self.__dict__)
         if cached is not self:
@@ -50,7 +50,7 @@ class RefitModel(Model):
         self._classes = classes
 
     def learn(self, parts: list[Part], later: bool = False) -> list[int | None]:
-        """Learn rows of the pool; with `later`, no sooner than the model is needed."""
+        """Learn rows of the pool, lazily with `later`."""
         twin = self.copy()
         twin._learned = (*self._learned, *parts)
         twin.ready = len(np.unique(np.concatenate([y for _, y in twin._learned]))) > 1
@@ -76,7 +76,7 @@ class RefitModel(Model):
         return super().scores(rows)
 
     def support(self) -> int | None:
-        """Return None: support vectors of models that come and go are not counted."""
+        """Return None, because support vectors of refitted models are not counted."""
         return None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""How much a row is worth asking about: pure functions of decision values.
+"""Query scores: functions of decision values.
 
-Decision values have shape ``(n,)`` for two classes, else ``(n, n_classes)``. Each function returns
-one number per row, and the row with the smallest is asked first.
+Decision values have shape ``(n,)`` for two classes, otherwise ``(n, n_classes)``. Each function
+returns one number per row, and the row with the smallest number is queried first.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ Float = NDArray[np.float64]
 
 
 def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
-    """Compute how many rows to sample so that the best of them is among the best of the pool.
+    """Compute the sample size for approximately optimal queries.
 
-    The size is log(1 - confidence) / log(1 - top), rounded up. It does not depend on the size of
-    the pool [ertekin2007]_.
+    The best row of a sample of this size is, with the given confidence, among the best fraction
+    `top` of the pool. The size is ``log(1 - confidence) / log(1 - top)``, rounded up, and does not
+    depend on the size of the pool [ertekin2007]_.
 
     Parameters
     ----------
     top : float, default=0.05
-        Fraction of the pool that is good enough, such as 0.05 for the best twentieth.
+        Fraction of the pool that counts as best, between 0 and 1 (exclusive).
     confidence : float, default=0.95
-        Probability that the best row of the sample belongs to that fraction.
+        Probability that the best row of the sample belongs to this fraction.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
 
     See Also
     --------
-    ActiveLearner : Uses the size as `pool_size`.
+    ActiveLearner : Pool-based active learner with the parameter `pool_size`.
 
     References
     ----------
@@ -59,10 +60,11 @@ def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
 
 
 def closeness(scores: Float) -> Float:
-    """Compute the distance of rows from the boundary: abs(f), or half the lead of the best class.
+    """Compute the distance of rows from the decision boundary.
 
-    With two classes, the one-vs-rest values would be f and -f, and half the lead abs(f), so the two
-    definitions agree. A row inside the margin has a value below 1.
+    The distance is ``abs(f)`` for two classes, and half the difference between the two largest
+    decision values for more classes. Both definitions agree for two classes, whose one-vs-rest
+    values are f and -f. Rows inside the margin have a distance less than 1.
 
     Parameters
     ----------
@@ -93,25 +95,25 @@ def closeness(scores: Float) -> Float:
 
 
 def least_positive(scores: Float) -> Float:
-    """Rank rows by their largest value, the most confident positives first [laskov2006, 6.2]."""
+    """Rank rows by confidence of the positive class [laskov2006, section 6.2]."""
     highest: Float = scores if scores.ndim == 1 else scores.max(axis=1)
     return -highest
 
 
 def disagreement(scores: Float, labels: NDArray[np.intp]) -> Float:
-    """Compute y f(x), which ranks the rows whose noted label the model contradicts most first.
+    """Compute ``y f(x)`` for the noisy labels of rows.
 
     Parameters
     ----------
     scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Decision values.
     labels : ndarray of shape (n_rows,)
-        Index of the class of each row; -1 if no label is noted, in which case `closeness` counts.
+        Class index of each row, or -1 for rows without a label, for which `closeness` is used.
 
     Returns
     -------
     values : ndarray of shape (n_rows,)
-        The row with the smallest value is asked first.
+        Values in which the row that the model contradicts most is smallest.
     """
     near = closeness(scores)
     if scores.ndim == 1:
@@ -132,7 +134,7 @@ def autoactive_size(scores: Float, delta: float) -> int:
 
 
 def by_function(function: Callable[[Float], Any]) -> Callable[[Float], Float]:
-    """Wrap the function of a user, whose largest value is asked first."""
+    """Wrap a user-defined strategy, whose largest value is queried first."""
 
     def values(scores: Float) -> Float:
         found = np.asarray(function(scores.copy()), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""When to stop asking: the margin is exhausted, support vectors are stable, labels are spent."""
+"""Stopping rules: exhausted margin, stable support vectors, label budget."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from marginwise.active.verdict import AllOf, AnyOf, Progressing, StoppingRule, r
 class MarginExhausted(StoppingRule):
     """Stop when no unseen row lies inside the margin.
 
-    Rows inside the margin are those that would become support vectors [ertekin2007]_. If at most
-    `exact_below` rows are unseen, all of them are checked and the answer is exact. Otherwise, rows
-    are sampled: if none of them lies inside the margin, the fraction of rows that do is below `top`
-    with the given confidence.
+    Only rows inside the margin would become support vectors [ertekin2007]_. If at most
+    `exact_below` rows are unseen, the rule checks all of them and is exact. Otherwise, it checks a
+    sample: if no sampled row lies inside the margin, the fraction of unseen rows inside the margin
+    is below `top` with the given confidence.
 
     Parameters
     ----------
     margin : float, default=1.0
-        A row is inside the margin if abs(f), or half the lead of the best class, is less than this.
+        A row is inside the margin if its distance from the boundary (see :func:`closeness`) is less
+        than this value.
     top : float, default=0.001
-        Fraction of the rows inside the margin that may go unnoticed in a large pool.
+        Fraction of the unseen rows that may lie inside the margin undetected in a large pool.
     confidence : float, default=0.95
-        Probability that the fraction is indeed smaller when the rule stops.
+        Probability that the fraction is smaller than `top` when the rule stops.
     exact_below : int, default=20_000
-        Number of unseen rows up to which all are checked.
+        Maximum number of unseen rows for which all rows are checked.
 
     See Also
     --------
@@ -77,23 +78,23 @@ class MarginExhausted(StoppingRule):
             Whether to stop.
         """
         if not learner.has_model_:
-            return self.answer(False, "there is no model yet, hence no margin.")
+            return self.answer(False, "there is no model yet.")
         # The rows drawn for the next question are scored anyway.
         inside = np.count_nonzero(closeness(learner.candidate_values()) < self.margin)
         if inside:
-            return self.answer(False, f"of the rows just looked at {inside} lie within the margin.")
+            return self.answer(False, f"{inside} of the last candidates lie inside the margin.")
         unseen = learner.n_unseen_
         exact = unseen <= self.exact_below
         size = unseen if exact else min(unseen, pool_size_for(self.top, self.confidence))
         rows = learner.sample_unseen(size)
         inside = np.count_nonzero(closeness(learner.decision_values(rows)) < self.margin)
         if inside:
-            return self.answer(False, f"of {size:,} unseen rows {inside:,} lie within the margin.")
+            return self.answer(False, f"{inside:,} of {size:,} unseen rows lie inside the margin.")
         if exact:
-            return self.answer(True, f"none of the {size:,} unseen rows lies within the margin.")
+            return self.answer(True, f"none of the {size:,} unseen rows lies inside the margin.")
         return self.answer(
             True,
-            f"none of {size:,} sampled rows lies within the margin: with a confidence of "
+            f"none of {size:,} sampled rows lies inside the margin: with a confidence of "
             f"{self.confidence:.0%}, less than {self.top:.2%} of the {unseen:,} unseen rows do.",
         )
 
@@ -107,11 +108,11 @@ class SupportVectorPlateau(StoppingRule):
     Parameters
     ----------
     window : float, default=100
-        Number of labels over which the number of support vectors is observed or, if less than 1,
-        this fraction of the pool. A longer window also discovers rows outside the margin of an
-        early model, because rows just outside the margin are asked about in the meantime.
+        Number of labels over which the number of support vectors is observed or, if less than 1, a
+        fraction of the pool. With a longer window, the learner also queries rows just outside the
+        margin of an early model, and may discover new regions there.
     tolerance : float, default=0.01
-        Largest change within the window, relative to the number of support vectors.
+        Largest accepted change within the window, relative to the number of support vectors.
 
     See Also
     --------
@@ -163,7 +164,7 @@ class SupportVectorPlateau(StoppingRule):
         if counts and counts[-1] is None:
             raise ValueError(
                 "SupportVectorPlateau needs an estimator that counts its support vectors in "
-                "n_support_, which this one does not; use MarginExhausted or MaxLabels."
+                "n_support_, which this estimator does not have. Use MarginExhausted or MaxLabels."
             )
         if len(counts) <= window or not counts[0]:
             return self.answer(False, f"fewer than {window:,} labels were learned by a model.")

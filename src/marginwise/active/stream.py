@@ -1,4 +1,4 @@
-"""Rows that arrive one by one: which labels to request."""
+"""Active learning on streams: decide which labels to request."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ Bools = NDArray[np.bool_]
 class MarginRule:
     """Request labels for the rows of a stream that lie inside the margin.
 
-    This is the query rule of OnlineASVM^R [wang2009]_: abs(f) <= 1. For more than two classes, half
-    the lead of the best class is compared. While the model is not fitted, every label is requested.
+    This is the query rule of OnlineASVM^R [wang2009]_, ``abs(f) <= 1``. For more than two classes,
+    the rule uses half the lead of the best class. As long as the model is not fitted, all labels
+    are requested.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier with `decision_function`. It may continue to learn between calls.
+        Classifier with `decision_function`. It may be trained between calls.
     margin : float, default=1.0
         Half-width of the margin. Smaller values request fewer labels.
 
@@ -36,7 +37,7 @@ class MarginRule:
     See Also
     --------
     BudgetRule : Limit the fraction of rows whose label is requested.
-    ExactRampSVC.wants : The same rule for one estimator.
+    ExactRampSVC.wants : Method of one estimator with the same rule.
     ActiveLearner : Active learning from a pool.
 
     References
@@ -62,12 +63,12 @@ class MarginRule:
         self.n_asked_ = 0
 
     def wants(self, X: Any) -> Bools:
-        """Return which rows to label, in the order of arrival, and count them.
+        """Return which of the arriving rows to label.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            Rows that have arrived.
+            Rows in the order of arrival. They are added to `n_seen_`.
 
         Returns
         -------
@@ -89,21 +90,20 @@ class MarginRule:
 
 
 class BudgetRule(MarginRule):
-    """Request labels for at most a fraction of the rows of a stream, nearest to the boundary first.
+    """Request labels for at most a fraction of the rows of a stream.
 
-    The width within which labels are requested adapts: it shrinks after each request and grows
-    after each row that is passed over, so that the budget is spent on rows that are near the
-    boundary relative to their time.
+    The rule requests the labels of rows within an adaptive distance of the boundary. This width
+    shrinks after each request and grows after each row without a request, so that the budget is
+    spent on the rows nearest to the boundary.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier with `decision_function`. It may continue to learn between calls.
+        Classifier with `decision_function`. It may be trained between calls.
     budget : float, default=0.1
-        Fraction of the rows whose label may be requested. It is never exceeded by more than one
-        row.
+        Maximum fraction of rows whose label is requested, exceeded by at most one row.
     margin : float, default=1.0
-        Initial width.
+        Initial width around the boundary.
     step : float, default=0.01
         Speed at which the width adapts.
 
@@ -114,7 +114,7 @@ class BudgetRule(MarginRule):
     n_asked_ : int
         Number of rows whose label was requested.
     width_ : float
-        Current width.
+        Current width around the boundary.
 
     See Also
     --------

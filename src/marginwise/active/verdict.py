@@ -1,4 +1,4 @@
-"""What a stopping rule is: it decides whether to stop, explains why, and combines with others."""
+"""Base classes of stopping rules."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Float = NDArray[np.float64]
 
 
 class Verdict(NamedTuple):
-    """Whether to stop, and why; true or false as a condition.
+    """Result of a stopping rule, which can be used as a condition.
 
     Parameters
     ----------
     stop : bool
         Whether to stop.
     reason : str
-        Why, or why not, in one sentence.
+        Explanation of the decision in one sentence.
 
     See Also
     --------
-    ActiveLearner.should_stop : Returns a verdict.
+    ActiveLearner.should_stop : Evaluate the stopping rule of a learner.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
 
 
 class Progressing(Protocol):
-    """The part of an active learner that a rule may use."""
+    """Protocol of the learner attributes that a rule may use."""
 
     @property
     def history_(self) -> Sequence[dict[str, Any]]:
@@ -81,16 +81,16 @@ class Progressing(Protocol):
 
 
 class Changed(NamedTuple):
-    """How many predictions changed between two moments.
+    """Changes of predictions between two models.
 
     Parameters
     ----------
     before, labels : int
-        Number of labels at the two moments.
+        Numbers of labels of the earlier and the later model.
     share : float
-        Fraction of the rows looked at whose prediction changed.
+        Fraction of the sampled rows whose prediction changed.
     rare : float
-        Fraction of the rows for which another label than the most common one is predicted.
+        Fraction of the sampled rows that are not predicted as the most common label.
     """
 
     before: int
@@ -103,17 +103,17 @@ class Changed(NamedTuple):
 class StoppingRule:
     """Base class of the stopping rules.
 
-    Rules are combined with ``a | b``, which is met if one of them is, and ``a & b``, which is met
-    if all are. A subclass implements `check` and ends it with `answer`.
+    Rules can be combined: ``a | b`` is met if at least one rule is met, ``a & b`` if all rules are
+    met. A subclass implements `check`, which returns the result of `answer`.
 
     Attributes
     ----------
     reason : str
-        Why the last `check` decided to stop, or not to, in one sentence.
+        Explanation of the last decision of `check` in one sentence.
 
     See Also
     --------
-    ActiveLearner : Evaluates a rule after each answer.
+    ActiveLearner : Pool-based active learner.
     MarginExhausted : Stop when no unseen row lies inside the margin.
     SupportVectorPlateau : Stop when the number of support vectors is stable.
     MaxLabels : Stop after a number of labels.
@@ -144,14 +144,14 @@ class StoppingRule:
         raise NotImplementedError
 
     def wants_audit(self, learner: Progressing, pending: int) -> int:
-        """Return how many of the next questions are to be drawn at random, to measure the error.
+        """Return how many of the next queries must be drawn at random.
 
         Parameters
         ----------
         learner : ActiveLearner
             The active learner.
         pending : int
-            Number of such rows that were asked about, and not answered yet.
+            Number of random rows that were queried and not answered yet.
 
         Returns
         -------
@@ -171,14 +171,14 @@ class StoppingRule:
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
     def answer(self, stop: bool, reason: str) -> bool:
-        """Store the reason and return `stop`; the last statement of `check`.
+        """Store the reason and return the decision.
 
         Parameters
         ----------
         stop : bool
             Whether to stop.
         reason : str
-            Why, or why not, in one sentence.
+            Explanation of the decision in one sentence.
 
         Returns
         -------
@@ -219,19 +219,19 @@ class _Combination(StoppingRule):
             raise TypeError(f"rules must be stopping rules such as MaxLabels(100), got {bad[0]!r}.")
 
     def wants_audit(self, learner: Progressing, pending: int) -> int:
-        """Return how many of the next questions are to be drawn at random, to measure the error.
+        """Return how many of the next queries must be drawn at random.
 
         Parameters
         ----------
         learner : ActiveLearner
             The active learner.
         pending : int
-            Number of such rows that were asked about, and not answered yet.
+            Number of random rows that were queried and not answered yet.
 
         Returns
         -------
         rows : int
-            The largest number that one of the rules wants.
+            Largest number among the rules.
         """
         return max(rule.wants_audit(learner, pending) for rule in self.rules)
 
@@ -257,7 +257,7 @@ class AnyOf(_Combination):
     """
 
     def check(self, learner: Progressing) -> bool:
-        """Return whether one of the rules is met.
+        """Return whether at least one of the rules is met.
 
         Parameters
         ----------

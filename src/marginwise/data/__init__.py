@@ -1,4 +1,4 @@
-"""Data sources: arrays, files and streams, from which any classifier can learn."""
+"""Data sources for training on arrays, files and streams."""
 
 from marginwise.data.arrays import ArraySource
 from marginwise.data.catalogue import Dataset, load_dataset

@@ -25,38 +25,37 @@ HASHED = 4096  # rows of a memory map that identify it
 class ArraySource:
     """Data source of arrays in memory, or of .npy and .npz files.
 
-    Files of type .npy, and .npz files that are not compressed, are memory-mapped: rows are read
-    when they are used.
+    Uncompressed .npy and .npz files are memory-mapped, so that rows are read on demand.
 
     Parameters
     ----------
     X : array-like, sparse matrix or path
-        Features, or a file with them. A .npz file has X and y, X_train and y_train, or the parts
-        of CSR matrices: X_data, X_indices, X_indptr and X_shape.
+        Features, or a file with features. A .npz file contains the arrays X and y, X_train and
+        y_train, or the parts of a CSR matrix: X_data, X_indices, X_indptr and X_shape.
     y : array-like, path or int, default=None
-        Class labels: an array, a .npy file with one, or the column of X that has them. By default,
-        labels are those in a .npz file, and an array has none.
+        Class labels: an array, a .npy file, or the index of the label column of X. By default,
+        labels are read from a .npz file, and arrays have no labels.
     labelled : bool, default=True
-        Whether the labels in a .npz file are read.
+        Whether to read the labels of a .npz file.
     classes : array-like, default=None
-        All labels, if they are known. By default, those that occur.
+        All class labels. By default, the labels that occur in the data.
 
     Attributes
     ----------
     files : list of str
-        Name of the file, if there is one.
+        Path of the file, if there is one.
     n_features : int
         Number of features.
     feature_names : list of str or None
-        Names of the features, if X is a data frame or the file has the array feature_names.
+        Names of the features, if X is a data frame or the file contains the array feature_names.
     block : int or None
-        Number of rows that are cheap to read together: None in memory, 4096 of a memory map.
+        Number of rows that are stored together: 4096 for a memory map, None for arrays in memory.
     random_access : bool
-        True: rows can be read in any order.
+        True, because rows can be read in any order.
 
     See Also
     --------
-    open_source : Opens any kind of source.
+    open_source : Open any kind of data source.
 
     Examples
     --------
@@ -168,7 +167,7 @@ class ArraySource:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """All class labels, sorted; None without labels."""
+        """All class labels, sorted, or None without labels."""
         if self._classes is None and self._y is not None:
             found = np.unique(self._y)
             if len(found) < 2:
@@ -181,7 +180,7 @@ class ArraySource:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """The label of each row; None without labels."""
+        """Label of each row, or None without labels."""
         return self._y
 
     def fingerprint(self) -> str:
@@ -190,7 +189,7 @@ class ArraySource:
         Returns
         -------
         digest : str
-            Hexadecimal SHA-256. Of a memory map, evenly spaced rows are considered.
+            Hexadecimal SHA-256. For a memory map, it is computed from evenly spaced rows.
         """
         digest = hashlib.sha256(f"{self._X.shape} {self._X.dtype}".encode())
         if sp.issparse(self._X):
@@ -205,12 +204,12 @@ class ArraySource:
     # -- rows ----------------------------------------------------------------------------------
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
-        """Return the rows of some numbers.
+        """Return rows by index.
 
         Parameters
         ----------
         ids : ndarray of shape (n_rows,), dtype=int64
-            Numbers of rows, in any order.
+            Row indices, in any order.
 
         Returns
         -------
@@ -222,19 +221,19 @@ class ArraySource:
         return self._some(check_ids(ids, len(self)))
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give the rows in order.
+        """Iterate over all rows in chunks.
 
         Parameters
         ----------
         rows : int, default=4096
-            Number of rows of a chunk.
+            Number of rows per chunk.
         start : int, default=0
-            The row to begin with.
+            Index of the first row.
 
         Returns
         -------
         chunks : iterator of (X, y)
-            Features and labels of each chunk.
+            Iterator over features and labels of each chunk.
         """
         if rows < 1:
             raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
@@ -242,7 +241,7 @@ class ArraySource:
             yield self._some(slice(first, first + rows))
 
     def load(self) -> tuple[Any, Any]:
-        """Return all rows, in memory.
+        """Load all rows into memory.
 
         Returns
         -------

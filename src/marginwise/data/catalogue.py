@@ -1,4 +1,4 @@
-"""load_dataset: data sets of a folder, by name."""
+"""load_dataset: load benchmark data sets by name."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ LABELS = ("label", "included", "topics")  # of text sets
 
 @dataclass
 class Dataset:
-    """Features and labels, in training and test rows where there is a canonical split.
+    """Data set with an optional canonical train-test split.
 
     Parameters
     ----------
     X_train : ndarray, CSR array, pyarrow Table or data frame
-        Training rows, or all rows.
+        Training rows, or all rows if there is no canonical split.
     y_train : ndarray
-        Their labels; a matrix of indicators if rows have several labels.
+        Labels of the training rows, or an indicator matrix if rows have several labels.
     X_test : ndarray, CSR array, pyarrow Table or None, default=None
-        Test rows; None without a canonical split.
+        Test rows, or None if there is no canonical split.
     y_test : ndarray or None, default=None
         Their labels.
     name : str, default=""
-        The name of the data set.
+        Name of the data set.
 
     See Also
     --------
-    load_dataset : Loads a data set by name.
+    load_dataset : Load a data set by name.
 
     Examples
     --------
@@ -61,25 +61,25 @@ class Dataset:
 def load_dataset(
     name: str, *, data: str | os.PathLike[str] | None = None, openml: bool = False
 ) -> Dataset:
-    """Load a data set from the folder of data sets.
+    """Load a data set from a local folder.
 
-    Arrays and sparse matrices are in .npz files, text is in files of JSON lines.
+    Arrays and sparse matrices are stored in .npz files, texts in JSON Lines files.
 
     Parameters
     ----------
     name : str
-        The name of the file in the folder, without its suffix, such as "mnist", "adult_raw",
-        "sms_spam" or "reviews/nagtegaal_2019".
+        File name without suffix, relative to the folder, such as "mnist", "adult_raw", "sms_spam"
+        or "reviews/nagtegaal_2019".
     data : str or path-like, default=None
-        The folder. By default, the one that the environment variable MARGINWISE_DATA names.
+        Folder with data sets. By default, the value of the environment variable MARGINWISE_DATA.
     openml : bool, default=False
-        Whether to download a data set that the folder does not have from OpenML, through
+        Whether to download data sets that are missing from the folder from OpenML, using
         scikit-learn.
 
     Returns
     -------
     dataset : Dataset
-        Features and labels. Sets with categorical columns and text sets are pyarrow tables.
+        Features and labels. Features with categorical columns or texts are pyarrow tables.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def load_dataset(
         return _download(name)
     if folder is None:
         raise ValueError(
-            f"load_dataset({name!r}) needs the folder of data sets: set {VARIABLE}, pass data, or "
+            f"load_dataset({name!r}) needs the folder of data sets. Set {VARIABLE}, pass data, or "
             "pass openml=True to download it."
         )
     there = ", ".join(_names(Path(folder))) or "none"

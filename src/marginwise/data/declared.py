@@ -42,7 +42,7 @@ class DeclaredSource:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """All class labels, sorted; None without labels."""
+        """All class labels, sorted, or None without labels."""
         if self._labelled and self._declared is None:
             found: NDArray[Any] = self.source.classes
             return found
@@ -64,7 +64,7 @@ class DeclaredSource:
             yield self._labels(X, y)
 
     def load(self) -> tuple[Any, Any]:
-        """Return all rows, in memory."""
+        """Load all rows into memory."""
         return self._labels(*self.source.load())
 
     def _labels(self, X: Any, y: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""TableEncoder: columns of a table to features."""
+"""TableEncoder: encode columns of a table as features."""
 
 from __future__ import annotations
 
@@ -58,35 +58,37 @@ _RULES: dict[str, Rule] = {
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a table as features for a kernel machine.
 
-    The kind of each column is recognised by `fit`:
+    `fit` recognises the kind of each column:
 
-    - Numbers, booleans and dates (as days) are standardised; the mean replaces missing values.
-    - Strings of few distinct values are categories, which are one-hot encoded; a missing value is
-      a category of its own.
-    - Strings of several words, most of them distinct, are text, which becomes TF-IDF features.
-    - Lists of numbers of one size, such as embeddings, are used as they are.
+    - Numbers, booleans and dates (as days) are standardised. Missing values are replaced by the
+      mean.
+    - Strings with few distinct values are categories, which are one-hot encoded. Missing values are
+      a separate category.
+    - Strings of several words that are mostly distinct are texts, which are encoded as TF-IDF
+      features.
+    - Lists of numbers of equal length, such as embeddings, are used unchanged.
 
-    Columns with a single value are dropped. Columns that look like identifiers, and columns that
-    number the rows, are dropped with a warning.
+    Constant columns are dropped. Columns that look like identifiers or row numbers are dropped with
+    a warning.
 
     Parameters
     ----------
     numeric : list of str, default=None
-        Columns that are numbers, whatever they look like.
+        Columns to treat as numbers, regardless of their content.
     categorical : list of str, default=None
-        Columns that are categories, with any number of distinct values. Integers are categories
-        only if they are named here.
+        Columns to treat as categories, with any number of distinct values. Integers are treated as
+        categories only if they are listed here.
     text : list of str, default=None
-        Columns that are text.
+        Columns to treat as text.
     drop : list of str, default=None
-        Columns that are not used.
+        Columns to ignore.
     unseen : {"ignore", "error"}, default="ignore"
-        What `transform` does with a category that did not occur in `fit`: "ignore" encodes it as
-        zeros, "error" raises ValueError.
+        How `transform` handles categories that did not occur in `fit`: "ignore" encodes them as
+        zeros, "error" raises a ValueError.
     max_categories : int, default=1000
-        Number of distinct strings above which a column is not recognised as categories.
+        Maximum number of distinct strings of a column that is recognised as categorical.
     scale : bool, default=True
-        Whether numbers are standardised. If False, they are used as they are.
+        Whether to standardise numbers. If False, they are used unchanged.
 
     Attributes
     ----------
@@ -95,30 +97,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Number of columns seen by `fit`.
     kinds_ : list of str
-        Kind of each column: "numeric", "boolean", "date", "categorical", "text" or "vector"; or,
-        if it is not used, "constant", "identifier", "row number" or "dropped".
+        Kind of each column: "numeric", "boolean", "date", "categorical", "text" or "vector".
+        Columns that are not used have the kind "constant", "identifier", "row number" or "dropped".
     mean_ : ndarray
         Mean of each standardised column.
     scale_ : ndarray
         Standard deviation of each standardised column.
     fill_ : ndarray
-        Value that replaces missing ones, of each standardised column.
+        Replacement of missing values for each standardised column.
     categories_ : list of list of str
         Categories of each categorical column, sorted.
     missing_ : list of bool
-        Whether missing is a category, for each categorical column.
+        Whether missing values are a category, for each categorical column.
     vectorizers_ : list of TfidfVectorizer
         Vectorizer of each text column.
     sizes_ : list of int
         Number of values of each vector column.
     sparse_ : bool
-        Whether `transform` returns sparse features: fewer than a quarter are expected to be
-        nonzero.
+        Whether `transform` returns a sparse matrix, which is the case if less than a quarter of the
+        features are expected to be nonzero.
 
     See Also
     --------
-    open_source : Encodes tables while they are read.
-    sklearn.compose.ColumnTransformer : Encodes columns of data frames as you choose.
+    open_source : Open any kind of data source.
+    sklearn.compose.ColumnTransformer : Apply given transformers to columns of data frames.
 
     Examples
     --------
@@ -170,14 +172,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Recognise the columns of a table, and learn their moments, categories and terms.
+        """Recognise the kinds of columns and learn their encoding.
 
         Parameters
         ----------
         X : pyarrow Table or RecordBatch, data frame or dict of columns
             The table.
         y : None, default=None
-            Ignored; accepted for scikit-learn's conventions.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -193,14 +195,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from more rows of a table.
 
-        The features may change with each call; fit a model after the last one.
+        The features may change with each call. Fit a model after the last call.
 
         Parameters
         ----------
         X : pyarrow Table or RecordBatch, data frame or dict of columns
             More rows, with the same columns.
         y : None, default=None
-            Ignored; accepted for scikit-learn's conventions.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -276,7 +278,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : pyarrow Table or RecordBatch, data frame or dict of columns
-            The table. Columns are found by name; other columns are ignored.
+            Table to encode. Columns are matched by name; additional columns are ignored.
 
         Returns
         -------
@@ -374,13 +376,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         input_features : None, default=None
-            Ignored; accepted for scikit-learn's conventions.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
         names : ndarray of shape (n_features,)
-            Such as "age" for a number, "job=cook" for a category, "job is missing", "note: word"
-            for a term of a text, and "embedding[0]" for a value of a vector.
+            Names such as "age" for a number, "job=cook" for a category, "job is missing" for
+            missing values, "note: word" for a term of a text, and "embedding[0]" for an element of
+            a vector.
         """
         check_is_fitted(self, "kinds_")
         names: list[str] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class DataError(ValueError):
-    """The content of a data file is not what was expected; the message begins with ``file:line:``.
+    """Error raised if the content of a data file is invalid.
 
-    The message names the row and the column instead of the line where a file has columns, and only
-    the file if no line is to blame.
+    The message begins with ``file:line:``. For files with columns, it names the row and the column
+    instead of the line. If the error does not belong to a line, it names only the file.
     """

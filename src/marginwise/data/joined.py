@@ -53,7 +53,7 @@ class JoinedSource:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """All class labels, sorted; None without labels."""
+        """All class labels, sorted, or None without labels."""
         if self._classes is None and self._sources[0].labels is not None:
             found = np.unique(np.concatenate([source.labels for source in self._sources]))
             if len(found) < 2:
@@ -90,5 +90,5 @@ class JoinedSource:
             yield from source.chunks(rows, max(0, start - first))
 
     def load(self) -> tuple[Any, Any]:
-        """Return all rows, in memory."""
+        """Load all rows into memory."""
         return join_rows([source.load() for source in self._sources])

@@ -45,41 +45,43 @@ def open_source(
     missing: Collection[str] = (),
     header: bool = True,
 ) -> Any:
-    r"""Open data as a source, from which any classifier can learn.
+    r"""Open files or objects as a data source.
 
-    The kind of a file is recognised by its content, not by its name. Text may be compressed by
-    gzip or Zstandard.
+    The returned source can be passed to the `learn_from` method of the classifiers. The format of a
+    file is recognised by its content, not by its name. Text files may be compressed with gzip or
+    Zstandard.
 
     Parameters
     ----------
     data : path, glob, list of paths, array, tuple (X, y), table, iterator or source
         One of the following:
 
-        - Path of a file of svmlight text, CSV, JSON lines, Parquet, Arrow, .npy or .npz. Several
-          files of one kind, as a list, as a glob or as a folder, are one source.
+        - Path of an svmlight, CSV, JSON Lines, Parquet, Arrow, .npy or .npz file. A list of files
+          of one format, a glob pattern or a folder is opened as a single source.
         - Array or sparse matrix of features, or a tuple (X, y) of features and labels.
         - Pyarrow table, data frame or dict of columns.
-        - Record-batch reader, or iterator of batches (X, y): a stream, which is read once.
-        - Source, which is returned as it is.
+        - Record-batch reader, or iterator of batches (X, y), as a stream that can be read once.
+        - Data source, which is returned unchanged.
     label : str, int or path, default=None
-        Where the labels are: a column of a table (by default the last one), a column of a .npy
-        array (by default the last one) or a .npy file with the labels of one. Svmlight text and
-        .npz files have their own.
+        Location of the labels: a column of a table or of a .npy array (by default, the last one),
+        or a .npy file with the labels of a .npy array. Not used for svmlight and .npz files, which
+        contain labels.
     labelled : bool, default=True
-        Whether there are labels. If False, y is None, and nothing is read as a label; `label` then
-        names a column of a table that is ignored.
+        Whether the data have labels. If False, y is None, and `label` is the name of a column of a
+        table to ignore.
     classes : array-like, default=None
-        All labels, if they are known. By default, those that occur.
+        All class labels. By default, the labels that occur in the data.
     encoder : TableEncoder, "auto", "types" or None, default="auto"
-        Encodes the rows of tables; see `TableSource`.
+        Encoder of the rows of tables; see :class:`TableSource`.
     zero_based : bool or "auto", default=None
-        Whether indices of svmlight text begin with 0; None is the default of `SvmlightSource`.
+        Whether indices in svmlight files start at 0. None uses the default of
+        :class:`SvmlightSource`.
     n_features : int, default=None
-        Number of features of svmlight text, where it is known.
+        Number of features of svmlight files. None determines it from the files.
     missing : collection of str, default=()
-        Values of CSV files that are missing, besides empty ones.
+        Values of CSV files to treat as missing, in addition to empty values.
     header : bool, default=True
-        Whether the first line of CSV files has the names of the columns.
+        Whether the first line of CSV files contains the column names.
 
     Returns
     -------

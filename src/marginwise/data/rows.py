@@ -33,7 +33,7 @@ def height(X: Any) -> int:
 
 
 def take(X: Any, rows: Any) -> Any:
-    """Return some rows."""
+    """Return rows by index."""
     return X.take(rows) if is_table(X) else X[rows]
 
 

@@ -18,35 +18,37 @@ from marginwise.data.tables import checked_encoder
 
 
 class IteratorStream:
-    """Stream of batches from an iterator, which is read once.
+    """Stream of batches from an iterator.
 
     Parameters
     ----------
     batches : iterable
-        Batches: tuples (X, y) of features and labels; or record batches, tables or data frames, of
-        which one column is the label, for instance from a pyarrow RecordBatchReader.
+        Batches of rows: tuples (X, y) of features and labels, or record batches, tables or data
+        frames with a label column, for example from a pyarrow RecordBatchReader. The stream can be
+        read only once.
     label : str, default=None
         Column of the class labels. By default, the last column.
     labelled : bool, default=True
-        Whether batches have labels. If False, a batch is X alone, and y is None.
+        Whether batches have labels. If False, each batch contains only features, and y is None.
     encoder : TableEncoder, "auto" or None, default="auto"
-        Encodes batches that are tables. A stream cannot be read twice, so "auto" is fitted to the
-        first batch: make it large, or pass a fitted encoder. None gives tables.
+        Encoder of batches that are tables. Because a stream can be read only once, "auto" fits an
+        encoder to the first batch, which should be large. Alternatively, pass a fitted encoder.
+        None returns tables without encoding them.
     classes : array-like, default=None
-        All labels that may come. A model that has not learned before needs them.
+        All labels that can occur. Required to train a new model.
 
     Attributes
     ----------
     classes : ndarray or None
-        All labels that may come, if they are known.
+        All labels that can occur, if they are known.
     n_features : int or None
-        Number of features; None before the first batch.
+        Number of features, or None before the first batch.
     feature_names : list of str or None
-        Names of the features, of tables.
+        Names of the features, if batches are tables.
 
     See Also
     --------
-    open_source : Opens any kind of source.
+    open_source : Open any kind of data source.
 
     Examples
     --------
@@ -84,23 +86,23 @@ class IteratorStream:
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """The encoder of tables; fitted after the first batch."""
+        """Encoder of tables, fitted after the first batch."""
         return self._encoder
 
     def chunks(self, rows: int | None = None, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give the batches that are left.
+        """Iterate over the remaining batches.
 
         Parameters
         ----------
         rows : int, default=None
-            Number of rows of a chunk. By default, batches are given as they come.
+            Number of rows per chunk. By default, batches are not rechunked.
         start : int, default=0
             Number of rows to skip.
 
         Returns
         -------
         chunks : iterator of (X, y)
-            Features and labels of each chunk.
+            Iterator over features and labels of each chunk.
         """
         pieces = self._pieces(start)
         return pieces if rows is None else rechunk(pieces, rows)

@@ -48,44 +48,45 @@ class SvmlightSource:
     Windows line ends are accepted. Features are float32; features that a row does not list are 0.
 
     Files may be compressed with gzip or Zstandard, which is recognised by their content. Plain
-    files can be read in any order. Compressed files can only be read forwards: going back starts
-    again at their beginning.
+    files can be read in any order. Compressed files can only be read sequentially; reading an
+    earlier row starts again from the beginning.
 
-    The first use of the length, the classes or the rows reads all files once, in constant memory,
-    to find rows, labels and features. This pass looks at part of each line only, so some errors in
-    a file are reported when its rows are read.
+    The first access to the length, the classes or the rows reads all files once, in constant
+    memory, to determine the rows, labels and features. This pass parses only a part of each line,
+    so some errors are reported later, when the rows are read.
 
     Parameters
     ----------
     path : str, path-like or sequence of these
-        The file, or several files that are read as one, in this order.
+        One or several files, which are concatenated in the given order.
     zero_based : bool or "auto"
-        Whether index 0 is the first feature (True) or index 1 is (False). "auto" looks whether
-        index 0 occurs anywhere in the files.
+        Whether the first feature has index 0 (True) or 1 (False). "auto" means True if index 0
+        occurs anywhere in the files.
     n_features : int, default=None
-        Number of features. Larger indices are an error. None counts up to the largest index, so
-        pass the number of the training data to read test data.
+        Number of features. Larger indices raise an error. None uses the largest index in the files,
+        so pass the number of features of the training data when reading test data.
     index : SvmlightIndex, default=None
-        Attribute ``index`` of another source of the same files, to spare the first pass.
+        Attribute ``index`` of another source of the same files, which avoids the first pass. None
+        reads the files.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Distinct labels, sorted; integers unless a label is fractional.
+        Distinct labels, sorted. Integers unless a label has a fractional part.
     n_features : int
         Number of features.
     feature_names : None
-        The format has no names.
+        None, because the format has no feature names.
     block : int
-        Number of rows that are stored together and cheap to read together.
+        Number of rows that are stored together.
     random_access : bool
-        Whether blocks can be read in any order: False if a file is compressed.
+        Whether blocks can be read in any order. False if a file is compressed.
     index : SvmlightIndex
-        What the first pass found.
+        Result of the first pass over the files.
 
     See Also
     --------
-    write_svmlight : Write rows to such a file.
+    write_svmlight : Write rows to an svmlight file.
     sklearn.datasets.load_svmlight_file : Reader for arrays in double precision.
 
     Examples
@@ -143,7 +144,7 @@ class SvmlightSource:
 
     @property
     def index(self) -> SvmlightIndex:
-        """What the first pass found; another source of the same files can take it over."""
+        """Result of the first pass, which another source of the same files can reuse."""
         with self._lock:
             if self._index is None:
                 self._check_regular()
@@ -186,14 +187,15 @@ class SvmlightSource:
     # -- reading -------------------------------------------------------------------------------
 
     def read(self, ids: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Return some rows.
+        """Return rows by index.
 
-        Reading rows in ascending order is fastest, since lines between them are only counted.
+        Reading rows in ascending order is fastest, because lines between them are skipped without
+        parsing.
 
         Parameters
         ----------
         ids : array-like of shape (n_rows,), dtype=int
-            Numbers of the rows, from 0 to ``len(source) - 1``, in any order.
+            Row indices from 0 to ``len(source) - 1``, in any order.
 
         Returns
         -------
@@ -216,14 +218,14 @@ class SvmlightSource:
         return (X, y) if places is None else (take_rows(X, places), y[places])
 
     def chunks(self, rows: int = BLOCK, start: int = 0) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield all rows in the order of the files, some at a time.
+        """Iterate over all rows in chunks, in file order.
 
         Parameters
         ----------
         rows : int, default=4096
             Number of rows in each chunk; the last one may have fewer.
         start : int, default=0
-            Row to begin with.
+            Index of the first row.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class SvmlightSource:
     def load(self) -> tuple[Any, NDArray[Any]]:
         """Return all rows at once.
 
-        This reads the files once, without the first pass, and also works for pipes.
+        The files are read once, without the first pass. This also works for pipes.
 
         Returns
         -------

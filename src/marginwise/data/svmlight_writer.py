@@ -17,23 +17,23 @@ def write_svmlight(
 ) -> None:
     """Write rows to an svmlight (LIBSVM) text file.
 
-    Values are rounded to float32 and written with nine digits, from which `SvmlightSource` reads
-    the same float32. An existing file is replaced when the new one is complete.
+    Values are rounded to float32 and written with nine digits, so that :class:`SvmlightSource`
+    reads the same values. An existing file is replaced only when the new file is complete.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        Features; zeros are left out.
+        Features. Zeros are not written.
     y : array-like of shape (n_rows,)
-        Labels, which must be numbers.
+        Numeric labels.
     path : str or path-like
-        Destination. A file of that name is replaced.
+        Destination. An existing file is replaced.
     zero_based : bool, default=False
-        Whether the first feature is written as index 0 instead of 1.
+        Whether the first feature has index 0 instead of 1.
 
     See Also
     --------
-    SvmlightSource : Reads such files.
+    SvmlightSource : Data source of svmlight files.
 
     Examples
     --------

@@ -140,7 +140,7 @@ def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True)
     tables : path, list of paths or table
         Files, or one table in memory.
     missing : collection of str, default=()
-        Values of a CSV file that are missing, besides empty ones.
+        Values of a CSV file to treat as missing, in addition to empty values.
     header : bool, default=True
         Whether the first line of a CSV file has the names of the columns.
     """

@@ -24,34 +24,34 @@ from marginwise.data.typed import ColumnTypes
 
 
 class TableSource:
-    """Data source of one or several tables: CSV, JSON lines, Parquet, Arrow, or data frames.
+    """Data source of tables: CSV, JSON Lines, Parquet, Arrow or data frames.
 
-    Rows are encoded by a `TableEncoder`. Unless a fitted one is given, the first use of the source
-    reads all rows once to fit it, and to find the classes and the number of rows. Memory does not
-    grow with the number of rows.
+    Rows are encoded by a :class:`TableEncoder`. Unless a fitted encoder is given, the first use of
+    the source reads all rows once to fit the encoder and to determine the classes and the number of
+    rows. Memory consumption does not depend on the number of rows.
 
     Parameters
     ----------
     tables : path, pyarrow Table, data frame, dict of columns, or list of paths
-        One table, or several files of one kind with the same columns, whose rows follow each other.
+        One table, or several files of the same format and with the same columns, which are
+        concatenated.
     label : str, default=None
         Column of the class labels. By default, the last column; for JSON lines, the key "label",
         "target", "class" or "y", if there is one.
     labelled : bool, default=True
-        Whether rows have labels. If False, all columns (except `label`) are features, and y is
-        None.
+        Whether rows have labels. If False, all columns except `label` are features, and y is None.
     encoder : TableEncoder, "auto", "types" or None, default="auto"
-        Encodes rows. A fitted encoder is used as it is; "auto" or an encoder that is not fitted is
-        fitted to all rows. None gives rows as pyarrow tables, in which values of CSV files are
-        strings; "types" gives tables in which such columns are numbers, booleans or dates if all
-        their values are.
+        Encoder of the rows. A fitted encoder is used unchanged; "auto" or an unfitted encoder is
+        fitted to all rows. None returns rows as pyarrow tables, in which values of CSV files are
+        strings. "types" returns tables in which columns of CSV files are converted to numbers,
+        booleans or dates if all values allow it.
     classes : array-like, default=None
-        All labels, if they are known. By default, those that occur.
+        All class labels. By default, the labels that occur in the data.
     missing : collection of str, default=()
-        Values of a CSV file that are missing, besides empty ones.
+        Values of a CSV file to treat as missing, in addition to empty values.
     header : bool, default=True
-        Whether the first line of a CSV file has the names of the columns. Otherwise they are "x0",
-        "x1", and so on.
+        Whether the first line of a CSV file contains the column names. Otherwise, columns are named
+        "x0", "x1" and so on.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class TableSource:
 
     See Also
     --------
-    open_source : Opens any kind of source.
-    TableEncoder : Encodes tables.
+    open_source : Open any kind of data source.
+    TableEncoder : Encode the columns of a table as features.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class TableSource:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """All class labels, sorted; None without labels."""
+        """All class labels, sorted, or None without labels."""
         if self._labels is None:
             return None
         if not self._declared:
@@ -131,7 +131,7 @@ class TableSource:
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """The fitted encoder; None if rows are tables."""
+        """Fitted encoder, or None if rows are tables."""
         if not self._fitted:
             self._scan()
         return self._encoder if isinstance(self._encoder, TableEncoder) else None
@@ -151,7 +151,7 @@ class TableSource:
 
     @property
     def block(self) -> int | None:
-        """Number of rows that are stored together; None for a table in memory."""
+        """Number of rows that are stored together, or None for a table in memory."""
         return self._tables.first.block_rows
 
     def fingerprint(self) -> str:
@@ -160,7 +160,8 @@ class TableSource:
         Returns
         -------
         digest : str
-            Hexadecimal SHA-256. Of a file, its size and parts of its content are considered.
+            Hexadecimal SHA-256. For files, it is computed from their size and parts of their
+            content.
         """
         digest = hashlib.sha256(repr(self.label).encode())
         for table in self._tables.files:
@@ -173,12 +174,12 @@ class TableSource:
     # -- rows ----------------------------------------------------------------------------------
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
-        """Return the rows of some numbers.
+        """Return rows by index.
 
         Parameters
         ----------
         ids : ndarray of shape (n_rows,), dtype=int64
-            Numbers of rows, in any order.
+            Row indices, in any order.
 
         Returns
         -------
@@ -207,25 +208,25 @@ class TableSource:
         return gather(parts, places)
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give the rows in the order of the files.
+        """Iterate over all rows in chunks, in file order.
 
         Parameters
         ----------
         rows : int, default=4096
-            Number of rows of a chunk.
+            Number of rows per chunk.
         start : int, default=0
-            The row to begin with.
+            Index of the first row.
 
         Returns
         -------
         chunks : iterator of (X, y)
-            Features and labels of each chunk.
+            Iterator over features and labels of each chunk.
         """
         self._prepare()
         return rechunk(self._pieces(rows, start), rows)
 
     def load(self) -> tuple[Any, Any]:
-        """Return all rows, in memory.
+        """Load all rows into memory.
 
         Returns
         -------

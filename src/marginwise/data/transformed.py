@@ -23,7 +23,7 @@ HASHED = 100  # rows whose transforms identify the transformers
 
 
 class _Transformed:
-    """What transformed sources and transformed streams share.
+    """Base class of transformed sources and streams.
 
     Parameters
     ----------
@@ -41,17 +41,17 @@ class _Transformed:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """All class labels, sorted; None without labels."""
+        """All class labels, sorted, or None without labels."""
         known: NDArray[Any] | None = getattr(self.source, "classes", None)
         return known
 
     def transform(self, X: Any) -> Any:
-        """Return rows of the source as the transformers encode them.
+        """Apply the transformers to rows of the source.
 
         Parameters
         ----------
         X : array, sparse matrix or table
-            Rows as the source gives them.
+            Rows returned by the source.
 
         Returns
         -------
@@ -66,35 +66,35 @@ class _Transformed:
         return X if sp.issparse(X) else np.asarray(X)
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give the rows in the order of the source.
+        """Iterate over all rows in chunks, in the order of the source.
 
         Parameters
         ----------
         rows : int, default=4096
-            Number of rows of a chunk.
+            Number of rows per chunk.
         start : int, default=0
-            The row to begin with.
+            Index of the first row.
 
         Returns
         -------
         chunks : iterator of (X, y)
-            Features and labels of each chunk.
+            Iterator over features and labels of each chunk.
         """
         for X, y in self.source.chunks(rows, start):
             yield self.transform(X), y
 
 
 class TransformedSource(_Transformed):
-    """Data source of which each chunk is transformed when it is read.
+    """Data source that applies transformers to each chunk.
 
     Parameters
     ----------
     source : object
-        A source with a length, such as `open_source` returns.
+        Data source with a length, such as returned by :func:`open_source`.
     transformers : transformer or sequence of transformers
-        Fitted scikit-learn transformers, or a fitted `Pipeline` of them, applied in this order. A
-        transformer that was fitted to a data frame is given the columns that it knows, in its
-        order.
+        Fitted scikit-learn transformers, applied in this order, or a fitted `Pipeline` of
+        transformers. A transformer that was fitted to a data frame receives the columns that it was
+        fitted to, in the same order.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class TransformedSource(_Transformed):
 
     See Also
     --------
-    StreamPipeline : Fitted transformers and a classifier that continues to learn.
+    StreamPipeline : Pipeline that supports incremental learning.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class TransformedSource(_Transformed):
 
     @property
     def block(self) -> int | None:
-        """Number of rows that are stored together; None if each row is by itself."""
+        """Number of rows that are stored together, or None."""
         rows: int | None = getattr(self.source, "block", None)
         return rows
 
@@ -145,7 +145,7 @@ class TransformedSource(_Transformed):
 
     @property
     def stages(self) -> list[int]:
-        """Ids at which the stages of learning end."""
+        """Ids at which the training stages end."""
         return list(getattr(self.source, "stages", [len(self)]))
 
     @property
@@ -157,7 +157,7 @@ class TransformedSource(_Transformed):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the features, where the transformers know them."""
+        """Names of the features, if the transformers provide them."""
         names = getattr(self.source, "feature_names", None)
         if self.transformers:
             names = getattr(self.transformers[0], "feature_names_in_", names)
@@ -169,12 +169,12 @@ class TransformedSource(_Transformed):
         return None if names is None else [str(name) for name in names]
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
-        """Return the rows of some numbers.
+        """Return rows by index.
 
         Parameters
         ----------
         ids : ndarray of shape (n_rows,), dtype=int64
-            Numbers of rows, in any order.
+            Row indices, in any order.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class TransformedSource(_Transformed):
         return self.transform(X), y
 
     def load(self) -> tuple[Any, Any]:
-        """Return all rows, in memory.
+        """Load all rows into memory.
 
         Returns
         -------
@@ -226,24 +226,25 @@ class _TransformedStream(_Transformed):
 
 
 class StreamPipeline(Pipeline):  # type: ignore[misc]
-    """Pipeline of fitted transformers and a classifier that continues to learn.
+    """Pipeline that supports incremental learning.
 
-    It is a scikit-learn `Pipeline` that also has `partial_fit` and `learn_from`. These use the
-    transformers as they are; only the classifier learns. `fit` fits all steps.
+    A :class:`sklearn.pipeline.Pipeline` with the additional methods `partial_fit` and `learn_from`.
+    These methods do not change the transformers, which must be fitted; only the classifier is
+    trained. `fit` fits all steps.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        Names and estimators of the steps; the last one is a classifier of this package.
+        Names and estimators of the steps. The last step is a classifier of this package.
     memory : str or joblib.Memory, default=None
-        Where `fit` caches fitted transformers, as in `Pipeline`.
+        Cache of fitted transformers for `fit`, as in `Pipeline`. None disables caching.
     verbose : bool, default=False
         Whether `fit` prints the time of each step.
 
     See Also
     --------
-    TransformedSource : A source with transformers applied to each chunk.
-    sklearn.pipeline.Pipeline : The pipeline without streams.
+    TransformedSource : Data source that applies transformers to each chunk.
+    sklearn.pipeline.Pipeline : Pipeline without incremental learning.
 
     Examples
     --------
@@ -266,18 +267,18 @@ class StreamPipeline(Pipeline):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, **params: Any
     ) -> Self:
-        """Learn more rows with the classifier; the transformers stay as they are.
+        """Train the classifier on more rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or table
-            Rows, before they are transformed.
+            Rows before transformation.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like, default=None
-            All labels that may occur; needed in the first call.
+            All labels that can occur. Required in the first call.
         **params : dict
-            Passed to `partial_fit` of the classifier.
+            Keyword arguments passed to `partial_fit` of the classifier.
 
         Returns
         -------
@@ -289,17 +290,17 @@ class StreamPipeline(Pipeline):  # type: ignore[misc]
         return self
 
     def learn_from(self, source: Any, classes: ArrayLike | None = None, **params: Any) -> Self:
-        """Learn from a data source or a stream with the classifier.
+        """Train the classifier on a data source or a stream.
 
         Parameters
         ----------
         source : object
-            A source or a stream, such as `open_source` returns. Open a table with
+            Data source or stream, such as returned by :func:`open_source`. Open a table with
             ``encoder=None`` if the first step of the pipeline encodes it.
         classes : array-like, default=None
-            All labels that may occur. By default, ``source.classes``.
+            All labels that can occur. By default, ``source.classes``.
         **params : dict
-            Passed to `learn_from` of the classifier.
+            Keyword arguments passed to `learn_from` of the classifier.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Look into data and models: suspect labels, margins, searches and compressed models."""
+"""Inspection of data and models: label errors, margins and searches."""
 
 from marginwise.inspect.compression import CompressionDisplay
 from marginwise.inspect.label_errors import LabelErrors, find_label_errors

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 class CompressionDisplay:
     """Error of compressed models against their number of vectors.
 
-    The plot is a curve of the error on held-out rows, with a line at the error of the model that
-    was not compressed, and a mark at the chosen size.
+    The plot shows the error on held-out rows as a curve, the error of the full model as a line, and
+    the selected number of vectors as a marker.
 
-    It is best to use `from_estimator` to create it.
+    It is recommended to use `from_estimator` to create a display.
 
     Parameters
     ----------
     n_vectors : array-like of shape (n_sizes,)
         Numbers of vectors.
     error : array-like of shape (n_sizes,)
-        Error of each, as a fraction of rows.
+        Error for each number of vectors, as a fraction of the rows.
     full_error : float, default=None
-        Error of the model that was not compressed. None draws no line.
+        Error of the full model. None draws no line.
     chosen : int, default=None
-        Number of vectors to mark, one of `n_vectors`. None marks none.
+        Number of vectors to mark, one of `n_vectors`. None draws no marker.
     full_n_vectors : int, default=None
-        Number of support vectors of the model that was not compressed, for the legend.
+        Number of support vectors of the full model, for the legend. None omits it.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class CompressionDisplay:
     figure_ : matplotlib Figure
         Figure of the axes.
     line_ : matplotlib Line2D
-        The curve.
+        Curve of the errors.
 
     See Also
     --------
-    marginwise.CompressedSVC : A compressed model.
+    marginwise.CompressedSVC : Compressed classifier.
     TuningDisplay : Plot the scores of a search for C and gamma.
 
     Examples
@@ -79,21 +79,22 @@ class CompressionDisplay:
 
     @classmethod
     def from_estimator(cls, compressed: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Plot the held-out errors by which the size of a compressed model was chosen.
+        """Plot the held-out errors of a compressed model.
 
         Parameters
         ----------
         compressed : CompressedSVC
-            Model made by `compress` with rows and `max_error_increase` or ``curve=True``.
+            Compressed model whose `error_curve_` is not None: `compress` must have been called with
+            rows and with `max_error_increase` or ``curve=True``.
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
-            Passed to `plot`.
+            Keyword arguments passed to `plot`.
 
         Returns
         -------
         display : CompressionDisplay
-            Display whose `plot` was called.
+            Display object that stores the plot.
         """
         if not hasattr(compressed, "error_curve_"):
             raise TypeError(
@@ -123,12 +124,12 @@ class CompressionDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
-            Passed to ``Axes.plot`` of the curve.
+            Keyword arguments passed to ``matplotlib.axes.Axes.plot``.
 
         Returns
         -------
         display : CompressionDisplay
-            The display itself.
+            The display, for chaining.
         """
         sizes, percent = self._points()
         ax = new_axes() if ax is None else ax

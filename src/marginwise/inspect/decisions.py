@@ -1,4 +1,4 @@
-"""Decision values of any classifier, and the margins of rows that follow from them."""
+"""Decision values and margins of any classifier."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from marginwise._estimator.pairs import leads
 def distances(model: Any, X: Any) -> Float:
     """Return decision values that measure distances from the boundary.
 
-    Classifiers that separate pairs of classes report votes, which hardly depend on the distance.
-    For those of this package and for SVC, the least value of a class against the others is
-    returned instead.
+    One-vs-one classifiers return votes, which hardly depend on the distance. For classifiers of
+    this package and for SVC, the smallest value of a class against the others is returned instead.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def distances(model: Any, X: Any) -> Float:
 
 
 def margins(decision: Float, codes: NDArray[np.intp]) -> Float:
-    """Return the margin of each row: y f(x), or half the lead of its class over the best other.
+    """Return the margin of each row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Folds that hold every row out once, and fits on all rows but those of a fold."""
+"""Folds that hold out every row once, and fits on the remaining rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Fold = tuple[Ints, Ints]  # training rows, and the rows held out
 
 
 def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any, random_state: Any) -> list[Fold]:
-    """Return the folds that `cv` stands for, checked: each row is held out exactly once."""
+    """Return the folds of `cv`; raise unless each row is held out exactly once."""
     if is_integer(cv):
         if not 2 <= cv <= len(y):
             raise ValueError(
@@ -66,15 +66,16 @@ def _rows(given: Any, fold: int, part: str, n: int) -> Ints:
 
 
 def _check_once(folds: Sequence[Fold], n: int) -> None:
-    """Raise unless every row is held out once, from a fit that does not see it."""
+    """Raise unless every row is held out once and not in its training rows."""
     times = np.zeros(n, dtype=np.int64)
     for k, (train, test) in enumerate(folds):
         np.add.at(times, test, 1)
         seen = np.intersect1d(train, test)
         if len(seen):
             raise ValueError(
-                f"cv holds out row {seen[0]} in fold {k}, whose training rows contain it; a row "
-                "must be judged by a model that has not seen it. Remove it from the training rows."
+                f"cv holds out row {seen[0]} in fold {k}, whose training rows contain it; each "
+                "row must be scored by a model that was not trained on it. Remove it from the "
+                "training rows."
             )
     wrong = np.flatnonzero(times != 1)
     if len(wrong):
@@ -104,7 +105,7 @@ def check_classes(folds: Sequence[Fold], codes: NDArray[Any], weights: Float, cl
 
 
 def weight_name(estimator: Any) -> str:
-    """Return the parameter of `fit` by which an estimator takes weights."""
+    """Return the name of the `fit` parameter for sample weights."""
     name = ""
     inner = estimator
     while isinstance(inner, Pipeline | BaseSearchCV):

@@ -1,4 +1,4 @@
-"""Find rows whose labels look wrong, by models that have not seen them."""
+"""Detection of label errors with out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -40,30 +40,31 @@ RULES = {
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """Rows ranked by how suspect their labels are.
+    """Result of `find_label_errors`.
 
     Parameters
     ----------
     order : ndarray of shape (n_samples,)
-        Row numbers, the most suspect label first.
+        Row indices, sorted by decreasing suspicion of a label error.
     is_suspect : ndarray of bool of shape (n_samples,)
         Whether the label of each row is suspect: another class is more probable, and the
-        probability of the given label is below `threshold` times chance.
+        probability of the given label is below `threshold` divided by the number of classes.
     suggested : ndarray of shape (n_samples,)
-        Most probable label of each row, which may be the given one.
+        Most probable label of each row, which may equal the given label.
     probability : ndarray of shape (n_samples,)
         Estimated probability of the given label.
     margin : ndarray of shape (n_samples,)
-        Out-of-fold margin of each row: y f(x) for two classes, else half the lead of the given
-        class over the best other. Negative where another class wins.
+        Out-of-fold margin of each row: ``y f(x)`` for two classes, otherwise half the difference
+        between the decision value of the given class and the largest one of the other classes.
+        Negative if another class is predicted.
     decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold decision values.
     classes : ndarray of shape (n_classes,)
-        Class labels, sorted; the order of the columns of `decision`.
+        Class labels, in the order of the columns of `decision`.
 
     See Also
     --------
-    find_label_errors : Computes this result.
+    find_label_errors : Rank rows by suspicion of label errors.
 
     Examples
     --------
@@ -88,7 +89,7 @@ class LabelErrors:
 
     @property
     def suspects(self) -> Ints:
-        """Row numbers of the suspect labels, the most suspect first."""
+        """Row indices of the suspect labels, the most suspect first."""
         return self.order[self.is_suspect[self.order]]
 
 
@@ -106,44 +107,45 @@ def find_label_errors(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> LabelErrors:
-    """Rank rows by how suspect their labels are.
+    """Find label errors by cross-validation.
 
-    Clones of the estimator are fitted to all folds but one, and score the rows of that fold. A
-    logistic regression of the given labels on these out-of-fold decision values estimates the
-    probability of each class. A second round repeats this without the suspects of the first, which
-    would otherwise distort the models, and the probabilities of the rounds are averaged.
+    For each fold, a clone of the estimator is fitted to the other folds and scores the rows of the
+    fold. A logistic regression of the given labels on these out-of-fold decision values estimates
+    class probabilities. A second round excludes the suspects of the first round from training,
+    because they would distort the models, and the probabilities of both rounds are averaged.
 
     Parameters
     ----------
     estimator : classifier
-        Classifier with `decision_function`: any of this package or of scikit-learn, also a pipeline
-        or a search. It is cloned and remains as it is.
+        Classifier with `decision_function`, such as a classifier of this package or of
+        scikit-learn, a pipeline or a search. It is cloned and not modified.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Rows, in any form that the estimator accepts.
+        Rows, in any format that the estimator accepts.
     y : array-like of shape (n_samples,)
         Labels, some of which may be wrong.
     cv : int, cross-validation splitter or iterable, default=5
-        Folds. An integer is the number of stratified, shuffled folds; an iterable gives pairs of
-        training rows and held-out rows. Every row must be held out exactly once.
+        Cross-validation strategy: the number of stratified, shuffled folds, a splitter, or an
+        iterable of (train, test) indices. Every row must be held out exactly once.
     groups : array-like of shape (n_samples,), default=None
         Groups of rows for a splitter such as ``GroupKFold``, which keeps near-duplicates in one
         fold.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows in all fits. Rows of weight zero are ranked, too.
+        Sample weights for all fits. Rows of weight zero are also ranked. None gives all rows the
+        same weight.
     rounds : int, default=2
-        Number of times that all folds are fitted. Later rounds leave out the suspects of the ones
-        before, though never more than half of the rows of a class.
+        Number of rounds. Later rounds exclude the suspects of earlier rounds from training, but
+        never more than half of the rows of a class.
     threshold : float, default=0.6
-        A label is suspect if its probability is below `threshold` divided by the number of classes,
-        and another class is more probable. Larger values find more wrong labels, and more right
-        ones.
+        A label is suspect if its probability is below `threshold` divided by the number of classes
+        and another class is more probable. Larger values find more wrong labels, at the cost of
+        more false alarms.
     rank_by : {"probability", "margin"}, default="probability"
-        Whether `order` ascends by the probability of the given label, or by its margin.
+        Quantity that `order` is sorted by: the probability of the given label or its margin.
     n_jobs : int, default=None
-        Number of folds to fit in parallel, in threads. None means 1, unless set by
-        ``joblib.parallel_config``; -1 uses every processor.
+        Number of folds to fit in parallel threads. None means 1 unless in a
+        ``joblib.parallel_config`` context. -1 means using all processors.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, and of the estimator where its own `random_state` is None.
+        Seed for the folds, and for the estimator if its `random_state` is None.
 
     Returns
     -------
@@ -152,7 +154,7 @@ def find_label_errors(
 
     See Also
     --------
-    GapSVC : Its `suspects_` lists rows that contradict the model while it learns, in one pass.
+    GapSVC : Online classifier that reports suspect labels in `suspects_`.
     MarginDisplay : Plot the distribution of margins.
 
     Examples
@@ -229,10 +231,10 @@ def _checked_labels(X: Any, y: Any) -> NDArray[Any]:
 
 def _check_several(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
-        held = f"the one class {plain(classes[0])!r}" if len(classes) else "no label"
+        held = f"only one class, {plain(classes[0])!r}" if len(classes) else "no label"
         raise ValueError(
-            f"y holds {held}; wrong labels can be found among two "
-            "classes or more. Pass rows of all classes."
+            f"y has {held}; find_label_errors requires at least two classes. Pass rows of all "
+            "classes."
         )
 
 
@@ -245,10 +247,10 @@ def _assembled(parts: Sequence[Float], folds: Sequence[Fold]) -> Float:
 
 
 def _probabilities(decision: Float, codes: NDArray[np.intp], weights: Float) -> Float:
-    """Estimate the probabilities of all classes: Platt's sigmoid, or its form for several classes.
+    """Estimate class probabilities by logistic regression.
 
-    With several classes, the values of all of them are used: they show which classes are confused,
-    and correct scores that are larger for some classes than for others.
+    With several classes, the decision values of all classes are used. They show which classes are
+    confused and correct different scales of the scores.
     """
     values = decision.reshape(len(decision), -1)
     scale = float(values.std())

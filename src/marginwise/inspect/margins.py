@@ -1,4 +1,4 @@
-"""MarginDisplay: the distribution of the margins of rows."""
+"""MarginDisplay: histogram of margins."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ LINES = ((0, "solid", "boundary, 0"), (1, "dashed", "margin, ±1"), (-1, "dashed
 
 
 class MarginDisplay:
-    """Distribution of the margins of rows.
+    """Histogram of the margins of rows.
 
-    The margin of a row is y f(x) for two classes, and half the lead of its class over the best
-    other class for several. It is negative for rows that are misclassified, and between 0 and 1
-    for rows inside the margin of the classifier. The plot is a histogram that shows the three parts
-    in different colours, with lines at the boundary and at the margin of each side, where the
-    support vectors that are not bounded by C lie.
+    The margin of a row is ``y f(x)`` for two classes and half the lead of the true class over the
+    best other class for more classes. It is negative for misclassified rows and between 0 and 1 for
+    correctly classified rows inside the margin of the classifier. The histogram shows misclassified
+    rows, rows inside the margin and rows beyond it in different colours, with lines at the boundary
+    and at the margins on both sides.
 
-    It is best to use `from_estimator` or `from_predictions` to create it.
+    It is recommended to use `from_estimator` or `from_predictions` to create a display.
 
     Parameters
     ----------
     margin : array-like of shape (n_samples,)
         Margins of the rows.
     several : bool, default=False
-        Whether there are more than two classes, for the label of the axis.
+        Whether there are more than two classes, which determines the axis label.
     estimator_name : str, default=None
-        Name of the classifier, for the title. None draws no title.
+        Name of the classifier for the title. None draws no title.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class MarginDisplay:
     figure_ : matplotlib Figure
         Figure of the axes.
     bars_ : list of matplotlib BarContainer
-        Bars of the three parts: misclassified, inside and beyond the margin.
+        Bars of the misclassified rows, the rows inside the margin and the rows beyond it.
 
     See Also
     --------
-    find_label_errors : Rank rows by how suspect their labels are.
+    find_label_errors : Find label errors by cross-validation.
     TuningDisplay : Plot the scores of a search for C and gamma.
 
     Examples
@@ -92,12 +92,13 @@ class MarginDisplay:
     ) -> Self:
         """Plot the margins of rows under a fitted classifier.
 
-        Use rows that the classifier was not trained on: on training rows, margins are too large.
+        Use rows that the classifier was not trained on, because margins of training rows are too
+        optimistic.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted classifier with `decision_function`, also in a pipeline or a search.
+            Fitted classifier with `decision_function`, possibly in a pipeline or a search.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to score.
         y : array-like of shape (n_samples,)
@@ -107,12 +108,12 @@ class MarginDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
-            Passed to `plot`.
+            Keyword arguments passed to `plot`.
 
         Returns
         -------
         display : MarginDisplay
-            Display whose `plot` was called.
+            Display object that stores the plot.
         """
         if not hasattr(estimator, "decision_function"):
             raise TypeError(
@@ -147,7 +148,7 @@ class MarginDisplay:
         y_true : array-like of shape (n_samples,)
             Labels of the rows.
         decision : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Decision values, as `decision_function` returns them, or out of fold, such as
+            Decision values returned by `decision_function`, or out-of-fold decision values such as
             ``LabelErrors.decision``.
         classes : array-like of shape (n_classes,), default=None
             Class labels in the order of the columns. None uses the sorted labels of `y_true`.
@@ -156,12 +157,12 @@ class MarginDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
-            Passed to `plot`.
+            Keyword arguments passed to `plot`.
 
         Returns
         -------
         display : MarginDisplay
-            Display whose `plot` was called.
+            Display object that stores the plot.
         """
         labels = column_or_1d(y_true)
         values = np.asarray(decision, dtype=np.float64)
@@ -181,12 +182,12 @@ class MarginDisplay:
         bins : int, default=50
             Approximate number of bins. Edges are aligned with the boundary and the margin.
         **kwargs : dict
-            Passed to ``Axes.hist``.
+            Keyword arguments passed to ``matplotlib.axes.Axes.hist``.
 
         Returns
         -------
         display : MarginDisplay
-            The display itself.
+            The display, for chaining.
         """
         check_arguments({"bins": integer(1)}, bins=bins)
         margin = _checked(self.margin)

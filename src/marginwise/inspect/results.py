@@ -1,4 +1,4 @@
-"""The results of a search, as a table of scores by C and gamma."""
+"""Table of the scores of a search by C and gamma."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TuningDisplay: the scores of a search for C and gamma."""
+"""TuningDisplay: scores of a search for C and gamma."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ HATCH = "//"
 class TuningDisplay:
     """Scores of a search for C and gamma.
 
-    With both parameters, the plot is a heat map; with one of them, a curve with a band of one
-    standard deviation over the folds. The chosen values are marked. Values that the search dropped
-    before its end, as successive halving does, are shown by their last score and hatched, or drawn
-    as hollow points of the curve. Their scores come from fewer rows and are not comparable.
+    The plot is a heat map for both parameters, or a curve with a band of one standard deviation
+    over the folds for one parameter. The selected values are marked. Candidates that the search
+    eliminated early, as successive halving does, are hatched in the heat map and drawn as hollow
+    points in the curve. Their last scores come from fewer rows and are not comparable with the
+    others.
 
-    It is best to use `from_estimator` to create it.
+    It is recommended to use `from_estimator` to create a display.
 
     Parameters
     ----------
     scores : array-like of shape (n_Cs, n_gammas), (n_Cs,) or (n_gammas,)
-        Mean test scores; NaN where there is none.
+        Mean test scores, NaN for missing scores.
     Cs : array-like of shape (n_Cs,), default=None
         Values of C. None if the search has only values of gamma.
     gammas : array-like of shape (n_gammas,), default=None
@@ -40,11 +41,11 @@ class TuningDisplay:
     deviations : array-like of the shape of `scores`, default=None
         Standard deviations over the folds. None draws no band.
     dropped : array-like of the shape of `scores`, default=None
-        Whether the search dropped the values early. None if it dropped none.
+        Whether the search eliminated each candidate early. None if it eliminated none.
     best : tuple of int, default=None
-        Place of the chosen values in `scores`. None marks none.
+        Index of the selected values in `scores`. None draws no marker.
     score_name : str, default="mean test score"
-        Name of the score, for the colour bar or the vertical axis.
+        Name of the score for the colour bar or the vertical axis.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class TuningDisplay:
     figure_ : matplotlib Figure
         Figure of the axes.
     image_ : matplotlib AxesImage
-        Heat map; None if the plot is a curve.
+        Heat map, or None if the plot is a curve.
 
     See Also
     --------
@@ -98,25 +99,25 @@ class TuningDisplay:
     ) -> Self:
         """Plot the scores of a fitted search.
 
-        If other parameters were searched, too, each pair of C and gamma is shown by its best score
-        over them.
+        If the search has other parameters, the best score over them is shown for each pair of C and
+        gamma.
 
         Parameters
         ----------
         search : estimator
-            Fitted search with `cv_results_`, such as ``GridSearchCV`` over C, gamma or both. Names
-            of parameters may have a prefix, as in a pipeline.
+            Fitted search with `cv_results_`, such as :class:`sklearn.model_selection.GridSearchCV`,
+            over C, gamma or both. Parameter names may have a prefix, as in a pipeline.
         metric : str, default="score"
             Metric to show, of a search with several: the name after ``mean_test_``.
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         **kwargs : dict
-            Passed to `plot`.
+            Keyword arguments passed to `plot`.
 
         Returns
         -------
         display : TuningDisplay
-            Display whose `plot` was called.
+            Display object that stores the plot.
         """
         table = scores_of(search, metric)
         values = {f"{name}s": table.values[k] for k, name in enumerate(table.names)}
@@ -140,25 +141,27 @@ class TuningDisplay:
         colorbar: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Draw the heat map, or the curve.
+        """Draw the heat map or the curve.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on. None creates a new figure.
         include_values : bool, default=None
-            Whether to write the scores into the cells. None writes up to 64 of them.
+            Whether to write the scores into the cells. None writes them if there are at most 64
+            cells.
         values_format : str, default=".3f"
             Format of the scores in the cells.
         colorbar : bool, default=True
             Whether to add a colour bar to a heat map.
         **kwargs : dict
-            Passed to ``Axes.imshow`` of a heat map, or to ``Axes.plot`` of a curve.
+            Keyword arguments passed to ``matplotlib.axes.Axes.imshow`` for a heat map, or to
+            ``matplotlib.axes.Axes.plot`` for a curve.
 
         Returns
         -------
         display : TuningDisplay
-            The display itself.
+            The display, for chaining.
         """
         table = self._table()
         ax = new_axes() if ax is None else ax
@@ -223,7 +226,7 @@ def _named(value: Any) -> str:
 
 
 def _chosen(table: Table) -> str:
-    """Return what the legend says of the values that were chosen."""
+    """Return the legend entry of the selected values."""
     assert table.best is not None
     pairs = zip(table.names, table.values, table.best, strict=True)
     return "chosen: " + ", ".join(f"{name} = {_named(values[k])}" for name, values, k in pairs)

@@ -1,4 +1,4 @@
-"""ImageDeformer: variants of images that keep their class: shifted, bent, thickened."""
+"""ImageDeformer: class-preserving deformations of images."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_SHIFT = 2**20  # pixels
 
 @dataclass(frozen=True)
 class Originals:
-    """Images, with the quantities that their deformations are computed from.
+    """Images with the derivatives that determine their deformations.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Originals:
 
     See Also
     --------
-    ImageDeformer.prepare : Computes originals.
+    ImageDeformer.prepare : Compute the derivatives of images.
 
     Examples
     --------
@@ -84,9 +84,10 @@ def _shape() -> Rule:
 class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     """Generate variants of images by elastic deformation, thickening and shifts.
 
-    A variant of image x is x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²), shifted by whole pixels
-    [loosli2007]_. The fields f_x and f_y, the shift and β depend only on (random_state,
-    variant, example), so that a variant has the same bits in any order, batch or thread.
+    A variant of image x is ``x + s (f_x t_x + f_y t_y) + β sqrt(t_x² + t_y²)``, shifted by whole
+    pixels [loosli2007]_. The fields f_x and f_y, the shift and β depend only on `random_state`, the
+    number of the variant and the number of the image. A variant is therefore reproducible bit by
+    bit, independently of order, batches and threads.
 
     Parameters
     ----------
@@ -103,17 +104,18 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     affine : float, default=1.0
         Fraction of the fields that have an affine part.
     fields : int, default=2000
-        Number of fields to draw. Each may serve as f_x and as f_y.
+        Number of displacement fields to generate. Each field can serve as f_x and as f_y.
     field_smoothing : float, default=5.0
         Standard deviation in pixels of the Gaussian filter that smooths the fields.
     smoothing : float, default=0.7
         Standard deviation in pixels of the Gaussian filter applied to images before their
         derivatives are computed.
     random_state : int, default=0
-        Seed of the fields and of all variants.
+        Seed for the fields and for all variants.
     n_jobs : int, default=None
-        Number of threads. None means 1, unless set by ``joblib.parallel_config``; -1 uses every
-        processor available to the process. The images do not depend on it.
+        Number of threads. None means 1 unless in a ``joblib.parallel_config`` context. -1 means
+        using all processors available to the process. The images do not depend on the number of
+        threads.
 
     Attributes
     ----------
@@ -216,7 +218,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
     _OF_FIELDS = ("shape", "affine", "fields", "field_smoothing", "random_state")
 
     def prepare(self, X: Any) -> Originals:
-        """Check images and compute their derivatives.
+        """Validate images and compute their derivatives.
 
         Parameters
         ----------
@@ -226,7 +228,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         originals : Originals
-            The images in the form that `deform` and `write` use.
+            Images and their derivatives, for `deform` and `write`.
         """
         check_params(self, self._rules)
         images = self._check(X)
@@ -260,11 +262,11 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_images, n_pixels), or Originals
-            Images, or the result of `prepare`, which saves computing the derivatives again.
+            Images, or the result of `prepare`, which avoids computing the derivatives again.
         variants : int or array-like of int, default=1
-            Number of the variant, for all images or for each; 0 is the image itself.
+            Number of the variant, for all images or for each image. 0 is the image itself.
         examples : array-like of int, default=None
-            Numbers of the images to deform, with repetitions. By default, each image once.
+            Indices of the images to deform, possibly with repetitions. By default, each image once.
 
         Returns
         -------
@@ -291,7 +293,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         variants : ndarray of shape (n_rows,), dtype=int64
             Number of the variant in each row of `out`.
         out : ndarray of shape (n_rows, n_pixels), dtype=float32
-            Array that is overwritten.
+            Array to write the variants to.
         """
         deform(
             originals.images,

@@ -22,20 +22,22 @@ def contact_sheet(
     variants: int = 12,
     zoom: int = 2,
 ) -> NDArray[np.uint8]:
-    """Arrange images and their variants on one sheet: one row per image, the image itself first.
+    """Arrange images and their variants on one sheet.
 
-    Writing the sheet requires matplotlib.
+    Each row shows an image followed by its variants. Writing the sheet to a file requires
+    matplotlib.
 
     Parameters
     ----------
     source : VirtualSet
-        The virtual set.
+        Virtual set to show.
     path : str or path-like, default=None
         PNG file to write. None writes no file.
     images : int, default=10
         Number of images to show, from as many classes as possible.
     variants : int, default=12
-        Number of variants of each image, including itself; at most those of the set.
+        Number of variants per image, including the image itself, at most the number of variants in
+        the set.
     zoom : int, default=2
         Pixels of the sheet per pixel of an image.
 

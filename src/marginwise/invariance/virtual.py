@@ -1,4 +1,4 @@
-"""A data source of deformed images, which are generated when they are read."""
+"""Data source of deformed images that are generated on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from marginwise.invariance.fields import Single
 
 
 class VirtualSet:
-    """Data source of images and their variants, from which any classifier can learn.
+    """Data source of images and their deformed variants.
 
-    Example ``id`` is image ``id % n`` under variant ``id // n``; variant 0 is the image itself. An
-    id always gives the same bits, in any order and any batch. Only the images, their derivatives
-    and the fields of the deformer are stored; variants are generated when they are read.
+    Pass a virtual set to the `learn_from` method of a classifier. Example ``id`` is variant ``id //
+    n`` of image ``id % n``, where n is the number of images; variant 0 is the image itself. The
+    same id always gives the same bits. The set stores only the images, their derivatives and the
+    fields of the deformer, and generates variants when they are read.
 
     Parameters
     ----------
@@ -32,15 +33,15 @@ class VirtualSet:
     y : array-like of shape (n_images,)
         Class labels.
     deformer : ImageDeformer
-        Generates the variants.
+        Deformer that generates the variants.
     variants : int
-        Number of variants of each image, including itself.
+        Number of variants per image, including the image itself.
     bootstrap : sequence of int, default=(1, 5)
-        Numbers of variants at which the first stages of learning end: (1, 5) learns the images
-        themselves, then four more variants of each, then the rest.
+        Numbers of variants at which the first training stages end. (1, 5) learns the original
+        images first, then four variants of each image, then the rest.
     transform : transformer, default=None
-        Fitted transformer applied to images and variants before they are learned. Apply it to the
-        images to be classified, too.
+        Fitted transformer that is applied to images and variants before they are learned. Also
+        apply it to images before prediction. None learns the pixels themselves.
     cache_size : float, default=64
         Size of the cache of variants, in megabytes.
 
@@ -51,11 +52,11 @@ class VirtualSet:
     labels : ndarray of shape (n_images,)
         Label of each image.
     stages : list of int
-        Ids at which the stages of learning end.
+        Ids at which the training stages end.
 
     See Also
     --------
-    ImageDeformer : Generates variants of images.
+    ImageDeformer : Generate variants of images.
     contact_sheet : Picture of images and their variants.
 
     Examples
@@ -113,7 +114,7 @@ class VirtualSet:
         return len(self.labels) * self.variants
 
     def read(self, ids: Ints) -> tuple[Single, NDArray[Any]]:
-        """Return the examples of some ids.
+        """Return examples by id.
 
         Parameters
         ----------
@@ -153,7 +154,7 @@ class VirtualSet:
         return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
     def images(self, ids: Ints) -> Single:
-        """Return the images of some ids, before they are transformed.
+        """Return images by id, before the transformer is applied.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class VirtualSet:
 
 
 class _Cache:
-    """Rows that were generated recently; each id has one place, which the latest takes.
+    """Direct-mapped cache of recently generated rows.
 
     Parameters
     ----------

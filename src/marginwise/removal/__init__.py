@@ -1,4 +1,4 @@
-"""Removing rows so that it can be proved later: receipts, an append-only log, and model files."""
+"""Verifiable removal of rows: receipts, append-only log and model files."""
 
 from marginwise.removal.chain import LogEntry, RemovalLogError
 from marginwise.removal.digest import model_digest

@@ -21,12 +21,12 @@ KEYS = {"line", "previous", "time", "event", "closes", "model", "receipt", "sha2
 
 
 class RemovalLogError(ValueError):
-    """A removal log is damaged or was altered; the message names the line."""
+    """Error raised if a removal log is damaged or was altered."""
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One line of a removal log.
+    """Entry of a removal log.
 
     Parameters
     ----------
@@ -35,20 +35,20 @@ class LogEntry:
     time : str
         Time at which the line was written, in UTC (ISO 8601).
     event : str
-        "removed" for a removal that was logged afterwards; "begun" for a removal from a file that
-        is about to replace it; "done" or "abandoned" for what became of it.
+        "removed" for a removal that was logged afterwards, "begun" before a removal replaces a
+        model file, and "done" or "abandoned" for its outcome.
     closes : int or None
-        Number of the line whose removal is done or was abandoned.
+        Number of the line with the removal that was completed or abandoned.
     model : str or None
         Name of the model file, without folders.
     receipt : Receipt or None
         Receipt of the removal.
     digest : str
-        SHA-256 of the line, which the next line repeats.
+        SHA-256 of the line, which is repeated in the next line.
 
     See Also
     --------
-    RemovalLog.entries : Reads the lines.
+    RemovalLog.entries : Read all entries of a log.
 
     Examples
     --------

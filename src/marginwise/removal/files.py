@@ -69,22 +69,22 @@ def remove_from_file(
     groups : array-like of str or int, default=None
         Groups whose rows are removed.
     log : str, path-like or RemovalLog, default=None
-        Log of removals. None means the file beside the model whose name has
-        ``.removals.jsonl`` appended.
+        Removal log. None uses the path of the model with ``.removals.jsonl`` appended.
     salt : str, default=None
-        Text that is hashed before each id and group; see `remove`.
+        Text that is hashed together with each id and group; see `remove`.
     compare : bool, default=False
-        Whether to fit the remaining rows from scratch, and state the differences in the receipt.
+        Whether to fit a model from scratch to the remaining rows and report the differences in the
+        receipt.
     gamma : {"recompute", "keep"}, default="recompute"
-        Whether gamma, centre and class weights are computed again; see `remove`.
+        Whether to recompute gamma, centre and class weights; see `remove`.
     as_text : bool, default=False
-        Whether `ids` or `groups` are strings, for instance lines of a text file, that are converted
-        to integers if the model has integers.
+        Whether `ids` or `groups` are strings, such as lines of a text file, that must be converted
+        to integers if the model uses integers.
 
     Returns
     -------
     receipt : Receipt
-        What was done. It is in the log, too.
+        Receipt of the removal, which is also written to the log.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""`RemovalLog`: an append-only file of receipts, in which every line carries the hash of the last.
+"""RemovalLog: append-only file of receipts with chained hashes.
 
-What the chain of hashes cannot show is that lines are missing from its end: for that, keep the
-value of `head` elsewhere.
+The chain of hashes cannot reveal lines missing from the end. To detect this, store the value of
+`head` elsewhere.
 
-A line is written by one call, and the file is flushed to the disk before `append` returns. If the
-machine stops in between, a part of a line may remain: a torn line, which is reported, and removed
-only on request.
+Each line is written by one system call, and the file is flushed to disk before `append` returns. If
+the machine stops in between, an incomplete line may remain. Such a torn line is reported, and
+removed only on request.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ FAR = 1 << 40  # where Windows locks a byte, beyond what is read
 
 
 class RemovalLog:
-    """Append-only log of removals, in which every line carries the SHA-256 of the previous one.
+    """Append-only log of removals with chained hashes.
 
-    Iterating over a log gives the receipts of all removals that took place, oldest first.
+    Every line contains the SHA-256 of the previous line. Iterating over a log yields the receipts
+    of all completed removals, oldest first.
 
     Parameters
     ----------
     path : str or path-like
-        File of the log, which is created with the first line. Its folder must exist.
+        Path of the log file. The file is created with the first entry; its folder must exist.
 
     See Also
     --------
-    remove_from_file : Removes rows from a model file and logs it.
-    Receipt : What is logged.
+    remove_from_file : Remove rows from a model file and log the removal.
+    Receipt : Receipt of a removal.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class RemovalLog:
                 yield entry.receipt
 
     def append(self, receipt: Receipt) -> LogEntry:
-        """Write a receipt to the end of the log, and wait until it is on the disk.
+        """Append a receipt and flush the log to disk.
 
         Parameters
         ----------
@@ -89,7 +90,7 @@ class RemovalLog:
         Returns
         -------
         entry : LogEntry
-            The line that was written.
+            Entry that was written.
 
         Raises
         ------
@@ -102,12 +103,12 @@ class RemovalLog:
             return writer.write("removed", receipt=receipt)
 
     def entries(self) -> list[LogEntry]:
-        """Read all lines, and check the chain.
+        """Read all entries and verify the chain of hashes.
 
         Returns
         -------
         entries : list of LogEntry
-            The lines in order; none if there is no file.
+            Entries in order. Empty if the file does not exist.
 
         Raises
         ------
@@ -121,18 +122,18 @@ class RemovalLog:
         return _checked(self.path, whole, torn)
 
     def check(self, head: str | None = None) -> None:
-        """Check that no line was altered, inserted or removed.
+        """Verify that no line was altered, inserted or removed.
 
         Parameters
         ----------
         head : str, default=None
-            Value of `head` at an earlier time, which must be the hash of one of the lines. Without
-            it, lines that are missing from the end cannot be noticed.
+            Earlier value of `head`, which must be the hash of one of the lines. With None, lines
+            missing from the end are not detected.
 
         Raises
         ------
         RemovalLogError
-            If the log does not hold; the message names the first line that was altered.
+            If the log was altered. The message names the first altered line.
         """
         entries = self.entries()
         if head not in (None, FIRST, *(entry.digest for entry in entries)):
@@ -143,22 +144,23 @@ class RemovalLog:
 
     @property
     def head(self) -> str:
-        """SHA-256 of the last line; 64 zeros for an empty log. Keep it elsewhere for `check`."""
+        """SHA-256 of the last line, or 64 zeros for an empty log."""
         entries = self.entries()
         return entries[-1].digest if entries else FIRST
 
     def unfinished(self) -> list[LogEntry]:
-        """Return removals that were begun and neither done nor abandoned.
+        """Return removals that were neither completed nor abandoned.
 
         Returns
         -------
         entries : list of LogEntry
-            Lines with the event "begun": `remove_from_file` was stopped, or is at work.
+            Entries with the event "begun" of calls of `remove_from_file` that were interrupted or
+            are still running.
         """
         return unfinished(self.entries())
 
     def repair(self) -> int:
-        """Remove a torn last line, which an interrupted write left behind.
+        """Remove an incomplete last line left by an interrupted write.
 
         Returns
         -------
@@ -168,7 +170,7 @@ class RemovalLog:
         Raises
         ------
         RemovalLogError
-            If a complete line was altered, which is not repaired.
+            If a complete line was altered, which cannot be repaired.
         """
         if not os.path.exists(self.path):
             return 0
@@ -190,12 +192,13 @@ class RemovalLog:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[LogWriter]:
-        """Return what writes lines, while no other process can.
+        """Lock the log and return a writer.
 
         Returns
         -------
         writer : context manager of LogWriter
-            Waits for other writers, and raises RemovalLogError if the log does not hold.
+            Context manager that waits for other writers and raises RemovalLogError if the log was
+            altered.
         """
         with _locked(self.path) as descriptor:
             entries = _checked(self.path, *split(self._content()))
@@ -203,7 +206,7 @@ class RemovalLog:
 
 
 class LogWriter:
-    """Writes lines to a log that is locked."""
+    """Writer of lines to a locked log."""
 
     def __init__(self, descriptor: int, entries: list[LogEntry]) -> None:
         self._descriptor = descriptor
@@ -217,7 +220,7 @@ class LogWriter:
         model: str | None = None,
         closes: int | None = None,
     ) -> LogEntry:
-        """Write a line, and wait until it is on the disk."""
+        """Write a line and flush it to disk."""
         entry, line = new_line(self.entries, event, receipt, model, closes)
         self._write(line + b"\n")
         self.entries.append(entry)

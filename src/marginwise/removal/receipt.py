@@ -1,4 +1,4 @@
-"""The receipt of a removal: what was removed, what depended on it, and how to check it."""
+"""Receipts of removals and their verification."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ HASHES = ("row_hashes", "group_hashes")
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """Receipt of a removal, as returned by `remove`.
+    """Receipt of a removal.
 
-    It contains neither ids nor groups nor features, only hashes. Ids and groups that can be guessed
-    can also be recognised by anyone who has the salt; pass a secret `salt` to `remove` if receipts
-    leave your hands.
+    Instances are returned by :func:`remove`. A receipt contains hashes instead of ids, groups and
+    features. Anyone who has the salt can recognise ids and groups by guessing them. If receipts are
+    given to others, pass a secret `salt` to `remove`.
 
     Parameters
     ----------
     format : int
-        Version of the form of the receipt, currently 1.
+        Version of the receipt format, currently 1.
     marginwise : str
         Version of marginwise that removed the rows.
     time : str
@@ -36,15 +36,15 @@ class Receipt:
     estimator : str
         Class of the model.
     by : str
-        What the caller named: "ids" or "groups".
+        Whether rows were selected by "ids" or by "groups".
     salt : str or None
-        Random text that was hashed before each id and group. None if the caller passed a salt,
-        which is then not stored.
+        Random text that was hashed together with each id and group. None if `salt` was passed to
+        `remove`, in which case it is not stored.
     row_hashes : tuple of str
         SHA-256 of the salt followed by the id, for each removed row, sorted.
     group_hashes : tuple of str
         SHA-256 of the salt followed by the group, for each removed group, sorted. Empty if rows
-        were named by ids.
+        were selected by ids.
     rows_removed : int
         Number of rows that were removed.
     rows_left : int
@@ -52,21 +52,21 @@ class Receipt:
     support_vectors_before : int
         Number of support vectors before the removal.
     support_vectors_after : int
-        Number of support vectors after it.
+        Number of support vectors after the removal.
     digest_before : str
         SHA-256 of the model before the removal; see `model_digest`.
     digest_after : str
-        SHA-256 of the model after it.
+        SHA-256 of the model after the removal.
     violation : float
-        Largest violation of the optimality conditions over the rows left, relative to the margin.
-        It is computed from the coefficients and kernel values alone, and is about 1e-12 or less for
-        an exact solution.
+        Largest violation of the optimality conditions over the remaining rows, relative to the
+        margin. It is computed only from the coefficients and kernel values and is about 1e-12 or
+        less for an exact solution.
     gamma : str
-        Whether gamma, centre and class weights were to be computed again: "recompute" or "keep".
+        Value of the parameter `gamma` of `remove`: "recompute" or "keep".
     dependents : dict
-        What else had been computed from the removed rows, with values before and after.
+        Other values that depended on the removed rows, before and after the removal.
     comparison : dict or None
-        Differences from a model that was fitted from scratch to the rows left, if requested.
+        Differences from a model fitted from scratch to the remaining rows, if requested.
 
     See Also
     --------
@@ -109,14 +109,14 @@ class Receipt:
     comparison: dict[str, float] | None
 
     def covers(self, name: int | str, salt: str | None = None) -> bool:
-        """Return whether the receipt is for this id or group.
+        """Return whether an id or group was removed.
 
         Parameters
         ----------
         name : int or str
-            Group if groups were removed, otherwise the id of a row.
+            Group if rows were selected by groups, otherwise the id of a row.
         salt : str, default=None
-            The salt that was passed to `remove`; None if the receipt has the salt.
+            Salt that was passed to `remove`. None uses the salt stored in the receipt.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class Receipt:
         Raises
         ------
         ValueError
-            If the receipt does not have the salt and none is given.
+            If neither the receipt nor the call provides a salt.
         """
         used = self.salt if salt is None else salt
         if used is None:
@@ -143,7 +143,7 @@ class Receipt:
         Parameters
         ----------
         indent : int or None, default=2
-            Number of spaces by which nested values are indented; None writes a single line.
+            Number of spaces for indentation. None writes a single line.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class Receipt:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a receipt that `to_json` wrote.
+        """Create a receipt from the output of `to_json`.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
-        """Make a receipt of the content of its JSON.
+        """Create a receipt from a dictionary.
 
         Parameters
         ----------
@@ -253,26 +253,26 @@ def salted_hashes(salt: str, names: Iterable[int | str]) -> tuple[str, ...]:
 
 
 def verify_receipt(receipt: Any, model: Any) -> bool:
-    """Check whether a model is the one that a removal left behind.
+    """Verify that a model is the result of a removal.
 
-    A model that has learned or forgotten rows since then is another model. Check the receipt of the
-    last removal, or the copy of the model that was archived with the receipt.
+    The verification fails if the model has learned or forgotten rows since the removal. Verify the
+    receipt of the last removal, or a copy of the model that was archived with the receipt.
 
     Parameters
     ----------
     receipt : Receipt
         Receipt of the removal.
     model : estimator, str or path-like
-        The model, or its file.
+        Model, or path of its file.
 
     Returns
     -------
     verified : bool
-        Whether the digest of the model is `digest_after`.
+        Whether the digest of the model equals `digest_after`.
 
     See Also
     --------
-    model_digest : The digest of a model.
+    model_digest : Compute the digest of a model.
 
     Examples
     --------

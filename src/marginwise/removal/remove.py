@@ -1,4 +1,4 @@
-"""`remove`: forget rows of a model, and write down what was done."""
+"""Removal of rows from a model with a receipt."""
 
 from __future__ import annotations
 
@@ -34,44 +34,46 @@ def remove(
     compare: bool = False,
     gamma: Literal["recompute", "keep"] = "recompute",
 ) -> Receipt:
-    """Remove rows from an exact model, and return a receipt.
+    """Remove rows from an exact model and return a receipt.
 
-    The model forgets the rows (see `ExactSVC.forget`), and the receipt states what was removed,
-    what had been computed from the removed rows, and how well the remaining model satisfies the
-    conditions of its solution. If ``record=True``, the moves of removed rows are also dropped from
-    `path_`. No other thread may train the model meanwhile.
+    The model forgets the rows (see :meth:`ExactSVC.forget`). The receipt states what was removed,
+    which other values depended on the removed rows, and how well the remaining model satisfies the
+    optimality conditions. With ``record=True``, transitions of removed rows are also dropped from
+    `path_`. No other thread may train the model at the same time.
 
     Parameters
     ----------
     model : ExactSVC, ExactOneClassSVM or Pipeline that ends in one
-        Fitted model, which changes. The kernel must not be a Python function. The other steps of a
-        pipeline do not change, and may contain categories, words or values of removed rows; the
-        receipt names these steps.
+        Fitted model, which is modified in place. The kernel must not be a Python function. The
+        other steps of a pipeline do not change and may still contain categories, words or values of
+        removed rows; the receipt lists these steps.
     ids : array-like of int, default=None
         Ids of the rows to remove. Pass either `ids` or `groups`.
     groups : array-like of str or int, default=None
         Groups whose rows are removed.
     salt : str, default=None
-        Text that is hashed before each id and group. It is not stored in the receipt and should
-        be secret. None draws 128 random bits, which are stored in the receipt.
+        Text that is hashed together with each id and group. It is not stored in the receipt and
+        should be secret. None generates 128 random bits, which are stored in the receipt.
     compare : bool, default=False
-        Whether to fit the remaining rows from scratch, and state the differences in the receipt.
+        Whether to fit a model from scratch to the remaining rows and report the differences in the
+        receipt.
     gamma : {"recompute", "keep"}, default="recompute"
-        "keep" leaves everything that was computed from the rows unchanged, with a warning. The
-        model is then not the one that was never trained on the rows, and the receipt states this.
+        Whether to recompute gamma, centre and class weights that depended on removed rows. "keep"
+        does not change them and issues a warning. The model then still depends on the removed rows,
+        and the receipt states this.
 
     Returns
     -------
     receipt : Receipt
-        What was done.
+        Receipt of the removal.
 
     Raises
     ------
     KeyError
-        If an id or a group is not stored; nothing is removed.
+        If an id or a group is not stored. No row is removed.
     ValueError
-        If there is nothing to remove, if the salt is empty, or if the model cannot be saved, so
-        that it has no digest.
+        If there is nothing to remove, if the salt is empty, or if the model cannot be saved and
+        therefore has no digest.
 
     See Also
     --------
