@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import sys
 import tomllib
 import warnings
@@ -30,6 +31,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "accessible",
     "docstrings",
     "mathml",
     "repository_links",
@@ -40,7 +42,13 @@ default_role = "literal"
 highlight_language = "none"
 pygments_style = "a11y-high-contrast-light"
 nitpicky = True
-suppress_warnings = ["toc.empty_glob"]  # no results are stored yet
+# The list of results is empty until results are stored.
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(
+    lambda record: "toctree glob pattern" not in str(record.msg)
+)
+smartquotes = False
+toc_object_entries_show_parents = "hide"
+maximum_signature_line_length = 80
 repository_url = SOURCE
 
 # -- Markdown --------------------------------------------------------------------------------------
@@ -120,6 +128,7 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "getting_started": [], "changelog": []}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
 from sphinx.util.nodes import make_refnode
 
 BEFORE_NUMPYDOC, AFTER_NUMPYDOC = 100, 900
@@ -37,6 +39,19 @@ def repair(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
         lines[k] = fixed
 
 
+def class_signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: Any, returns: Any
+) -> tuple[str, None] | None:
+    """Return the parameters of a class as Python reports them, whatever its `__new__` takes."""
+    if what != "class":
+        return None
+    try:
+        found = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return None
+    return stringify_signature(found, show_annotation=False, show_return_annotation=False), None
+
+
 def short_name(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Resolve names such as `ExactSVC.forget` in docstrings of any module."""
     if node.get("refdomain") != "py":
@@ -52,6 +67,7 @@ def short_name(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the repairs."""
     app.connect("autodoc-process-docstring", plain_citations, priority=BEFORE_NUMPYDOC)
+    app.connect("autodoc-process-signature", class_signature)
     app.connect("missing-reference", short_name)
     app.connect("autodoc-process-docstring", repair, priority=AFTER_NUMPYDOC)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
