@@ -1,7 +1,9 @@
-"""Write the measured figures of the benchmark into README.md, or check that they stand there.
+"""Write the measured figures of the benchmark into the pages, or check that they agree.
 
-python benchmarks/figures.py            rewrite what is between the markers
-python benchmarks/figures.py --check    only say whether it agrees with the results
+python benchmarks/figures.py            rewrite the text between the markers
+python benchmarks/figures.py --check    only report whether it agrees with the results
+
+README.md shows a few data sets (marker "headline"), docs/guide/speed.md all of them ("speed").
 """
 
 from __future__ import annotations
@@ -17,6 +19,16 @@ from report import filled
 from works import INTELEX, OURS, SVC, WORKS, Results, call_time, times_intelex, times_svc
 
 HERE = Path(__file__).resolve().parent
+PAGES = (HERE.parent / "README.md", HERE.parent / "docs" / "guide" / "speed.md")
+SITE = "https://marginwise.github.io/marginwise"
+# The data sets of the README. Letter is where OnlineSVC gains least over SVC.
+SHORT = {
+    "mnist10": "MNIST, ten classes, 60,000 rows",
+    "mnist8": "MNIST, 8 vs rest, 60,000 rows",
+    "a9a": "a9a, 32,561 rows, sparse",
+    "covtype2": "covtype, 2 vs rest, 40,000 rows",
+    "letter": "letter, 26 classes, 16,000 rows",
+}
 HEADER = (
     "",
     "OnlineSVC, s",
@@ -36,16 +48,24 @@ def main() -> None:
     report = json.loads(options.results.read_text(encoding="utf-8"))
     if report["quick"]:
         sys.exit(f"{options.results.name} is of a smoke test: its figures say nothing.")
-    before = options.page.read_text(encoding="utf-8")
-    after = filled(before, "speed", figures(report))
-    if options.check:
-        if before != after:
-            sys.exit(
-                f"The figures in {options.page.name} are not those of {options.results.name}: run "
-                "`python benchmarks/figures.py`."
-            )
-    elif before != after:
-        options.page.write_text(after, encoding="utf-8")
+    for page in options.page or PAGES:
+        bring_up_to_date(page, report, options)
+
+
+def bring_up_to_date(page: Path, report: dict[str, Any], options: argparse.Namespace) -> None:
+    """Rewrite the figures of a page, or exit if they differ and that was the question."""
+    before = after = page.read_text(encoding="utf-8")
+    texts = {"headline": headline, "speed": figures}
+    names = [name for name in texts if f"<!-- figures: {name} -->" in before]
+    for name in names or ["speed"]:
+        after = filled(after, name, texts[name](report))
+    if options.check and before != after:
+        sys.exit(
+            f"The figures in {page.name} are not those of {options.results.name}: run "
+            "`python benchmarks/figures.py`."
+        )
+    if before != after:
+        page.write_text(after, encoding="utf-8")
 
 
 def parse() -> argparse.Namespace:
@@ -54,24 +74,57 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--results", type=Path, default=HERE / "results" / "speed.json", help="of speed.py (JSON)")
-    add("--page", type=Path, default=HERE.parent / "README.md", help="where the figures go")
-    add("--check", action="store_true", help="change nothing; exit with 1 where they differ")
+    add("--page", type=Path, action="append", help="page with markers; several are possible")
+    add("--check", action="store_true", help="change nothing; exit with 1 if they differ")
     return parser.parse_args()
 
 
+def headline(report: dict[str, Any]) -> str:
+    """Return the table of the README, and the smallest gains over all sets."""
+    results = races(report)
+    header = ["time of `fit`", *HEADER[1:4], "error, %", "SVC's error, %"]
+    rows = [row(header), row(["---", *["---:"] * (len(header) - 1)])]
+    for name in filter(results.__contains__, SHORT):
+        cells = race(SHORT[name], results[name])
+        rows.append(row([*cells[:4], *cells[6:]]))
+    least = [
+        min(filter(None, map(check.measure, results.values())), default=None)
+        for check in (times_svc(0), times_intelex())
+    ]
+    return "\n".join(
+        [
+            *rows,
+            "",
+            "One thread; intelex is scikit-learn-intelex. "
+            f"On every set measured, `OnlineSVC` is at least {shown(least[0], '{:.1f}')} times as "
+            f"fast as `SVC` and {shown(least[1], '{:.1f}')} times as fast as intelex: "
+            f"see [all figures and how they were measured]({SITE}/guide/speed.html).",
+        ]
+    )
+
+
 def figures(report: dict[str, Any]) -> str:
-    """Return what the page shows: a table of the races, a few more figures, how it was measured."""
+    """Return the table of all sets, a few more figures, and how they were measured."""
+    results = races(report)
+    rows = [race(report["works"][name]["title"], found) for name, found in results.items()]
+    lines = [row(HEADER), row(["---", *["---:"] * (len(HEADER) - 1)]), *map(row, rows), ""]
+    more = [f"- {line}" for line in notes(report, results)]
+    return "\n".join([*lines, *more, *([""] if more else []), source(report)])
+
+
+def races(report: dict[str, Any]) -> dict[str, Results]:
+    """Return the results of the data sets on which OnlineSVC ran beside a peer."""
     results = {
         work.name: Results(report["works"][work.name]["measurements"])
         for work in WORKS
         if work.name in report["works"]
     }
     peers = (SVC, *INTELEX)
-    races = [n for n in results if OURS in results[n] and any(p in results[n] for p in peers)]
-    rows = [race(report["works"][name]["title"], results[name]) for name in races]
-    lines = [row(HEADER), row(["---", *["---:"] * (len(HEADER) - 1)]), *map(row, rows), ""]
-    more = [f"- {line}" for line in notes(report, results)]
-    return "\n".join([*lines, *more, *([""] if more else []), source(report)])
+    return {
+        name: found
+        for name, found in results.items()
+        if OURS in found and any(peer in found for peer in peers)
+    }
 
 
 def row(cells: Any) -> str:
@@ -101,7 +154,7 @@ def shown(value: float | None, form: str) -> str:
 
 
 def notes(report: dict[str, Any], results: dict[str, Results]) -> Iterator[str]:
-    """Yield the figures that are of no race, where they were measured."""
+    """Yield further figures, if they were measured."""
     measured = {(f["work"], f["what"]): f["measured"] for f in report["figures"]}
     if faster := measured.get(("mnist10", times_svc(0, "predict").what)):
         rows = results["mnist10"].take(OURS, "rows")[0][1]
@@ -111,11 +164,11 @@ def notes(report: dict[str, Any], results: dict[str, Results]) -> Iterator[str]:
         same = ", with the same model, bit for bit" if share == 1 else ""
         yield f"Two threads on MNIST 8 vs rest: {faster:.1f} × faster than one{same}."
     if microseconds := measured.get(("learn_one", call_time().what)):
-        yield f"`learn_one`: {microseconds:.0f} µs a call (2 features, about 200 members)."
+        yield f"`learn_one`: {microseconds:.0f} µs per call (2 features, about 200 members)."
 
 
 def source(report: dict[str, Any]) -> str:
-    """Say where the figures come from and what they mean."""
+    """Describe how the figures were measured."""
     machine, versions = report["machine"], report["versions"]
     intelex = versions["scikit-learn-intelex"]
     peers = f"scikit-learn {versions['scikit-learn']}"
@@ -131,8 +184,8 @@ def source(report: dict[str, Any]) -> str:
         "contestants take turns, each in its own process. Errors are averaged over the rounds. "
         f"Measured {report['started'][:10]} on {machine['cores']} cores of {machine['cpu']}, with "
         f"{peers}; marginwise {versions['marginwise']}, commit {commit}. "
-        "[All figures](benchmarks/results/speed.json) are kept in the repository, together with "
-        "targets and machine load; `make bench` reproduces them."
+        "`benchmarks/results/speed.json` has all figures, together with targets and machine load; "
+        "`make bench` reproduces them."
     )
 
 

@@ -286,7 +286,6 @@ def test_pages_of_algorithms_tell_the_same_things(name: str) -> None:
 @pytest.mark.parametrize(
     ("page", "folder"),
     [
-        ("README.md", "docs/algorithms/"),
         ("docs/guide/choosing.md", "../algorithms/"),
         ("docs/algorithms/index.md", ""),
     ],
