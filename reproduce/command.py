@@ -11,12 +11,14 @@ Results are stored as they are measured: a run that was stopped continues where 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from reproduce import registry, rows
 from reproduce.experiment import Experiment, Results
-from reproduce.runner import Options, Unable, run
+from reproduce.runner import CannotRunError, Options, run
 from reproduce.store import path_of, stored
 
 SMOKE = "Smoke test on a small part of the data: these figures say nothing about the paper."
@@ -38,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
     add("--out", type=Path, help="folder of the results (default: reproduce/results)")
     add("--plot", type=Path, metavar="FOLDER", help="also draw the figures into a folder")
+    add("--json", action="store_true", help="list the experiments as JSON")
     add("--quiet", "-q", action="store_true", help="show no progress bar")
     return made
 
@@ -48,7 +51,7 @@ def main(given: list[str] | None = None) -> int:
     if options.seeds is not None and options.seeds < 1:
         parser().error("--seeds must be at least 1.")
     if not options.names:
-        print("\n".join(listing(options.data)))
+        print(json.dumps(states(options.data)) if options.json else listing(options.data))
         return 0
     how = Options(
         options.data,
@@ -75,7 +78,7 @@ def run_all(names: list[str], options: Options, plot: Path | None) -> int:
     for name in names:
         try:
             results = run(name, options)
-        except Unable as problem:
+        except CannotRunError as problem:
             print(f"{name}: {problem}", file=sys.stderr)
             unable += 1
             continue
@@ -102,7 +105,7 @@ def report(name: str, experiment: Experiment, results: Results, *, quick: bool) 
     return [*text, ""]
 
 
-def state(name: str, folder: Path | None) -> dict[str, object]:
+def state(name: str, folder: Path | None) -> dict[str, Any]:
     """Return which data an experiment lacks, and how much of it is stored."""
     experiment, source = registry.load(name), registry.load(registry.measured(name))
     cases = source.cases(False) if source.cases else {}
@@ -118,19 +121,23 @@ def state(name: str, folder: Path | None) -> dict[str, object]:
     }
 
 
-def listing(data: Path | None) -> list[str]:
-    """Return the list of experiments by paper."""
+def states(data: Path | None) -> dict[str, dict[str, Any]]:
+    """Return the state of every experiment by name."""
     from reproduce.data import data_folder
 
-    folder, text = data_folder(data), []
-    for paper in registry.papers():
-        text += [f"{paper}: {registry.paper(paper).citation}"]
-        for name in registry.names():
-            if name.startswith(f"{paper}/"):
-                found = state(name, folder)
-                lacking = found["lacking"]
-                has = f"lacks {', '.join(lacking)}" if lacking else "data available"
-                text += [f"  {name}  {found['what']}. {found['title']}"]
-                text += [f"      {has}; {found['stored']} stored"]
-        text += [""]
-    return [*text, "Where the data come from: python -m reproduce.data --list"]
+    folder = data_folder(data)
+    return {name: state(name, folder) for name in registry.names()}
+
+
+def listing(data: Path | None) -> str:
+    """Return the list of experiments by paper."""
+    text, paper = [], ""
+    for name, found in states(data).items():
+        if name.partition("/")[0] != paper:
+            paper = name.partition("/")[0]
+            text += ["", f"{paper}: {registry.paper(paper).citation}"]
+        lacking = ", ".join(found["lacking"])
+        has = f"lacks {lacking}" if lacking else "data available"
+        text += [f"  {name}  {found['what']}. {found['title']}"]
+        text += [f"      {has}; {found['stored']} stored"]
+    return "\n".join([*text[1:], "", "Where the data come from: python -m reproduce.data --list"])

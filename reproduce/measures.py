@@ -56,7 +56,7 @@ def error(model: Any, X: Any, y: Any) -> float:
 def steps(total: int, points: int = POINTS, start: int = 1) -> list[int]:
     """Return numbers of examples at which a curve is measured, evenly spaced in their logarithm."""
     spaced = np.geomspace(start, total, points)
-    return sorted({int(round(value)) for value in spaced})
+    return sorted({round(float(value)) for value in spaced})
 
 
 def thin(values: Any, points: int = POINTS) -> list[Any]:

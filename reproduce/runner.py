@@ -28,7 +28,7 @@ class Options:
     show_bar: bool = True
 
 
-class Unable(Exception):
+class CannotRunError(Exception):
     """An experiment cannot be run; the message says why and what to do."""
 
 
@@ -47,14 +47,14 @@ def _folder(options: Options, files: list[str]) -> Path:
     if not files:
         return folder or Path()
     if folder is None:
-        raise Unable(
+        raise CannotRunError(
             f"{', '.join(files)} must be in a data folder: name it by --data or MARGINWISE_DATA. "
             "`python -m reproduce.data` makes the files from the public originals "
             "(`python -m reproduce.data --list`)."
         )
     lacking = data.missing(files, folder)
     if lacking:
-        raise Unable(
+        raise CannotRunError(
             f"{lacking}\n`python -m reproduce.data` makes the files from the public originals."
         )
     return folder
@@ -63,11 +63,11 @@ def _folder(options: Options, files: list[str]) -> Path:
 def _cases(name: str, experiment: Experiment, options: Options) -> dict[str, Case]:
     """Return the cases that are to be run, each with its name."""
     if experiment.cases is None:
-        raise Unable(f"{name} defines no cases.")
+        raise CannotRunError(f"{name} defines no cases.")
     known = experiment.cases(options.quick)
     unknown = [case for case in options.only if case not in known]
     if unknown:
-        raise Unable(f"{name} has no case {unknown[0]!r}; expected {', '.join(known)}.")
+        raise CannotRunError(f"{name} has no case {unknown[0]!r}; expected {', '.join(known)}.")
     chosen = options.only or tuple(known)
     return {case: {**known[case], "name": case} for case in chosen}
 

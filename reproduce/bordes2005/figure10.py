@@ -64,6 +64,11 @@ def learned(case: Case, split: Any, seed: int) -> Any:
     return model.finish() if case["finish"] else model
 
 
+def shown(case: str) -> str:
+    way, _, delta = case.partition(", ")
+    return f"{LABELS[way]}, δmax {delta}" if delta else case
+
+
 def tables(results: Results) -> list[Table]:
     rows = [
         [

@@ -277,7 +277,7 @@ def test_what_is_given_is_not_tuned(files: Path, tmp_path: Path) -> None:
 
 def test_large_data_are_tuned_on_a_part(files: Path, tmp_path: Path) -> None:
     result = done("train", files / "moons.npz", tmp_path / "a", "--tune-rows", 100)
-    assert "choosing C and gamma on 100 of 400 rows" in result.stderr
+    assert "selecting C and gamma on 100 of 400 rows" in result.stderr
 
 
 # -- long runs -------------------------------------------------------------------------------------

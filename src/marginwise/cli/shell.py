@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
@@ -35,42 +36,57 @@ def completion(shell: str) -> None:
 
 
 @main.command(
-    example=["marginwise reproduce", "marginwise reproduce bordes2005_rows --help"],
-    context_settings={"allow_interspersed_args": False},
+    example=["marginwise reproduce", "marginwise reproduce bordes2005/figure10 --quick"],
 )
-@click.argument("name", required=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--quick", is_flag=True, help="Run a smoke test on a small part of the data.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds.")
+@click.option("--only", multiple=True, metavar="CASE", help="Run only this case (repeatable).")
+@click.option("--fresh", is_flag=True, help="Measure again what is stored.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of the data files.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the results.")
 @with_console
-def reproduce(name: str | None, arguments: tuple[str, ...], console: Console) -> None:
-    """List the scripts that make the papers' tables, or run the one called NAME.
+def reproduce(names: tuple[str, ...], console: Console, **options: Any) -> None:
+    """List the experiments of the papers, or run those called NAME.
 
-    ARGUMENTS are passed to the script. Scripts are part of a checkout of the repository, not of the
-    installed package; they read the data folder named by MARGINWISE_DATA.
+    NAME is an experiment such as bordes2005/figure10, a paper such as bordes2005, or all.
+    Experiments are part of a checkout of the repository, not of the installed package. They read
+    the data folder named by --data or MARGINWISE_DATA. A run that was stopped continues.
     """
-    found = scripts()
-    if name is None:
-        rows = [(key, summary(path)) for key, path in found.items()]
-        console.give({"scripts": dict(rows)}, (f"{key}: {text}" for key, text in rows))
+    folder = checkout()
+    if not names and console.as_json:
+        console.give({"experiments": experiments(folder, options["data"])}, ())
         return
-    if name not in found:
-        raise click.UsageError(f"there is no script {name!r}; expected {', '.join(found)}.")
-    command = [sys.executable, str(found[name]), *arguments]
-    raise click.exceptions.Exit(subprocess.run(command, check=False).returncode)
+    command = [sys.executable, "-m", "reproduce", *names, *(["--quiet"] if console.quiet else [])]
+    for name in ("quick", "fresh"):
+        command += [f"--{name}"] if options[name] else []
+    for name in ("seeds", "data", "out"):
+        given = options[name]
+        command += [] if given is None else [f"--{name}", str(_absolute(given))]
+    command += ["--only", *options["only"]] if options["only"] else []
+    done = subprocess.run(command, check=False, cwd=folder)
+    raise click.exceptions.Exit(done.returncode)
 
 
-def scripts() -> dict[str, Path]:
-    """Return the scripts of the checkout that have a command line, by name."""
-    folder = Path(marginwise.__file__).resolve().parents[2] / "reproduce"
-    paths = sorted(folder.glob("*.py"))
-    found = {path.stem: path for path in paths if 'if __name__ == "__main__"' in path.read_text()}
-    if not found:
+def _absolute(value: Any) -> Any:
+    return value.resolve() if isinstance(value, Path) else value
+
+
+def checkout() -> Path:
+    """Return the root of the checkout, which holds the experiments."""
+    root = Path(marginwise.__file__).resolve().parents[2]
+    if not (root / "reproduce" / "__main__.py").is_file():
         raise Refused(
-            f"the scripts are not installed: {folder} has none. They are part of {REPOSITORY}."
+            f"the experiments are not installed: {root} has no folder reproduce. They are part of "
+            f"{REPOSITORY}."
         )
-    return found
+    return root
 
 
-def summary(path: Path) -> str:
-    """Return the first line of a script's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
+def experiments(root: Path, data: Path | None) -> dict[str, Any]:
+    """Return what `python -m reproduce --json` lists."""
+    command = [sys.executable, "-m", "reproduce", "--json"]
+    command += [] if data is None else ["--data", str(data.resolve())]
+    done = subprocess.run(command, check=True, cwd=root, capture_output=True, encoding="utf-8")
+    listed: dict[str, Any] = json.loads(done.stdout)
+    return listed

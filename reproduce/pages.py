@@ -1,0 +1,177 @@
+"""Write docs/results and its pictures from the stored results.
+
+python -m reproduce.pages                  docs/results, docs/images/results
+python -m reproduce.pages --docs FOLDER    elsewhere
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections import Counter
+from pathlib import Path
+
+from reproduce import registry
+from reproduce.experiment import CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE, Claim, Results, Table
+from reproduce.rows import markdown
+from reproduce.store import REPOSITORY, Store, path_of
+
+NOTICE = "<!-- Written by `python -m reproduce.pages` from the stored results; do not edit. -->"
+VERDICTS = (CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE)
+
+
+def of_paper(paper: str) -> list[str]:
+    """Return the names of a paper's experiments."""
+    return [name for name in registry.names() if name.startswith(f"{paper}/")]
+
+
+def results_of(name: str) -> Results:
+    """Return the stored results that an experiment shows."""
+    return Store(path_of(registry.measured(name), quick=False)).results()
+
+
+def claims_of(paper: str) -> list[Claim]:
+    """Return all claims of a paper: those of its experiments, then those of its claims.py."""
+    found = [
+        one for name in of_paper(paper) for one in registry.load(name).claims(results_of(name))
+    ]
+    try:
+        module = importlib.import_module(f"reproduce.{paper}.claims")
+    except ModuleNotFoundError:
+        return found
+    return [*found, *module.CLAIMS]
+
+
+def picture(name: str) -> str:
+    """Return the file name of an experiment's picture."""
+    return f"{name.replace('/', '-')}.png"
+
+
+# -- pages ---------------------------------------------------------------------------------------
+
+
+def verdict_table(claims: list[Claim]) -> Table:
+    """Return one row per claim."""
+    rows = [
+        [
+            f"{one.claim} ({one.place})",
+            f"**{one.verdict}**",
+            one.theirs,
+            one.ours,
+            one.reason or "–",
+        ]
+        for one in claims
+    ]
+    return Table(["claim", "verdict", "paper", "here", "likely reason"], rows)
+
+
+def left(table: list[str]) -> list[str]:
+    """Align all columns of a table of words to the left."""
+    return [line.replace("---:", "---") if line.startswith("| ---") else line for line in table]
+
+
+def circumstances(name: str) -> str:
+    """Return on what and when an experiment was measured."""
+    made = Store(path_of(registry.measured(name), quick=False)).content["made"]
+    if not made:
+        return ""
+    last = made[-1]
+    return (
+        f"Measured {last['date']} on {last['cpu']} with marginwise {last.get('marginwise')}, "
+        f"scikit-learn {last.get('scikit-learn')} and NumPy {last.get('numpy')}, on one thread."
+    )
+
+
+def section(name: str) -> list[str]:
+    """Return what a page says about one experiment."""
+    experiment, results = registry.load(name), results_of(name)
+    text = [f"## {experiment.what}: {experiment.title}", "", experiment.text, ""]
+    if not results:
+        text += ["Not measured yet.", ""]
+    elif experiment.draw is not None:
+        words = f"{experiment.what} of {experiment.paper}: {experiment.title}"
+        text += [f"![{words}](../images/results/{picture(name)})", ""]
+    for table in experiment.tables(results) if results else []:
+        text += [*markdown(table), ""]
+    text += ["Regenerate it:", "", "```bash", f"marginwise reproduce {name}", "```", ""]
+    made = circumstances(name)
+    return [*text, *([made, ""] if made else [])]
+
+
+def paper_page(paper: str) -> str:
+    """Return the page of a paper."""
+    described, claims = registry.paper(paper), claims_of(paper)
+    text = [f"# {paper}", "", NOTICE, "", described.citation, "", described.summary, ""]
+    if claims:
+        text += ["## Verdicts", "", *left(markdown(verdict_table(claims))), ""]
+    for name in of_paper(paper):
+        text += section(name)
+    return "\n".join(text).rstrip() + "\n"
+
+
+def index_page() -> str:
+    """Return the page of all verdicts."""
+    claims = {paper: claims_of(paper) for paper in registry.papers()}
+    text = ["# Results", "", NOTICE, ""]
+    text += [
+        "Every table and figure that the data allow is measured again by one command each:",
+        "",
+    ]
+    text += [
+        "```bash",
+        "marginwise reproduce",
+        "marginwise reproduce bordes2005/figure10",
+        "```",
+        "",
+    ]
+    rows = []
+    for paper, found in claims.items():
+        counts = Counter(one.verdict for one in found)
+        total = [str(counts[verdict]) for verdict in VERDICTS]
+        rows.append([f"[{paper}]({paper}.md)", str(len(of_paper(paper))), *total])
+    sums = [str(sum(int(row[k]) for row in rows)) for k in range(1, 5)]
+    rows.append(["all", *sums])
+    text += [*markdown(Table(["paper", "experiments", *VERDICTS], rows)), ""]
+    for paper, found in claims.items():
+        text += [f"## Claims of {paper}", "", registry.paper(paper).citation, ""]
+        text += [*left(markdown(verdict_table(found))), ""] if found else []
+    text += [":::{toctree}", ":maxdepth: 1", ":hidden:", "", *claims, ":::"]
+    return "\n".join(text) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of all pages by file name."""
+    return {"index.md": index_page(), **{f"{key}.md": paper_page(key) for key in registry.papers()}}
+
+
+def draw_all(folder: Path, names: list[str]) -> None:
+    """Draw the pictures of experiments that have results."""
+    from reproduce.drawing import save
+
+    for name in names:
+        experiment, results = registry.load(name), results_of(name)
+        if experiment.draw is not None and results:
+            save(experiment, results, folder / picture(name))
+
+
+def main(given: list[str] | None = None) -> int:
+    """Write the pages, the pictures and the report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--docs", type=Path, default=REPOSITORY / "docs", help="folder of the site")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="draw only these again")
+    options = parser.parse_args(given)
+    draw_all(options.docs / "images" / "results", registry.select(options.only or ["all"]))
+    from reproduce.single_page import report
+
+    for name, text in pages().items():
+        path = options.docs / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    html = options.docs / "results" / "report.html"
+    html.write_text(report(pages(), options.docs / "results"), encoding="utf-8")
+    print(f"written to {options.docs / 'results'}, report {html.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
