@@ -173,26 +173,6 @@ def test_tuning_prints_choices(tmp_path: Path) -> None:
         assert line.startswith(f"gauss: {learner}=Choice(C=")
 
 
-def test_tracking_on_adult(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    need("a9a.npz")
-    out, picture = tmp_path / "out.json", tmp_path / "tracking.png"
-    done = run("reproduce/usunier2010.py", out, "--data", DATA, "--plot", picture)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = {name: runs[0] for one in measured(out).values() for name, runs in one.items()}
-    assert len(found) == 13
-    for run_of in found.values():
-        assert run_of["rows"] == 800
-        assert 0 < run_of["gap"] < run_of["bound"]
-    gaps = [found[f"algorithm {k}, K=20"]["gap"] for k in (2, 1)]
-    assert gaps == sorted(gaps)  # PROCESS helps
-    assert picture.stat().st_size > 10_000
-    rows = figures(done.stdout)
-    both = [found[f"algorithm {k}, K={steps}"]["gap"] for k, steps in ((2, 10), (1, 20))]
-    said = rows["adult: gap of algorithm 2, K=10 over that of algorithm 1, K=20"]
-    assert said[0] == f"{both[0] / both[1]:.2f}"
-
-
 def test_table_of_ertekin2011(tmp_path: Path) -> None:
     need("banana.npz", "usps.npz")
     out = tmp_path / "out.json"
