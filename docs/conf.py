@@ -48,7 +48,6 @@ logging.getLogger("sphinx.sphinx.directives.other").addFilter(
 )
 smartquotes = False
 toc_object_entries_show_parents = "hide"
-maximum_signature_line_length = 80
 repository_url = SOURCE
 
 # -- Markdown --------------------------------------------------------------------------------------
