@@ -340,7 +340,7 @@ def test_train_refuses_stores_that_cannot_be_learned(store: Path, tmp_path: Path
     assert "--stream, --checkpoint and --groups are not for label stores" in error
     reviews = tmp_path / "reviews.csv"
     error = refused("train", reviews, model, "--items", reviews, "-q", code=2)
-    assert "--items goes with a label store" in error
+    assert "--items requires a label store" in error
     (tmp_path / "few").mkdir()
     few = write_store(tmp_path / "few", labelled=0)
     assert "all rows have the label bad; expected at least two" in refused("train", few, model)

@@ -1,4 +1,4 @@
-"""The command `marginwise`: commands are thin over the library, and share their manners."""
+"""Command-line interface: thin commands over the library."""
 
 from marginwise.cli import apply, label, labels, learn, manage, shell, simulate
 from marginwise.cli.group import main as main

@@ -39,19 +39,23 @@ Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the
 @click.argument("model")
 @click.argument("data")
 @click.argument("out", default="-")
-@click.option("--scores", is_flag=True, help="Write decision values, too.")
-@click.option("--proba", is_flag=True, help="Write probabilities, too; see --calibration of train.")
+@click.option("--scores", is_flag=True, help="Also write decision values.")
+@click.option(
+    "--proba",
+    is_flag=True,
+    help=("Also write probabilities. Requires a model trained with --calibration."),
+)
 @click.option(
     "--dask",
     "address",
     metavar="ADDRESS",
-    help="Score on the Dask cluster whose scheduler has this address, such as tcp://host:8786, or "
-    "on new workers of this machine: local, or local:2 for two. OUT is a folder.",
+    help="Score on the Dask cluster with this scheduler address, such as tcp://host:8786, or on "
+    "new workers of this machine: local, or local:2 for two workers. OUT is a folder.",
 )
 @layout_options
 @threads_option
 @force_option
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing but the predictions.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the predictions.")
 def predict(
     model: str,
     data: str,
@@ -63,18 +67,18 @@ def predict(
     layout: Layout,
     **wanted: bool,
 ) -> None:
-    """Predict the labels of DATA with MODEL, and write them to OUT or standard output.
+    """Predict the labels of DATA and write them to OUT or standard output.
 
     Labels are written one per line. With --scores or --proba, the output is CSV with a header. Rows
-    are read and predicted in chunks, so that memory does not grow with DATA, and OUT appears when
-    it is complete. Labels in DATA are ignored.
+    are read and predicted in chunks, so memory consumption does not depend on the size of DATA. OUT
+    is created only when it is complete. Labels in DATA are ignored.
 
-    With --dask, DATA is a file, a folder or a pattern in quotes, each file is one task, and the
-    folder OUT receives one file per file: Parquet for Parquet and Arrow files, and CSV for others,
-    both with the columns label and those of --scores and --proba. Workers must see the same files.
-    A file that cannot be used is reported, and the others are written. If the command is repeated,
-    it skips outputs that are complete and that the same model made from the same data. Tasks have
-    one thread unless --threads is given.
+    With --dask, DATA is a file, a folder or a quoted pattern. Each file is one task, and one output
+    file per input file is written to the folder OUT: Parquet for Parquet and Arrow files, CSV for
+    others. The outputs have a column label and the columns of --scores and --proba. Workers must
+    have access to the same files. Files that cannot be read are reported, and the others are
+    scored. A repeated command skips outputs that are complete and were made by the same model from
+    the same data. Tasks use one thread unless --threads is given.
     """
     if address is not None:
         request = Request(address, model, data, out, layout, threads, force, **wanted)
@@ -87,8 +91,8 @@ def predict(
     fitted, estimator = loaded(model, threads)
     if wanted["proba"] and getattr(estimator, "calibration", None) is None:
         raise Refused(
-            f"{model} has no probabilities: it was trained without calibration. Train it with "
-            "--calibration sigmoid, or use --scores."
+            f"{model} has no probabilities, because it was trained without calibration. Train it "
+            "with --calibration sigmoid, or use --scores."
         )
     check_lines(estimator, wanted)
     source = open_for(fitted, data, layout, labelled=False)
@@ -170,9 +174,9 @@ def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> It
 @threads_option
 @with_console
 def test(model: str, data: str, threads: int, console: Console, layout: Layout) -> None:
-    """Compare the predictions of MODEL with the labels of DATA.
+    """Evaluate MODEL on the labelled rows of DATA.
 
-    Prints the error and the confusion matrix, with a row for each true label.
+    Prints the error and the confusion matrix, with one row per true label.
     """
     check_inputs(model, data)
     console.head()
@@ -198,7 +202,7 @@ def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
         for pair in pairs:
             counts[pair] = counts.get(pair, 0) + 1
     if not counts:
-        raise Refused("the data have no rows; give a file with rows to test on.")
+        raise Refused("the data have no rows. Pass a file with rows to test on.")
     known = estimator.classes_.tolist() if hasattr(estimator, "classes_") else [-1, 1]
     classes = sorted({*known, *(label for label, _ in counts)})
     place = {label: k for k, label in enumerate(classes)}

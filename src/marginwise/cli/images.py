@@ -40,15 +40,18 @@ def parsed_shape(
     "--shape",
     metavar="HEIGHTxWIDTH[xCHANNELS]",
     callback=parsed_shape,
-    help="Image shape; not needed for square images or arrays of that shape.",
+    help="Image shape. Not needed for square images or for arrays of images.",
 )
-@click.option("--strength", default=2.0, help="Strength of elastic deformations.")
+@click.option("--strength", default=2.0, help="Strength of the elastic deformations.")
 @click.option("--thickening", default=0.0, help="Largest change of stroke thickness.")
 @click.option("--shift", default=1, help="Largest shift in pixels.")
-@click.option("--seed", "random_state", default=0, help="Seed of the variants.")
-@click.option("--images", type=COUNT, default=10, help="Number of images: rows of the sheet.")
+@click.option("--seed", "random_state", default=0, help="Seed for the variants.")
+@click.option("--images", type=COUNT, default=10, help="Number of images, the rows of the sheet.")
 @click.option(
-    "--variants", type=COUNT, default=12, help="Variants of each image: columns, the image first."
+    "--variants",
+    type=COUNT,
+    default=12,
+    help=("Number of variants per image, the columns of the sheet, including the image itself."),
 )
 @click.option("--zoom", type=COUNT, default=2, help="Pixels of the sheet per pixel of an image.")
 @click.option(
@@ -57,7 +60,7 @@ def parsed_shape(
     default="virtual.png",
     help="PNG file to write.",
 )
-@click.option("--force", is_flag=True, default=False, help="Replace the file if it exists.")
+@click.option("--force", is_flag=True, default=False, help="Replace an existing file.")
 def virtual(
     file: Path,
     shape: tuple[int, ...] | None,
@@ -68,10 +71,11 @@ def virtual(
     force: bool,
     **deforming: Any,
 ) -> None:
-    """Write a contact sheet of images and deformed variants of them.
+    """Write a contact sheet of images and their deformed variants.
 
-    FILE is an .npz archive with the array X (or X_train) and optionally y (or y_train), so that all
-    classes are shown; or an .npy array of images. Images are rows, or arrays of the image shape.
+    FILE is an .npz archive with the array X (or X_train), or an .npy array of images. If the
+    archive has the array y (or y_train), images of all classes are shown. Images are rows, or
+    arrays of the image shape.
     """
     check_free(out, force)
     with usage():  # of options; other shapes are checked with the images

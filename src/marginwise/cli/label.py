@@ -87,26 +87,25 @@ request_options = packed(
     [
         click.Option(
             ["--store"], metavar="FILE", default="labels.db", show_default=True,
-            help="File of the answers. If it exists, labelling continues.",
+            help="Label store. If the file exists, labelling continues.",
         ),
         click.Option(
             ["--text-column"], metavar="COLUMNS", multiple=True,
-            help="Column of the text; several, separated by commas, are joined.  [default: those "
-            "that look like text]",
+            help="Text column, or several columns separated by commas, which are joined.  "
+                "[default: columns that look like text]",
         ),
         click.Option(
             ["--image-column"], metavar="COLUMN",
-            help="Column with paths of images, relative to the folder of ITEMS.",
+            help="Column with image paths, relative to the folder of ITEMS.",
         ),
         click.Option(
             ["--label-column"], metavar="COLUMN",
-            help="Column with labels that exist already; the model starts with them. Of svmlight "
-            "and array files, any name stands for their labels.",
+            help="Column with existing labels, which the model learns first. For svmlight and "
+                "array files, any name selects their labels.",
         ),
         click.Option(
             ["--items-file"], metavar="FILE",
-            help="What to show, where ITEMS has features only: a table or folder in the same "
-            "order.",
+            help="Table or folder to show if ITEMS contains only features, in the same order.",
         ),
         click.Option(
             ["--features"], metavar="MODULE:FUNCTION",
@@ -121,29 +120,34 @@ session_options = packed(
     [
         click.Option(
             ["--labels"], metavar="NAMES",
-            help="All labels, separated by commas, in the order of their keys.  [default: those of "
-            "the store or of --label-column]",
+            help="All labels, separated by commas, in the order of their shortcut keys.  [default: "
+                "labels of the store or of --label-column]",
         ),
         click.Option(
             ["--annotator"], metavar="NAME",
-            help="Who labels; several may work on one store.  [default: the user's name]",
+            help=(
+                "Name of the annotator. Several annotators can share one store.  [default: user "
+                "name]"
+            ),
         ),
         click.Option(
             ["--goal"], type=click.Choice(list(GOALS)), default="learn", show_default=True,
-            help="learn asks what teaches the model most; find shows likely items of the first "
-            "label first, and estimates how many of them are left.",
+            help="learn asks for the most informative labels; find shows the most likely items of "
+                "the first label first and estimates how many remain.",
         ),
         click.Option(
             ["--strategy"], type=click.Choice(list(STRATEGIES)), default="active",
-            show_default=True, help="Which item to ask about, with the goal learn.",
+            show_default=True, help="Query strategy for --goal learn.",
         ),
         click.Option(
             ["--holdout"], type=SHARE, default=0.0, show_default=True,
-            help="Share of the questions that measure the error and are not learned.",
+            help="Fraction of the questions that measure the error and are not learned.",
         ),
         click.Option(
             ["--overlap"], type=SHARE, default=0.0, show_default=True,
-            help="Share of the questions that all annotators are asked, to compare them.",
+            help=(
+                "Fraction of the questions that are shown to all annotators to measure agreement."
+            ),
         ),
     ],
 )  # fmt: skip
@@ -153,11 +157,14 @@ service_options = packed(
     [
         click.Option(
             ["--host"], default="127.0.0.1", show_default=True,
-            help="Address to listen on. Others than the default can be reached from the network.",
+            help=(
+                "Address to listen on. Addresses other than the default can be reached from the "
+                "network."
+            ),
         ),
         click.Option(
             ["--port"], type=click.IntRange(0, 65535), default=0, show_default=True,
-            help="Port to listen on; 0 is any free one.",
+            help="Port to listen on; 0 selects a free port.",
         ),
         click.Option(
             ["--open/--no-open", "browse"], default=True,
@@ -165,12 +172,12 @@ service_options = packed(
         ),
         click.Option(
             ["--get", "path"], metavar="PATH",
-            help="Print what the server answers to a GET request, such as /api/state, and exit.",
+            help="Print the response to a GET request, such as /api/state, and exit.",
         ),
         click.Option(
             ["--label-studio"], is_flag=True,
-            help="Also answer Label Studio as its ML backend. Its password is the token, which "
-            "MARGINWISE_TOKEN sets.",
+            help="Also serve as an ML backend of Label Studio. The password is the token, which "
+                "MARGINWISE_TOKEN sets.",
         ),
     ],
 )  # fmt: skip
@@ -197,10 +204,10 @@ def label(
     recipe: Recipe,
     console: Console,
 ) -> None:
-    """Label ITEMS in the browser, with a model that learns at every answer.
+    """Label ITEMS in the browser while a model learns from each answer.
 
-    ITEMS is a CSV, JSON-lines, Parquet, svmlight, .npy or .npz file, or a folder of text files or
-    images. Answers are stored at once, and the same command continues where it was stopped.
+    ITEMS is a CSV, JSON Lines, Parquet, svmlight, .npy or .npz file, or a folder of text files or
+    images. Answers are stored immediately. To resume, run the same command again.
     """
     labels, given = asking
     session, _ = start(
@@ -252,7 +259,7 @@ def run(session: Session, service: Service, console: Console) -> None:
         return
     with listening(service.host, service.port) as opened:
         address = Address(service.host, opened.getsockname()[1], token())
-        console.say(f"answers are stored in {session.store.path}; stop by Ctrl-C")
+        console.say(f"answers are stored in {session.store.path}; press Ctrl-C to stop")
 
         def ready() -> None:
             console.give({"url": address.url, "store": str(session.store.path)}, address.url)

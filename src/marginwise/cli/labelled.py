@@ -40,19 +40,19 @@ item_options = packed(
         click.Option(
             ["--label"],
             metavar="COLUMN",
-            help=f"Column of the labels.  [default: {', '.join(LABELS)}, or the last one]",
+            help=f"Label column.  [default: {', '.join(LABELS)}, or the last one]",
         ),
         click.Option(
             ["--text-column"],
             metavar="COLUMNS",
             multiple=True,
-            help="Column of the text; several, separated by commas, are joined.  [default: those "
-            "that look like text]",
+            help="Text column, or several columns separated by commas, which are joined.  "
+            "[default: columns that look like text]",
         ),
         click.Option(
             ["--image-column"],
             metavar="COLUMN",
-            help="Column with paths of images, relative to the folder of ITEMS.",
+            help="Column with image paths, relative to the folder of ITEMS.",
         ),
         click.Option(
             ["--features"],

@@ -27,23 +27,26 @@ from marginwise.label.store import LabelStore
 PAUSE = 600.0  # seconds between two answers after which the annotator was away
 
 format_option = click.option(
-    "--format", "named", type=click.Choice(NAMES), help="Format.  [default: by the suffix]"
+    "--format",
+    "named",
+    type=click.Choice(NAMES),
+    help=("File format.  [default: determined by the suffix]"),
 )
 positive_option = click.option(
-    "--positive", metavar="LABEL", help="Label that ASReview calls included."
+    "--positive", metavar="LABEL", help='Label that corresponds to "included" in ASReview.'
 )
 text_option = click.option(
     "--text-column",
     metavar="COLUMNS",
     callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
-    help="Columns of text of ITEMS, separated by commas, as `label` was given them.  [default: "
-    "those that `label` used, or that look like text]",
+    help="Text columns of ITEMS, separated by commas, as passed to `label`.  [default: columns "
+    "that `label` used, or that look like text]",
 )
 
 
 @main.group(cls=Subcommands)
 def labels() -> None:
-    """Export, import and describe the labels in a store.
+    """Export, import or describe the labels in a store.
 
     A store is the file that `marginwise label` writes, labels.db by default.
     """
@@ -65,14 +68,16 @@ def labels() -> None:
 @click.option(
     "--annotator",
     metavar="NAME",
-    help="Whose answers.  [default: the most recent answer of each item]",
+    help=(
+        "Export only the answers of this annotator.  [default: the most recent answer to each item]"
+    ),
 )
-@click.option("--each", is_flag=True, help="One row per item and annotator.")
+@click.option("--each", is_flag=True, help="Write one row per item and annotator.")
 @click.option(
     "--items",
     metavar="ITEMS",
-    help="File or folder of the items, whose columns are added.  [default: where `label` read "
-    "them, for the formats of Label Studio and ASReview; none for others]",
+    help="File or folder of the items, whose columns are added.  [default: the items of `label` "
+    "for the formats of Label Studio and ASReview, none for others]",
 )
 @text_option
 @positive_option
@@ -90,11 +95,12 @@ def export(
     force: bool,
     console: Console,
 ) -> None:
-    """Write the labels in STORE to OUT: CSV, JSON lines, Label Studio JSON or ASReview CSV.
+    """Write the labels in STORE to a file.
 
-    The format follows from the suffix: .csv, .jsonl, or .json for Label Studio. CSV and JSON lines
-    have the id of the item, its label, who gave it and when, notes and flags; with --items, also
-    the columns of the items.
+    The suffix of OUT determines the format: .csv, .jsonl, or .json for Label Studio; --format
+    asreview writes CSV for ASReview. CSV and JSON Lines files contain the id of each item, its
+    label, annotator and time, notes and flags. With --items, they also contain the columns of the
+    items.
     """
     console.check_output(out)
     check_free(out, force)
@@ -151,13 +157,13 @@ def context_of(
     metavar="NAME",
     default="import",
     show_default=True,
-    help="Who gave the labels, where FILE does not state it.",
+    help="Annotator of the labels, if FILE does not state it.",
 )
 @click.option(
     "--items",
     metavar="ITEMS",
-    help="File or folder of the items, by whose columns rows without an id are found.  [default: "
-    "where `label` read them]",
+    help="File or folder of the items, whose columns identify rows without an id.  [default: the "
+    "items of `label`]",
 )
 @text_option
 @positive_option
@@ -172,10 +178,11 @@ def bring(
     positive: str | None,
     console: Console,
 ) -> None:
-    """Add the labels in FILE to STORE, which is created if it does not exist.
+    """Add the labels in FILE to STORE.
 
-    The formats are those of `labels export`. An answer that STORE has is not added again, and one
-    that its annotator has changed since is not brought back. All labels are added, or none.
+    STORE is created if it does not exist. FILE has one of the formats of `labels export`. Answers
+    that STORE already contains are not added again, and answers that the annotator has changed
+    since are not restored. If a label cannot be added, none is added.
     """
     text = _read(file)
     name = named or format_of(file, text)
@@ -225,7 +232,7 @@ def _read(file: str) -> str:
 @click.argument("store")
 @with_console
 def info(store: str, console: Console) -> None:
-    """Describe STORE: labels, annotators, how often they agree, and how long it took."""
+    """Describe STORE: labels, annotators, agreement and labelling time."""
     describe_store(store, console)
 
 

@@ -42,21 +42,23 @@ from marginwise.cli.tuning import report_of, table_of, tuning_options
 @layout_options
 @column_options
 @tuning_options(all_of_them=False)
-@click.option(
-    "--stream", is_flag=True, help="Learn chunk by chunk, even if the rows fit in memory."
-)
+@click.option("--stream", is_flag=True, help="Learn in chunks even if all rows fit in memory.")
 @click.option(
     "--items",
     metavar="ITEMS",
-    help="File of the items, where DATA is a label store.  [default: where `label` read them]",
+    help="File of the items if DATA is a label store.  [default: the items of `label`]",
 )
-@click.option("--checkpoint", metavar="FILE", help="File from which `continue` resumes the run.")
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    help=("Checkpoint file from which `continue` resumes an interrupted run."),
+)
 @click.option(
     "--every",
     type=Duration(),
     default="60s",
     show_default=True,
-    help="Time between two writes of the checkpoint, such as 90, 60s, 10m or 1h.",
+    help="Time between writes of the checkpoint, such as 90, 60s, 10m or 1h.",
 )
 @force_option
 @recipe_options()
@@ -64,18 +66,18 @@ from marginwise.cli.tuning import report_of, table_of, tuning_options
 def train(
     data: str, model: str, items: str | None, force: bool, console: Console, **given: Any
 ) -> None:
-    """Learn a model from DATA and write it to the file MODEL.
+    """Train a model on DATA and write it to the file MODEL.
 
     DATA is a file, a pattern such as 'part-*.csv', a folder of Parquet files, or - for standard
-    input: CSV, JSON lines, Parquet, Arrow, svmlight text (each plain, gz or zst), .npz or .npy. Its
-    kind is recognised by its content.
+    input. Supported formats are CSV, JSON Lines and svmlight (plain, gz or zst), Parquet, Arrow,
+    .npz and .npy. The format is recognised by the content.
 
-    Columns of tables are encoded: numbers are standardised, categories one-hot encoded, and text
-    becomes TF-IDF features. C and gamma are chosen by cross-validation if neither is given. MODEL
-    contains the preprocessing, too.
+    Columns of tables are encoded: numbers are standardised, categories are one-hot encoded, and
+    texts are converted to TF-IDF features. C and gamma are selected by cross-validation if neither
+    is given. MODEL includes the preprocessing.
 
-    DATA may also be a label store, which `marginwise label` writes: the model then learns the items
-    that have labels.
+    DATA may also be a label store written by `marginwise label`. The model is then trained on the
+    labelled items.
     """
     job = Job(data, model, **given)
     check_job(job)
@@ -88,7 +90,9 @@ def train(
     job = replace(job, data=placed(data))
     stored = is_store(job.data)
     if items is not None and not stored:
-        raise click.UsageError(f"--items goes with a label store, which {data} is not.")
+        raise click.UsageError(
+            f"--items requires a label store, but {data} is not one. Leave out --items."
+        )
     if stored:
         check_apart(job.data, model)
     preparing = partial(prepare_store, items=items) if stored else None
@@ -102,12 +106,12 @@ def train(
 @layout_options
 @column_options
 @tuning_options(all_of_them=True)
-@click.option("--out", metavar="FILE", help="JSON file for the results.")
+@click.option("--out", metavar="FILE", help="JSON file to write the results to.")
 @force_option
 @recipe_options(CLASSIFIERS, without=("C", "gamma"))
 @with_console
 def tune(data: str, out: str | None, force: bool, console: Console, **given: Any) -> None:
-    """Choose C and gamma for DATA by cross-validation, and print the scores of all pairs."""
+    """Select C and gamma for DATA by cross-validation and print all scores."""
     console.check_output(out)
     check_free(out, force)
     console.head()
@@ -115,7 +119,7 @@ def tune(data: str, out: str | None, force: bool, console: Console, **given: Any
     search = tuned(prepare(job), job, console)
     if search is None:
         raise Refused(
-            f"{data} cannot be split into folds; two classes with two rows each are needed."
+            f"{data} cannot be split into folds; expected at least two classes with two rows each."
         )
     found = {"C": search.C_, "gamma": search.gamma, **report_of(search)}
     pairs = table_of(search)
@@ -137,7 +141,7 @@ def tune(data: str, out: str | None, force: bool, console: Console, **given: Any
 @click.argument("start")
 @click.argument("paths", nargs=-1)
 @layout_options
-@click.option("--groups", metavar="COLUMN", help="Column with the group of each row of DATA.")
+@click.option("--groups", metavar="COLUMN", help="Column of DATA with the group of each row.")
 @threads_option
 @force_option
 @with_console
@@ -150,13 +154,12 @@ def resume(
     console: Console,
     layout: Layout,
 ) -> None:
-    """Continue an interrupted run, or teach a model more rows.
+    """Resume an interrupted run, or train a model on more rows.
 
-    `continue CHECKPOINT [MODEL]` continues `train` from where it was interrupted: it reads the data
-    again, with the same options, and ends with the model of a run that was never interrupted, bit
-    for bit.
+    `continue CHECKPOINT [MODEL]` resumes an interrupted `train` with the same data and options. The
+    resulting model is identical, bit for bit, to that of an uninterrupted run.
 
-    `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit, and writes the model to
+    `continue MODEL DATA [OUT]` learns the rows of DATA with partial_fit and writes the model to
     OUT, or back to MODEL with --force.
     """
     out, data = targets(start, paths)

@@ -32,7 +32,7 @@ FORMATS = {
 @layout_options
 @with_console
 def info(file: str, console: Console, layout: Layout) -> None:
-    """Describe what is in FILE: a model, a checkpoint, data or a label store."""
+    """Describe FILE: a model, a checkpoint, data or a label store."""
     path = placed(file)
     if is_store(path):
         describe_store(path, console)
@@ -48,26 +48,33 @@ def info(file: str, console: Console, layout: Layout) -> None:
     ]
 )
 @click.argument("model")
-@click.option("--groups", metavar="FILE", help="Groups whose rows are removed, one per line.")
-@click.option("--ids", metavar="FILE", help="Ids of the rows to remove, one per line.")
-@click.option("--log", metavar="FILE", help="Log of removals.  [default: MODEL.removals.jsonl]")
-@click.option("--receipt", metavar="OUT", help="JSON file for the receipt.")
-@click.option("--compare", is_flag=True, help="Compare with a model fitted to the other rows.")
+@click.option("--groups", metavar="FILE", help="File with the groups to remove, one per line.")
+@click.option(
+    "--ids", metavar="FILE", help=("File with the ids of the rows to remove, one per line.")
+)
+@click.option("--log", metavar="FILE", help="Removal log.  [default: MODEL.removals.jsonl]")
+@click.option("--receipt", metavar="OUT", help="JSON file to write the receipt to.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help=("Compare with a model fitted from scratch to the remaining rows."),
+)
 @click.option("--salt", help="Text that is hashed with each id and group.  [default: random]")
 @force_option
 @with_console
 def forget(model: str, receipt: str | None, force: bool, console: Console, **given: Any) -> None:
-    """Remove rows from MODEL, as if they had never been learned, and print a receipt.
+    """Remove rows from MODEL exactly and print a receipt.
 
-    MODEL must be of an exact estimator. It is replaced, and the removal is logged beside it. Files
-    of ids or groups have one per line; - is standard input.
+    The resulting model is the one that was never trained on these rows. MODEL must be an exact
+    estimator; the file is replaced, and the removal is logged next to it. Files of ids or groups
+    have one entry per line; - is standard input.
     """
     from marginwise.removal import remove_from_file
 
     check_free(receipt, force)
     which = [name for name in ("ids", "groups") if given[name] is not None]
     if len(which) != 1:
-        raise click.UsageError("give either --groups FILE or --ids FILE.")
+        raise click.UsageError("pass either --groups FILE or --ids FILE.")
     given[which[0]] = lines_of(given[which[0]])
     text = remove_from_file(model, as_text=True, **given).to_json()
     if receipt is not None:
@@ -87,16 +94,16 @@ def forget(model: str, receipt: str | None, force: bool, console: Console, **giv
     "--format",
     "kind",
     type=click.Choice(["onnx", "libsvm", "c", "json"]),
-    help="Format of OUT.  [default: by its suffix]",
+    help="Format of OUT.  [default: determined by the suffix]",
 )
 @force_option
 @with_console
 def export(model: str, out: str, kind: str | None, force: bool, console: Console) -> None:
-    """Write MODEL in a format of other programs.
+    """Export MODEL to a format of other programs.
 
-    ONNX needs the extra marginwise[onnx]; libsvm writes the text format of LIBSVM, c a header
-    without dependencies, json the support vectors. Suffixes: .onnx, .model or .libsvm, .h or .c,
-    .json.
+    onnx writes ONNX and requires marginwise[onnx]; libsvm writes the text format of LIBSVM; c
+    writes a C header without dependencies; json writes the support vectors. The suffixes are .onnx,
+    .model or .libsvm, .h or .c, and .json.
     """
     from marginwise import exchange
 
@@ -125,12 +132,12 @@ def export(model: str, out: str, kind: str | None, force: bool, console: Console
 )
 @click.argument("file")
 @click.argument("model")
-@click.option("--C", "-c", "C", type=float, help="C that the model was trained with.")
+@click.option("--C", "-c", "C", type=float, help="Value of C that the model was trained with.")
 @click.option("--features", "n_features", type=click.IntRange(1), help="Number of features.")
 @force_option
 @with_console
 def import_(file: str, model: str, force: bool, console: Console, **given: Any) -> None:
-    """Read a model FILE of LIBSVM and write it to MODEL, which predicts and learns more rows."""
+    """Import a LIBSVM model from FILE and write it to MODEL."""
     from marginwise.exchange import from_libsvm
 
     console.check_output(model)

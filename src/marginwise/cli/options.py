@@ -13,7 +13,7 @@ import click
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")  # -t 0 to 3
 
-THREADS = "Number of threads; -1 is one per processor. Results do not depend on it."
+THREADS = "Number of threads; -1 means one per processor. Results do not depend on it."
 
 Function = Callable[..., Any]
 
@@ -135,5 +135,5 @@ def was_given(option: str) -> bool:
 
 SEED = click.IntRange(0, 2**32 - 1)
 seed_option = click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed.")
-force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
+force_option = click.option("--force", is_flag=True, help="Replace existing files.")
 threads_option = click.option("--threads", type=int, default=-1, show_default=True, help=THREADS)

@@ -73,7 +73,7 @@ class Console:
 def with_console(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options --quiet and --json, and a console that follows them."""
 
-    @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no parameters.")
+    @click.option("--quiet", "-q", is_flag=True, help="Do not print progress and parameters.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
     @functools.wraps(function)
     def command(*, quiet: bool, as_json: bool, **given: Any) -> None:

@@ -66,25 +66,25 @@ layout_options = packed(
     "layout",
     Layout,
     [
-        click.Option(
-            ["--label"], metavar="COLUMN", help="Column of the labels.  [default: the last one]"
-        ),
+        click.Option(["--label"], metavar="COLUMN", help="Label column.  [default: the last one]"),
         click.Option(
             ["--zero-based/--one-based", "zero_based"],
             default=False,
-            help="Number of the first feature in svmlight text.  [default: one-based]",
+            help=(
+                "Whether feature indices of svmlight files start at 0 or 1.  [default: one-based]"
+            ),
         ),
         click.Option(
             ["--header/--no-header"],
             default=True,
-            help="Whether the first line of CSV has the names of the columns; without, they are x0,"
-            " x1, and so on.  [default: header]",
+            help="Whether the first line of CSV files contains column names. Otherwise, columns "
+            "are named x0, x1 and so on.  [default: header]",
         ),
         click.Option(
             ["--missing"],
             metavar="VALUE",
             multiple=True,
-            help="Value of CSV that is missing, besides empty ones; may be repeated.",
+            help="CSV value to treat as missing, in addition to empty values; may be repeated.",
         ),
     ],
 )
@@ -96,10 +96,10 @@ column_options = packed(
         *(
             click.Option([f"--{kind}"], metavar="COLUMN", multiple=True, help=text)
             for kind, text in {
-                "numeric": "Column that is a number, whatever it looks like; may be repeated.",
-                "categorical": "Column that is a category, such as a code; may be repeated.",
-                "text": "Column that is text; may be repeated.",
-                "drop": "Column that is not used; may be repeated.",
+                "numeric": "Column to treat as numeric; may be repeated.",
+                "categorical": "Column to treat as categorical, such as a code; may be repeated.",
+                "text": "Column to treat as text; may be repeated.",
+                "drop": "Column to ignore; may be repeated.",
             }.items()
         ),
         click.Option(
@@ -107,14 +107,14 @@ column_options = packed(
             type=click.Choice(["ignore", "error"]),
             default="ignore",
             show_default=True,
-            help="What the model does with categories that did not occur in training: ignore "
-            "encodes them as zeros, error refuses the row.",
+            help="How to handle categories that did not occur in training: ignore encodes them as "
+            "zeros, error rejects the row.",
         ),
         click.Option(
             ["--groups"],
             metavar="COLUMN",
-            help="Column with the group of each row, such as a customer, by which `forget` removes "
-            "rows. Exact estimators only; not a feature.",
+            help="Column with the group of each row, such as a customer, which `forget` can "
+            "remove. It is not used as a feature. Exact estimators only.",
         ),
     ],
 )
@@ -141,7 +141,9 @@ def placed(data: str) -> str:
 def check_inputs(*paths: str | None) -> None:
     """Raise if several files are to be read from standard input."""
     if paths.count(STANDARD) > 1:
-        raise click.UsageError("standard input can be read once: give a file instead of one -.")
+        raise click.UsageError(
+            "standard input can be read only once. Pass a file instead of one -."
+        )
 
 
 def load_model(path: str) -> Any:

@@ -77,8 +77,8 @@ class Recipe:
         for parameter in self.parameters.keys() - known.keys():
             takers = ", ".join(name for name in ESTIMATORS if parameter in parameters_of(name))
             raise click.UsageError(
-                f"{flag(parameter)} is not a parameter of {self.estimator}, but of {takers}. Leave "
-                "it out, or choose another --estimator."
+                f"{flag(parameter)} is not a parameter of {self.estimator}, but of {takers}. "
+                "Leave it out, or select another --estimator."
             )
         general = {"random_state": self.seed, "n_jobs": self.threads, "verbose": console.verbose}
         fitting = {key: value for key, value in general.items() if key in known}
@@ -124,17 +124,17 @@ def _general(names: tuple[str, ...]) -> list[click.Option]:
             type=click.Choice(names),
             default=names[0],
             show_default=True,
-            help="What to learn with.",
+            help="Estimator to train.",
         ),
         click.Option(
             ["--scale"],
             type=click.Choice(SCALES),
             default="auto",
             show_default=True,
-            help="How features of arrays and svmlight files are scaled. auto divides by the "
-            "largest value of all if features share one range, and by their standard deviations "
-            "otherwise; it leaves them as they are if --gamma is a number. Columns of tables are "
-            "standardised unless this is none.",
+            help="Scaling of features of arrays and svmlight files. auto divides by the largest "
+            "value if all features share one range, and by the standard deviation of each "
+            "feature otherwise; it does not scale if --gamma is a number. Columns of tables "
+            "are standardised unless the value is none.",
         ),
         click.Option(["--seed"], type=SEED, default=0, show_default=True, help="Random seed."),
         click.Option(["--threads"], type=int, default=-1, show_default=True, help=THREADS),

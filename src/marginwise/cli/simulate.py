@@ -62,10 +62,12 @@ def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Optio
 def _asking(step: int) -> list[click.Option]:
     """Return the options that both commands have."""
     return [
-        _option("--pool-size", COUNT, "Rows sampled per question.", 59),
-        _option("--step", COUNT, "Labels between two measurements.", step),
-        _option("--target-error", click.FloatRange(0, 1), "Error at which to stop."),
-        _option("--stop rule", click.Choice(list(RULES)), "Rule that may stop earlier."),
+        _option("--pool-size", COUNT, "Number of rows sampled per query.", 59),
+        _option("--step", COUNT, "Number of labels between measurements.", step),
+        _option("--target-error", click.FloatRange(0, 1), "Stop at this error."),
+        _option(
+            "--stop rule", click.Choice(list(RULES)), "Stopping rule that may end a run earlier."
+        ),
     ]
 
 
@@ -74,8 +76,8 @@ simulation_options = packed(
     Simulation,
     [
         *_asking(25),
-        _option("--max-labels", COUNT, "Labels to ask for at most.", LIMIT),
-        _option("--holdout", SHARE, "Share of the rows on which the error is measured.", HELD),
+        _option("--max-labels", COUNT, "Maximum number of labels.", LIMIT),
+        _option("--holdout", SHARE, "Fraction of the rows held out to measure the error.", HELD),
     ],
 )
 
@@ -88,10 +90,12 @@ simulation_options = packed(
     type=click.Choice(STRATEGIES),
     default="active",
     show_default=True,
-    help="Which row to ask about.",
+    help="Query strategy.",
 )
 @simulation_options
-@click.option("--out", metavar="FILE", help="CSV file for the curve; - for standard output.")
+@click.option(
+    "--out", metavar="FILE", help=("CSV file to write the curve to; - for standard output.")
+)
 @force_option
 @recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
 @with_console
@@ -105,17 +109,17 @@ def active(
     force: bool,
     console: Console,
 ) -> None:
-    """Simulate active learning on DATA, whose labels are known.
+    """Simulate active learning on labelled DATA.
 
-    Labels are asked for one by one, as of a pool without labels, and the error on rows that are
-    held out is measured after every few labels. `simulate` compares strategies and seeds.
+    The command treats the rows as an unlabelled pool, requests labels one by one and measures the
+    error on held-out rows after every few labels. Use `simulate` to compare strategies and seeds.
     """
     console.check_output(out)
     check_free(out, force)
     console.head()
     prepared = prepare(Job(data, "", layout, recipe))
     if prepared.arrays is None:
-        raise Refused(f"{data} does not fit in memory, which a pool must; take a part of it.")
+        raise Refused(f"{data} does not fit in memory, which a pool requires. Use a part of it.")
     rows = Rows(*prepared.arrays)
     estimator = recipe.make(Console(quiet=True))
     run = replayed(rows, estimator, simulation, strategy, recipe.seed, console)
@@ -164,11 +168,11 @@ def _compared(
     **given: Any,
 ) -> Comparison:
     if target_recall is not None and given["target_error"] is not None:
-        raise click.UsageError("give either --target-error or --target-recall.")
+        raise click.UsageError("pass either --target-error or --target-recall.")
     if (target_recall is None) != (positive is None):
         raise click.UsageError(
-            "--target-recall and --positive go together: give the recall to reach, and the label "
-            "that is looked for."
+            "--target-recall and --positive must be used together. Pass the recall to reach and "
+            "the label to find."
         )
     finding = target_recall is not None
     simulation = Simulation(
@@ -189,27 +193,32 @@ comparison_options = packed(
             ["--strategy"],
             type=click.Choice(STRATEGIES),
             multiple=True,
-            help="Which row to ask about; may be repeated, to compare strategies.  [default: "
-            "active, or largest_positive with --target-recall]",
+            help="Query strategy; may be repeated to compare strategies.  [default: active, or "
+            "largest_positive with --target-recall]",
         ),
-        _option("--seeds", COUNT, "Runs of each strategy, with seeds that follow --seed.", 5),
+        _option(
+            "--seeds",
+            COUNT,
+            "Number of runs per strategy, with consecutive seeds starting at --seed.",
+            5,
+        ),
         *_asking(10),
         _option(
             "--target-recall",
             click.FloatRange(0, 1, min_open=True),
-            "Share of the rows of the label --positive to find.",
+            "Fraction of the rows with the label --positive to find.",
         ),
-        click.Option(["--positive"], metavar="LABEL", help="Label that is looked for."),
+        click.Option(["--positive"], metavar="LABEL", help="Label to find."),
         _option(
             "--max-labels",
             COUNT,
-            f"Labels to ask for at most.  [default: {LIMIT}, or all with --target-recall]",
+            f"Maximum number of labels.  [default: {LIMIT}, or all with --target-recall]",
         ),
         _option(
             "--holdout",
             SHARE,
-            "Share of the rows on which the error is measured.  "
-            f"[default: {HELD}, or none with --target-recall]",
+            f"Fraction of the rows held out to measure the error.  [default: {HELD}, or none with "
+            "--target-recall]",
         ),
     ],
 )
@@ -224,8 +233,12 @@ comparison_options = packed(
 @click.argument("items")
 @item_options
 @comparison_options
-@click.option("--out", metavar="FILE", help="CSV file for the curves; - for standard output.")
-@click.option("--picture", metavar="FILE", help="PNG file for the curves; needs matplotlib.")
+@click.option(
+    "--out", metavar="FILE", help=("CSV file to write the curves to; - for standard output.")
+)
+@click.option(
+    "--picture", metavar="FILE", help=("PNG file to draw the curves in; requires matplotlib.")
+)
 @force_option
 @recipe_options(CLASSIFIERS, without=("pool_size", "selection", "stop"))
 @with_console
@@ -239,12 +252,12 @@ def simulate(
     force: bool,
     console: Console,
 ) -> None:
-    """Replay labelling of ITEMS, whose labels are known, and count the labels that are needed.
+    """Simulate labelling of ITEMS and report how many labels are needed.
 
-    ITEMS are those of `label`: a CSV, JSON-lines, Parquet, svmlight, .npy or .npz file; text
-    becomes TF-IDF features. Each strategy is run with several seeds. With --target-error, runs end
-    when the error on items that are held out is low enough; with --target-recall, when enough of
-    the items with the label --positive have been asked about.
+    ITEMS is a labelled CSV, JSON Lines, Parquet, svmlight, .npy or .npz file. Texts are converted
+    to TF-IDF features. Each strategy runs with several seeds. With --target-error, a run ends when
+    the error on held-out items reaches the target. With --target-recall, it ends when the given
+    fraction of the items with the label --positive has been found.
     """
     console.check_output(out)
     for path in (out, picture):
@@ -355,7 +368,7 @@ def _curve_table(curves: dict[str, list[Point]]) -> list[str]:
 @click.option("--threads", type=int, default=1, show_default=True, help="Number of threads.")
 @with_console
 def bench(console: Console, threads: int, seed: int, **sizes: int) -> None:
-    """Measure how fast this machine learns and predicts generated rows."""
+    """Measure the speed of training and prediction on generated rows."""
     console.head()
     recipe = Recipe(parameters={"C": 1.0}, seed=seed, threads=threads)
     report = {**sizes, **timed(recipe, console, **sizes), "threads": threads, "cpu": cpu()}

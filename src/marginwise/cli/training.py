@@ -72,7 +72,7 @@ def check_job(job: Job) -> None:
     if job.columns.groups is not None:
         if not hasattr(model, "forget"):
             raise click.UsageError(
-                f"{name} stores no groups; use --estimator ExactSVC for --groups."
+                f"{name} does not store groups. Use --estimator ExactSVC with --groups."
             )
         if job.stream or job.checkpoint is not None:
             raise click.UsageError(
@@ -84,10 +84,11 @@ def check_job(job: Job) -> None:
             raise click.UsageError("a checkpoint is a file, not standard output: give its name.")
         if job.data == STANDARD:
             raise click.UsageError(
-                "standard input cannot be read again: --checkpoint needs a file."
+                "--checkpoint is not supported with standard input, which cannot be read again. "
+                "Pass a file."
             )
         if not job.recipe.classifies:
-            raise click.UsageError(f"{name} has no checkpoints: leave out --checkpoint.")
+            raise click.UsageError(f"{name} does not support checkpoints. Leave out --checkpoint.")
 
 
 def trained(
@@ -186,7 +187,7 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
         return None
     X, y = prepared.sample(job.tuning.rows, job.recipe.seed)
     if len(y) < len(prepared):
-        console.say(f"choosing C and gamma on {len(y):,} of {len(prepared):,} rows")
+        console.say(f"selecting C and gamma on {len(y):,} of {len(prepared):,} rows")
     return searched(X, y, job.recipe, job.tuning, console)
 
 
@@ -196,7 +197,7 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
         fit(model, *prepared.arrays, job)
     elif job.columns.groups is not None:
         raise Refused(
-            f"{job.data} does not fit in memory, which --groups needs; take a part of it."
+            f"{job.data} does not fit in memory, which --groups requires. Use a part of it."
         )
     elif not job.recipe.classifies:
         for X, _ in prepared.source.chunks():
@@ -240,8 +241,8 @@ def keeping(job: Job) -> Iterator[None]:
         yield
     except LastCheckpointError as error:
         warn(
-            f"the last checkpoint {job.checkpoint} could not be written: "
-            f"{error.__cause__}. The model is complete, and is written to {job.model}.",
+            f"the last checkpoint {job.checkpoint} could not be written: {error.__cause__}. The "
+            f"model is complete and is written to {job.model}.",
             RuntimeWarning,
         )
 

@@ -81,13 +81,20 @@ class Tuning:
 def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
     """Return a decorator that gives a command a `tuning`."""
     options: list[click.Option] = [
-        click.Option(["--cv", "-v"], type=click.IntRange(2), help="Number of folds.  [default: 5]"),
+        click.Option(
+            ["--cv", "-v"],
+            type=click.IntRange(2),
+            help=("Number of cross-validation folds.  [default: 5]"),
+        ),
         click.Option(
             ["--tune-rows", "rows"],
             type=click.IntRange(4),
             default=ROWS,
             show_default=True,
-            help="Rows to search with: a stratified sample of larger data.",
+            help=(
+                "Maximum number of rows for the search; larger data are sampled with "
+                "stratification."
+            ),
         ),
         *_of_search(),
     ]
@@ -95,15 +102,15 @@ def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
         switch = click.Option(
             ["--tune/--no-tune"],
             default=None,
-            help="Whether to choose C and gamma, or the one that is not given, by cross-validation."
-            "  [default: if neither is given]",
+            help="Whether to select C and gamma, or the one that is not given, by "
+            "cross-validation.  [default: if neither is given]",
         )
         return packed("tuning", Tuning, [switch, *options])
     return packed("tuning", lambda **given: Tuning(tune=True, **given), options)
 
 
 def _of_search() -> list[click.Option]:
-    count = "a number of them on a logarithmic grid, or a list such as 1,10,100"
+    count = "the number of values on a logarithmic grid, or a list such as 1,10,100"
     return [
         click.Option(
             ["--Cs", "Cs"],
@@ -119,13 +126,16 @@ def _of_search() -> list[click.Option]:
             show_default=True,
             help=f"Values of gamma to try: {count}.",
         ),
-        click.Option(["--scoring"], help="Score to maximize, by its name in scikit-learn."),
+        click.Option(["--scoring"], help="Name of the scikit-learn score to maximize."),
         click.Option(
             ["--search"],
             type=click.Choice(["grid", "halving"]),
             default="grid",
             show_default=True,
-            help="grid tries every pair on all rows; halving drops pairs after a part of them.",
+            help=(
+                "grid evaluates every pair on all rows; halving eliminates pairs early on a part "
+                "of the rows."
+            ),
         ),
     ]
 
@@ -136,7 +146,10 @@ def searched(
     """Return the finished search over these rows, or None if they cannot be split."""
     classes, counts = np.unique(y, return_counts=True)
     if np.sum(counts > 1) < 2 or X.shape[0] < 4:
-        console.say("C and gamma are not tuned: two classes with at least two rows are needed.")
+        console.say(
+            "C and gamma are not tuned, because this requires two classes with at least two rows "
+            "each."
+        )
         return None
     model = tuning.make(recipe, console, X.shape[1])
     model.cv = min(model.cv, int(counts.max()))

@@ -1,4 +1,4 @@
-"""The estimators that take Dask collections."""
+"""Estimators for Dask collections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN_RULES: dict[str, Rule] = {"sift_rounds": integer(1), "round_rows": integer(1
 
 
 class DaskClassifier(DaskPredictor, DaskTraining):
-    """Base of the estimators that take Dask collections."""
+    """Base class of the estimators for Dask collections."""
 
     _local: ClassVar[type[KernelClassifier]]
 
@@ -36,26 +36,27 @@ class DaskClassifier(DaskPredictor, DaskTraining):
     ) -> Self:
         """Fit the model from scratch.
 
-        The blocks are computed once, checked where they are, and stay in the memory of the workers
-        during the call. Up to 4,096 rows, or `round_rows` if that is less, are learned by the
-        driver alone, as by the local estimator and without a checkpoint.
+        The blocks are computed once, validated on the workers, and stay in the memory of the
+        workers during the call. Up to 4,096 rows, or `round_rows` if it is smaller, are learned by
+        the client process alone, as by the local estimator and without a checkpoint.
 
         Parameters
         ----------
         X : Dask array or data frame of shape (n_samples, n_features)
             Training rows: blocks of dense rows, CSR blocks, or partitions with numeric columns.
         y : Dask array or series of shape (n_samples,)
-            Class labels, divided into blocks as X is. If chunk sizes are known, labels that are
-            divided otherwise are rechunked.
+            Class labels, with the same blocks as `X`. If the chunk sizes are known, labels with
+            other blocks are rechunked.
         sift : float, default=0.0
-            Share of the rows inside a margin that a coarse approximation of the model may miss when
-            workers judge rows; it makes judging faster if the model has more than 20,000 support
-            vectors. 0 uses the full model.
+            Fraction of the rows inside a margin that a coarse approximation of the model may miss
+            when workers evaluate rows. The approximation is faster if the model has more than
+            20,000 support vectors. 0 uses the full model.
         checkpoint : str or path-like, default=None
-            File from which a stopped run is resumed. An existing file must belong to the same run:
-            the same parameters and the same data in the same blocks.
+            File from which an interrupted run is resumed. An existing file must belong to the same
+            run, with the same parameters and the same data in the same blocks. None writes no
+            checkpoint.
         checkpoint_minutes : float, default=10.0
-            Minutes between two writes of the checkpoint.
+            Minutes between writes of the checkpoint.
 
         Returns
         -------
@@ -78,25 +79,26 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_minutes: float = 10.0,
     ) -> Self:
-        """Fit the model from scratch to a source that workers read.
+        """Fit the model from scratch on a data source that workers read.
 
-        Each worker has a copy of the source, and reads the rows that it judges. The stages of the
-        source are respected, and the model is finished after each of them.
+        Each worker has a copy of the source and reads the rows that it evaluates. If the source has
+        training stages, the model is finished after each stage.
 
         Parameters
         ----------
         source : object
-            Data source that can be pickled, such as `VirtualSet`: ``len(source)`` is the number of
-            rows, and ``source.read(ids)`` returns the features and labels of some of them.
+            Data source that can be pickled, such as :class:`marginwise.invariance.VirtualSet`:
+            ``len(source)`` is the number of rows, and ``source.read(ids)`` returns the features and
+            labels of the given rows.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may occur. By default, ``source.classes``.
+            All labels that can occur. By default, ``source.classes``.
         sift : float, default=0.0
-            Share of the rows inside a margin that a coarse approximation of the model may miss; see
-            `fit`.
+            Fraction of the rows inside a margin that a coarse approximation of the model may miss;
+            see `fit`.
         checkpoint : str or path-like, default=None
             File from which a stopped run is resumed.
         checkpoint_minutes : float, default=10.0
-            Minutes between two writes of the checkpoint.
+            Minutes between writes of the checkpoint.
 
         Returns
         -------
@@ -121,8 +123,9 @@ class DaskClassifier(DaskPredictor, DaskTraining):
     ) -> Self:
         """Learn more rows.
 
-        Rows of Dask collections are judged and learned in rounds, in one pass, as by `fit`, but the
-        model is not finished. Rows in memory are learned in their order, as by the local estimator.
+        Rows of Dask collections are evaluated and learned in rounds, in one pass, as by `fit`, but
+        without finishing the model. Rows in memory are learned in the given order, as by the local
+        estimator.
 
         Parameters
         ----------
@@ -131,14 +134,14 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         y : Dask array or series, or array-like, of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may occur. If the first call does not name them, they are those of its
-            rows; `DaskOnlineSVC` then adds a class whenever a new label occurs.
+            All labels that can occur. If the first call does not pass `classes`, the labels of its
+            rows are used; `DaskOnlineSVC` then adds a class whenever a new label occurs.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; only supported for rows in memory.
+            Weights that multiply C for each row. Only supported for rows in memory.
         ids : array-like of int of shape (n_samples,), default=None
-            Ids of the rows; only supported for rows in memory.
+            Ids of the rows. Only supported for rows in memory.
         groups : array-like of shape (n_samples,), default=None
-            Not supported, as by the local estimator.
+            Not supported; must be None.
 
         Returns
         -------
@@ -156,7 +159,7 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         return self._learn_blocks(X, y, classes)
 
     def to_local(self) -> Any:
-        """Return the ordinary estimator, which can be saved and needs no cluster.
+        """Return the local estimator, which can be saved and needs no cluster.
 
         Returns
         -------
@@ -184,19 +187,19 @@ class DaskClassifier(DaskPredictor, DaskTraining):
 
 @extends(OnlineSVC)
 class DaskOnlineSVC(DaskClassifier, OnlineSVC):
-    """Support vector classifier that learns from Dask collections.
+    """Online support vector classifier for Dask collections.
 
-    This is `OnlineSVC` trained by parallel active sifting [agarwal2013]_. In each round, workers
-    judge their next rows by a snapshot of the model and return those inside the margin of some
-    class, with a random sample of the others; the driver learns these while workers judge the next
-    round. Blocks stay where they are. The model depends on the data, its blocks, `round_rows` and
-    `random_state`, but not on the number of workers, on the order in which they answer, or on
-    workers that are lost.
+    This is :class:`~marginwise.OnlineSVC` trained by parallel active sifting [agarwal2013]_. In
+    each round, workers evaluate their next rows with a snapshot of the model and return the rows
+    inside the margin of some class, together with a random sample of the others. The client process
+    learns these rows while workers evaluate the next round. Blocks are not moved between workers.
+    The model depends on the data, its blocks, `round_rows` and `random_state`, but not on the
+    number of workers, the order of their results, or lost workers.
 
     See Also
     --------
-    marginwise.OnlineSVC : The local estimator.
-    DaskGapSVC : Robust to mislabelled rows.
+    marginwise.OnlineSVC : Local estimator.
+    DaskGapSVC : Online classifier that is robust to mislabelled rows.
 
     Examples
     --------
@@ -231,13 +234,14 @@ class DaskOnlineSVC(DaskClassifier, OnlineSVC):
 
 @extends(GapSVC)
 class DaskGapSVC(DaskClassifier, GapSVC):
-    """Robust online classifier that learns from Dask collections.
+    """Online classifier for Dask collections, robust to mislabelled rows.
 
-    This is `GapSVC` trained as `DaskOnlineSVC` is [agarwal2013]_.
+    This is :class:`~marginwise.GapSVC` trained by parallel active sifting [agarwal2013]_, as
+    :class:`DaskOnlineSVC`.
 
     See Also
     --------
-    marginwise.GapSVC : The local estimator.
+    marginwise.GapSVC : Local estimator.
     DaskOnlineSVC : Fast online classifier; the default choice.
 
     Examples

@@ -11,22 +11,22 @@ _Class = TypeVar("_Class", bound=type)
 
 _PARAMETERS = """\
 client : distributed.Client, str or None, default=None
-    Connection to the cluster, or the address of its scheduler. None uses the current client. If
-    there is none, a `LocalCluster` with one worker per processor is started for the call and closed
-    after it. Copies made by pickling have None.
+    Connection to the cluster, or the address of its scheduler. None uses the current client or, if
+    there is none, starts a `LocalCluster` with one worker per processor for the duration of the
+    call. Pickled copies have None.
 sift_rounds : int, default=1
-    Number of passes over the data. More passes find rows that the model passed over while it was
-    young. Up to three others follow while an audit shows that many rows were missed.
+    Number of passes over the data. More passes find rows that early models rejected. Up to three
+    additional passes follow as long as an audit shows that many rows were missed.
 round_rows : int, default=16384
-    Number of rows that are judged by one state of the model. Workers share them in pieces of up to
-    2,048 rows, so use at least 2,048 per worker. The model depends on it."""
+    Number of rows that are evaluated with the same snapshot of the model. Workers process them in
+    tasks of up to 2,048 rows, so use at least 2,048 per worker. The model depends on this value."""
 
 _ATTRIBUTES = """\
 rounds_ : list of dict
-    Cost of each round of the last training call: rows judged and returned, members, bytes of the
-    snapshot; seconds in which workers read and scored rows ("read", "score", and "slowest" for the
-    longest task), and in which the driver waited, learned and shipped the snapshot ("wait",
-    "learn", "ship"); and counts of sifting ("tally")."""
+    Cost of each round of the last training call: numbers of rows evaluated and returned, stored
+    examples, bytes of the snapshot, seconds that workers spent reading and scoring rows ("read",
+    "score", and "slowest" for the longest task), seconds that the client process spent waiting,
+    learning and sending the snapshot ("wait", "learn", "ship"), and counts of sifting ("tally")."""
 
 _REFERENCE = """\
 .. [agarwal2013] A. Agarwal, L. Bottou, M. Dudík and J. Langford, "Para-active learning",
@@ -34,7 +34,7 @@ _REFERENCE = """\
 
 
 def extends(local: type) -> Callable[[_Class], _Class]:
-    """Let a class have the parameters of its local counterpart, and their descriptions."""
+    """Decorate a class to inherit the parameters of its local counterpart."""
 
     def extend(kind: _Class) -> _Class:
         initialize: Any = vars(kind)["__init__"]

@@ -1,4 +1,4 @@
-"""What the estimators predict for Dask collections: lazy arrays, divided as the rows are."""
+"""Lazy predictions for Dask collections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from marginwise.dask.collections import delayed_blocks, is_array, is_collection
 
 
 def predict_block(model: Any, method: str, block: int, x: Any, empty: NDArray[Any]) -> NDArray[Any]:
-    """Return what a method of a model returns for a block; blocks without rows have no values."""
+    """Apply a method of a model to a block, which may be empty."""
     if x.shape[0] == 0:
         return empty
     try:
@@ -31,12 +31,12 @@ def predict_block(model: Any, method: str, block: int, x: Any, empty: NDArray[An
 
 
 class DaskPredictor(Predictor):
-    """Base of the estimators that predict for Dask collections."""
+    """Base class with the prediction methods for Dask collections."""
 
     client: Any
 
     def to_local(self) -> Any:
-        """Return the ordinary estimator."""
+        """Return the local estimator."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -50,7 +50,7 @@ class DaskPredictor(Predictor):
         Returns
         -------
         y_pred : dask.array.Array or ndarray of shape (n_samples,)
-            Predicted class labels. For a Dask collection, a lazy array with its blocks.
+            Predicted class labels. For a Dask collection, a lazy array with the same blocks.
         """
         if not is_collection(X):
             return super().predict(X)
@@ -68,7 +68,7 @@ class DaskPredictor(Predictor):
         Returns
         -------
         scores : dask.array.Array or ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Decision values. For a Dask collection, a lazy array with its blocks.
+            Decision values. For a Dask collection, a lazy array with the same blocks.
         """
         if not is_collection(X):
             return super().decision_function(X)
@@ -78,7 +78,7 @@ class DaskPredictor(Predictor):
 
     @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Estimate the probability of each class.
+        """Estimate class probabilities.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class DaskPredictor(Predictor):
         -------
         probabilities : dask.array.Array or ndarray of shape (n_samples, n_classes)
             Probabilities of the classes, in the order of `classes_`. For a Dask collection, a lazy
-            array with its blocks.
+            array with the same blocks.
         """
         if not is_collection(X):
             return super().predict_proba(X)
@@ -98,7 +98,7 @@ class DaskPredictor(Predictor):
 
     @available_if(_calibrates)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Estimate the logarithm of the probability of each class.
+        """Estimate logarithms of class probabilities.
 
         Parameters
         ----------
@@ -135,10 +135,10 @@ class DaskPredictor(Predictor):
         return da.concatenate(parts)
 
     def _shared(self) -> Any:
-        """Return the model for use in a graph: on the workers already, if there is a cluster.
+        """Return the model for use in a task graph.
 
-        The graph may be computed by another client than that of an address, or after the client
-        was closed; the model is then a part of it.
+        If there is a cluster, the model is scattered to the workers. Otherwise, it is embedded in
+        the graph, which may be computed later by another client.
         """
         model, client = self.to_local(), self.client
         if client is None:

@@ -1,4 +1,4 @@
-"""predict_files: predictions for many files on a cluster, one output file per input file."""
+"""predict_files: score many files on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ PACKED = {".gz", ".zst", ".zstd"}
 
 @dataclass
 class ScoringReport:
-    """What became of the files of a call of `predict_files`.
+    """Result of `predict_files`.
 
     Parameters
     ----------
     written : list of str
         Outputs that were written.
     skipped : list of str
-        Outputs of an earlier call that are complete, and were made by this model from this input.
+        Complete outputs of an earlier call with the same model and input.
     failed : dict
-        What is wrong with the other inputs, by input.
+        Error message for each input that could not be scored.
     rows : int
         Number of rows that were predicted.
     seconds : float
@@ -51,7 +51,7 @@ class ScoringReport:
 
     See Also
     --------
-    predict_files : Returns a report.
+    predict_files : Score files on a Dask cluster.
 
     Examples
     --------
@@ -69,12 +69,12 @@ class ScoringReport:
 
 
 class ScoringError(DataError):
-    """Some files could not be scored; the others were.
+    """Error raised if some files could not be scored.
 
     Parameters
     ----------
     report : ScoringReport
-        What became of each file.
+        Report on all files, including the files that were scored.
     """
 
     def __init__(self, report: ScoringReport) -> None:
@@ -103,51 +103,54 @@ def predict_files(
     progress: Callable[[ScoringReport, int], None] | None = None,
     **layout: Any,
 ) -> ScoringReport:
-    r"""Predict the rows of files on a Dask cluster, and write one file of predictions for each.
+    r"""Score files on a Dask cluster.
 
-    Each file is one task. A task reads its file once and in chunks, and its output appears when it
-    is complete. Workers have to see the files under the same paths as this process. A call that was
-    interrupted can be repeated: outputs that are complete, and that the same model made from the
-    same input, are skipped.
+    Each input file is one task, which reads the file once, in chunks, and writes one output file
+    with predictions. An output file appears only when it is complete. Workers must be able to
+    access the files under the same paths as this process. After an interruption, repeat the call:
+    complete outputs of the same model and the same input are skipped.
 
     Parameters
     ----------
     model : estimator, Pipeline, str or path-like
-        Fitted model, or the file of one.
+        Fitted model, or the path of a model file.
     inputs : str, path-like or list of them
-        Files, globs or folders. Rows are read as `open_source` reads them.
+        Files, glob patterns or folders. Rows are read as by :func:`marginwise.data.open_source`.
     folder : str or path-like
-        Folder of the outputs, which is created if there is none. A Parquet or Arrow file
-        ``a.parquet`` becomes ``a.parquet`` there, and any other file such as ``b.svm`` or
-        ``b.csv.gz`` becomes ``b.csv``. The columns are ``label``, then decision values and
-        probabilities. Rows keep their order.
+        Folder of the outputs, which is created if it does not exist. The output of a Parquet or
+        Arrow file ``a.parquet`` is ``a.parquet``; the output of any other file such as ``b.svm`` or
+        ``b.csv.gz`` is ``b.csv``. The columns are ``label``, followed by decision values and
+        probabilities if requested. The order of rows is preserved.
     client : distributed.Client or str, default=None
-        The cluster, or the address of its scheduler. By default, the current client; without one,
-        workers are started on this machine for the length of the call.
+        Connection to the cluster, or the address of its scheduler. None uses the current client or,
+        if there is none, starts workers on this machine for the duration of the call.
     scores : bool, default=False
-        Whether decision values are written: ``score``, or ``score_a`` for each of several classes.
+        Whether to write decision values: the column ``score`` for two classes, or ``score_a`` for
+        each class.
     proba : bool, default=False
-        Whether probabilities are written: ``p_a`` for each class. Requires `calibration`.
+        Whether to write probabilities: the column ``p_a`` for each class. Requires a model with
+        `calibration`.
     n_jobs : int, default=1
-        Number of threads of each task. Workers run as many tasks at a time as they have threads.
+        Number of threads per task. Each worker runs as many tasks in parallel as it has threads.
     force : bool, default=False
-        Whether files in `folder` are replaced that no earlier call has written.
+        Whether to replace files in `folder` that were not written by an earlier call.
     progress : callable, default=None
-        Called with the report so far and the number of all files whenever a file is done.
+        Function called as ``progress(report, total)`` after each file, with the current report and
+        the total number of files.
     **layout : dict
-        Where features are in a file: ``label``, ``zero_based``, ``header`` and ``missing`` as of
-        `open_source`. Labels are ignored.
+        Keyword arguments ``label``, ``zero_based``, ``header`` and ``missing`` of
+        :func:`marginwise.data.open_source`. Labels are ignored.
 
     Returns
     -------
     report : ScoringReport
-        Which outputs were written, which were skipped, and the number of rows.
+        Lists of written and skipped outputs, and the number of rows.
 
     Raises
     ------
     ScoringError
-        If files could not be read or written. The others are scored; `report` of the exception has
-        the message for each file.
+        If files could not be read or written. The other files are scored, and the attribute
+        `report` of the exception contains a message for each failed file.
 
     Examples
     --------

@@ -102,7 +102,7 @@ def load_dataset(
         return _download(name)
     if folder is None:
         raise ValueError(
-            f"load_dataset({name!r}) needs the folder of data sets. Set {VARIABLE}, pass data, or "
+            f"load_dataset({name!r}) needs the folder of data sets: set {VARIABLE}, pass data, or "
             "pass openml=True to download it."
         )
     there = ", ".join(_names(Path(folder))) or "none"

@@ -1,4 +1,4 @@
-"""C source of small models: a header that needs nothing but math.h."""
+"""Export of small models as C source."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def to_c(
     dtype: Literal["float", "double"] = "float",
     force: bool = False,
 ) -> str:
-    """Write a fitted model as C99 source that needs nothing but math.h.
+    """Export a fitted model as C99 source.
 
-    The source is a header with constant arrays and functions, without dynamic memory. For
-    ``name="model"`` they are ``int model_predict(const float *x)``, which returns the index of the
-    predicted class in ``model_classes`` (for `ExactOneClassSVM`, 1 or -1), and
-    ``void model_decision(const float *x, float *out)``, which writes what `decision_function`
-    returns: ``MODEL_DECISIONS`` numbers.
+    The source is a header with constant arrays and functions that depends only on ``math.h`` and
+    does not allocate memory. For ``name="model"``, the function ``int model_predict(const float
+    *x)`` returns the index of the predicted class in ``model_classes`` (or 1 or -1 for
+    `ExactOneClassSVM`). The function ``void model_decision(const float *x, float *out)`` writes the
+    ``MODEL_DECISIONS`` values of the decision function.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted estimator of this package, or a pipeline of scalers (`StandardScaler`,
-        `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `TableEncoder` of numbers) that ends in
-        one. Its kernel must not be a function or precomputed.
+        Fitted estimator of this package, or a pipeline that ends in one and whose other steps are
+        scalers (`StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, or `TableEncoder`
+        of numbers). The kernel must not be callable or precomputed.
     path : str or path-like, default=None
-        File to write, usually with the suffix ``.h``. It is replaced atomically. If None, nothing
-        is written.
+        File to write, usually with the suffix ``.h``. An existing file is replaced atomically. None
+        writes no file.
     name : str, default="model"
-        Prefix of all names in the source.
+        Prefix of all identifiers in the source.
     dtype : {"float", "double"}, default="float"
-        Type of features, of constants and of the arithmetic.
+        Type of features, constants and arithmetic.
     force : bool, default=False
-        Whether to write more than 64 MB of source, which compilers take long to read.
+        Whether to allow more than 64 MB of source, which takes long to compile.
 
     Returns
     -------
@@ -74,12 +74,12 @@ def to_c(
     Raises
     ------
     ValueError
-        If the model cannot be exported; the message gives the reason.
+        If the model cannot be exported. The message states the reason.
 
     See Also
     --------
-    to_onnx : The same model for ONNX runtimes.
-    to_json : Support vectors and coefficients as JSON.
+    to_onnx : Convert a model to ONNX.
+    to_json : Export a model as JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Converters for skl2onnx, so that a scikit-learn pipeline becomes one ONNX model."""
+"""Converters of the estimators for skl2onnx."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ ML_OPSET = 3  # of the operators that skl2onnx uses for other steps
 
 
 def register_converters() -> None:
-    """Let skl2onnx convert the estimators of this package.
+    """Register the estimators of this package with skl2onnx.
 
-    After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` accept them, alone, as
-    the last step of a pipeline and as parts of other estimators. Outputs are those of `to_onnx`.
-    `TableEncoder` is accepted as a first step.
-    The option ``{"integers": False}`` corresponds to its parameter of that name. Calling it again
-    has no effect.
+    After this call, ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` support the estimators,
+    on their own, as the last step of a pipeline and as part of other estimators. The outputs are
+    those of :func:`to_onnx`. `TableEncoder` is supported as the first step. The option
+    ``{"integers": False}`` corresponds to the parameter `integers` of :func:`to_onnx`. Repeated
+    calls have no effect.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def register_converters() -> None:
 
     See Also
     --------
-    to_onnx : Convert a model or a pipeline; calls this function where it is needed.
+    to_onnx : Convert a model or a pipeline to ONNX.
 
     Examples
     --------

@@ -17,9 +17,9 @@ PARAMETERS = {"poly": ("gamma", "coef0", "degree"), "sigmoid": ("gamma", "coef0"
 
 
 def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """Write a fitted model as JSON that any program can read.
+    """Export a fitted model as JSON.
 
-    The object has these members:
+    The JSON object has the following members:
 
     - ``format`` ("marginwise-model"), ``version`` (1), ``estimator``, ``n_features``, and
       ``feature_names``, a list of strings or null;
@@ -42,25 +42,25 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted estimator of this package, or a pipeline of scalers that ends in one. Its kernel must
-        not be a function or precomputed.
+        Fitted estimator of this package, or a pipeline of scalers that ends in one. The kernel must
+        not be callable or precomputed.
     path : str or path-like, default=None
-        File to write. It is replaced atomically. If None, nothing is written.
+        File to write. An existing file is replaced atomically. None writes no file.
 
     Returns
     -------
     text : str
-        The JSON.
+        Model as JSON text.
 
     Raises
     ------
     ValueError
-        If the model cannot be exported; the message gives the reason.
+        If the model cannot be exported. The message states the reason.
 
     See Also
     --------
-    to_onnx : The same model for ONNX runtimes.
-    to_c : C source of a small model.
+    to_onnx : Convert a model to ONNX.
+    to_c : Export a small model as C source.
 
     Examples
     --------

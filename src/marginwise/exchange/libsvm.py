@@ -1,4 +1,4 @@
-"""LIBSVM model files, written for other programs and read from them."""
+"""Reading and writing of LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -50,47 +50,48 @@ _RULES: dict[str, Rule] = {
 
 
 def to_libsvm(model: Any, path: StrPath) -> list[Path]:
-    """Write a model in the format of LIBSVM.
+    """Export a model in the format of LIBSVM.
 
-    Programs that read LIBSVM model files, such as ``svm-predict``, then compute the same decision
-    values. Support vectors are written in the coordinates of the training rows, with indices from
-    1 and 17 significant digits.
+    Programs that read LIBSVM model files, such as ``svm-predict``, compute the same decision
+    values. Support vectors are written in the coordinates of the training rows, with one-based
+    indices and 17 significant digits.
 
-    A classifier of two classes, one that separates classes in pairs (``multiclass="ovo"``) and an
-    `ExactOneClassSVM` are written to one file. One-vs-rest is written to one file per class, with
-    the labels 1 and -1, named `path` with the suffixes ``.0``, ``.1`` and so on, and a manifest
-    `path` with the suffix ``.json``.
+    Binary classifiers, one-vs-one classifiers and `ExactOneClassSVM` are written to a single file.
+    One-vs-rest classifiers are written to one file per class with the labels 1 and -1, named `path`
+    with the suffixes ``.0``, ``.1`` and so on, and to a manifest named `path` with the suffix
+    ``.json``.
 
-    LIBSVM's labels are integers of 32 bits. If those of the model are not, classes are numbered
-    from 0 in the file, and the labels are in a manifest, too.
+    Labels of LIBSVM are 32-bit integers. If the labels of the model are not, classes are numbered
+    from 0 in the file, and the labels are stored in a manifest.
 
-    Each file is replaced atomically, the manifest last. It has checksums of the other files.
+    Each file is replaced atomically, the manifest last. The manifest contains checksums of the
+    other files.
 
     Parameters
     ----------
     model : estimator
-        Fitted classifier or `ExactOneClassSVM` of this package. Its kernel must be "linear",
-        "rbf", "poly" or "sigmoid", and "rbf" for an `ExactOneClassSVM`.
+        Fitted classifier or `ExactOneClassSVM` of this package. The kernel must be "linear", "rbf",
+        "poly" or "sigmoid", and "rbf" for `ExactOneClassSVM`.
     path : str or path-like
-        Destination, or what the names of several files begin with.
+        Destination, or prefix of the names of several files.
 
     Returns
     -------
     paths : list of Path
-        Files that were written. The last one is what `from_libsvm` reads the model from: the
-        manifest, if there is one.
+        Files that were written. Pass the last one, which is the manifest if there is one, to
+        :func:`from_libsvm`.
 
     Raises
     ------
     ValueError
-        If the format cannot express the model.
+        If the format cannot represent the model.
     OSError
         If a file cannot be written.
 
     See Also
     --------
-    from_libsvm : Read a model of LIBSVM.
-    marginwise.save : Write all of a model, including what it needs to continue to learn.
+    from_libsvm : Import a LIBSVM model.
+    marginwise.save : Save the complete state of a model.
 
     Examples
     --------
@@ -130,14 +131,14 @@ def from_libsvm(
     class_weight: Mapping[Any, float] | None = None,
     n_features: int | None = None,
 ) -> Any:
-    """Read a model that LIBSVM, or `to_libsvm`, wrote.
+    """Import a model from a LIBSVM model file.
 
-    A classifier becomes an `OnlineSVC` with the decision function of the file in every binary
-    problem, which learns further rows with `partial_fit`. Its members are the support vectors,
-    with ids in the order of the file. Any other expansion becomes a `CompressedSVC`, which
-    predicts and does not learn: a one-class model, with the classes -1 and 1, and coefficients
-    that do not solve the problem of a support vector classifier with a bias, as `to_libsvm` writes
-    them of `GapSVC`, for instance.
+    A classifier is imported as an :class:`~marginwise.OnlineSVC` with the decision function of the
+    file in every binary problem; `partial_fit` can continue its training. It stores the support
+    vectors, with ids in the order of the file. Other models are imported as a
+    :class:`~marginwise.CompressedSVC`, which can predict but not learn: one-class models, with the
+    classes -1 and 1, and coefficients that are not the solution of a support vector classifier with
+    a bias, such as those of an exported `GapSVC`.
 
     Decision values differ from those of LIBSVM by about 1e-7 times the sum of ``|alpha K|``,
     because kernel values are rounded to single precision.
@@ -145,21 +146,22 @@ def from_libsvm(
     Parameters
     ----------
     path : str or path-like
-        Model file of LIBSVM 2 or 3 (``c_svc``, ``nu_svc`` or ``one_class``), or manifest of
-        `to_libsvm`. It may come from an untrusted source.
+        Model file of LIBSVM 2 or 3 (``c_svc``, ``nu_svc`` or ``one_class``), or manifest written by
+        :func:`to_libsvm`. The file may come from an untrusted source.
     C : float, default=None
-        C that the model was trained with, and continues with. Files do not contain it; by default,
-        it is the largest coefficient, which is C if any support vector is at its bound.
+        Value of C that the model was trained with, which `partial_fit` continues to use. Model
+        files do not contain C. By default, it is the largest coefficient, which equals C if any
+        support vector is at its upper bound.
     class_weight : dict, default=None
-        Factors of C for each class that the model was trained with.
+        Class weights that the model was trained with. None means that all classes have weight 1.
     n_features : int, default=None
-        Number of features. By default, it is the largest index in the file.
+        Number of features. By default, the largest index in the file.
 
     Returns
     -------
     model : OnlineSVC or CompressedSVC
-        The model. Classes are separated in pairs (``multiclass="ovo"``), as in LIBSVM, unless a
-        manifest describes one-vs-rest.
+        Imported model. It is one-vs-one (``multiclass="ovo"``), as in LIBSVM, unless a manifest
+        describes a one-vs-rest model.
 
     Raises
     ------
@@ -171,12 +173,12 @@ def from_libsvm(
     Warns
     -----
     UserWarning
-        If the file has probabilities, which are not read.
+        If the file contains probability parameters, which are ignored.
 
     See Also
     --------
-    to_libsvm : Write a model in the format of LIBSVM.
-    marginwise.OnlineSVC.from_svc : Continue from a fitted ``sklearn.svm.SVC``.
+    to_libsvm : Export a model in the format of LIBSVM.
+    marginwise.OnlineSVC.from_svc : Create a model from a fitted scikit-learn ``SVC``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""ONNX models that predict as a fitted model does."""
+"""Conversion of models to ONNX."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def to_onnx(
     integers: bool | None = None,
     options: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """Convert a fitted model, or a pipeline that ends in one, to ONNX.
+    """Convert a fitted model or pipeline to ONNX.
 
-    The graph consists of the plain operators of opset 15, which every runtime has. Its outputs are
-    "label" (what `predict` returns), "decision" (what `decision_function` returns) and, if the
-    model has probabilities, "probabilities". Rows are given as the input "X".
+    The graph uses only standard operators of opset 15, which all runtimes support. The input is
+    "X". The outputs are "label" (the result of `predict`), "decision" (the result of
+    `decision_function`) and, if the model has probabilities, "probabilities".
 
-    Kernel values of a batch take the memory of rows times support vectors; batches of a few hundred
-    rows are the fastest.
+    Memory consumption is proportional to the number of rows in a batch times the number of support
+    vectors. Batches of a few hundred rows are fastest.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted estimator of this package, or a scikit-learn `Pipeline` of steps that skl2onnx
-        supports, ending in one. Its kernel must not be a function or precomputed.
+        Fitted estimator of this package, or a scikit-learn `Pipeline` that ends in one and whose
+        other steps are supported by skl2onnx. The kernel must not be callable or precomputed.
     path : str or path-like, default=None
-        File to write, usually with the suffix ``.onnx``. It is replaced atomically. If None,
-        nothing is written.
+        File to write, usually with the suffix ``.onnx``. An existing file is replaced atomically.
+        None writes no file.
     dtype : {"float32", "float64"}, default="float32"
         Type of the features, decision values and probabilities.
     sample : array-like or data frame, default=None
-        Some rows that the model could predict. Only pipelines use it, which cannot be converted
-        without the types of their columns, unless all columns are numbers.
+        Example rows, which determine the column types of a pipeline. Required for pipelines unless
+        all columns are numeric; ignored for other models.
     integers : bool, default=None
-        Whether a large RBF model whose features are small integers times a unit, such as pixels, is
-        computed with 8-bit integers, which is exact and faster. Batches that are not such integers
+        Whether to use 8-bit integer arithmetic for large RBF models whose features are small
+        integers times a unit, such as pixels. This is exact and faster. Batches with other values
         are computed in floating point. None means True for ``dtype="float32"``.
     options : mapping, default=None
-        Options of skl2onnx for the other steps of a pipeline, by class or id. For instance,
-        ``{TfidfVectorizer: {"locale": "C"}}`` is for runtimes that lack the locale en_US, by which
-        text with terms beyond ASCII is put into lower case.
+        Options of skl2onnx for the other steps of a pipeline, by class or id. For example, use
+        ``{TfidfVectorizer: {"locale": "C"}}`` for runtimes that lack the locale en_US, which is
+        needed to convert non-ASCII text to lower case.
 
     Returns
     -------
@@ -69,12 +69,12 @@ def to_onnx(
     ImportError
         If the package onnx, or for pipelines skl2onnx, is not installed.
     ValueError
-        If the model cannot be converted; the message gives the reason.
+        If the model cannot be converted. The message states the reason.
 
     See Also
     --------
-    to_c : C source of a small model.
-    register_converters : Let skl2onnx convert the estimators of this package.
+    to_c : Export a small model as C source.
+    register_converters : Register the estimators of this package with skl2onnx.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels given by people: what they answered, stored so that nothing is lost."""
+"""Storage of labels given by annotators."""
 
 from marginwise.label.events import KINDS as KINDS
 from marginwise.label.events import PURPOSES as PURPOSES

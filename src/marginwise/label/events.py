@@ -1,4 +1,4 @@
-"""Events of labelling, and what follows from them: the current answers, flags and notes."""
+"""Labelling events and the resulting answers, flags and notes."""
 
 from __future__ import annotations
 
@@ -29,34 +29,35 @@ class Event:
     Parameters
     ----------
     kind : {"label", "skip", "undo", "flag", "note"}
-        What was done.
+        Kind of the action.
     item : str
-        Id of the item; for an undo, the item of the event that is taken back. May be empty for an
-        undo that has not been stored.
+        Id of the item. For an undo, the item of the undone event; it may be empty if the undo has
+        not been stored yet.
     annotator : str
-        Who did it.
+        Name of the annotator.
     label : str or None
-        The label, for the kind label.
+        Label, for events of kind "label".
     text : str or None
-        The note, where an empty one removes the former; "on" or "off" for a flag.
+        Text of a note, where an empty text removes the previous note, or "on" or "off" for a flag.
     undone : int or None
-        Number of the event that an undo takes back; None for the annotator's newest one.
+        Number of the event that an undo reverts. None means the annotator's most recent event.
     key : str
-        Made by the client for each action: an event whose key is stored is not stored twice.
+        Unique key of the action, created by the client. Events with a stored key are not stored
+        again.
     time : float
         Seconds since 1970.
     duration : float or None
-        Seconds that the item was on screen.
+        Number of seconds that the item was shown.
     model_version : int or None
-        Number of answers that the model had learned when the item was chosen.
+        Number of answers that the model had learned when the item was selected.
     score : object
-        Decision values of the item when it was chosen, as JSON can hold them.
+        Decision values of the item when it was selected, in a JSON-serializable form.
     purpose : str or None
-        Why the item was asked about, one of `PURPOSES`.
+        Purpose of the question, one of `PURPOSES`.
     pending : sequence of str or None
-        Items that the annotator had been given and had not answered after this event, in order.
+        Items that were assigned to the annotator and still unanswered after this event, in order.
     seq : int
-        Number of the event, given by the store; 0 before.
+        Number of the event, assigned by the store. 0 before the event is stored.
     """
 
     kind: str
@@ -93,7 +94,7 @@ class Event:
 
 
 class Answer(NamedTuple):
-    """What an item was answered by: a label or a skip, and the event that gave it."""
+    """Answer to an item: a label or a skip, and its event."""
 
     kind: str
     label: str | None
@@ -101,11 +102,11 @@ class Answer(NamedTuple):
 
 
 class Answers:
-    """The state that follows from events, which are applied one after the other.
+    """State that results from a sequence of events.
 
-    An undo takes back one event of the same annotator that was not imported. The answer of an item
-    by one annotator is that annotator's last label or skip that is not taken back; without an
-    annotator, it is the last one of all. Flags and notes follow the same rule.
+    An undo reverts one event of the same annotator that was not imported. The answer of an
+    annotator to an item is the last label or skip that was not reverted. The overall answer is the
+    most recent one of all annotators. The same rules apply to flags and notes.
 
     Parameters
     ----------
@@ -136,7 +137,8 @@ class Answers:
         Parameters
         ----------
         event : Event
-            As the store returned it. Its number must be higher than that of all events before.
+            Event returned by the store. Its number must be greater than those of all previous
+            events.
         """
         if event.seq <= self.seq:
             raise ValueError(
@@ -178,7 +180,7 @@ class Answers:
         item : str
             Id of the item.
         annotator : str or None
-            Whose answer; None for the most recent one of all annotators.
+            Name of the annotator. None means the most recent answer of all annotators.
         """
         event = self.newest("answer", item, annotator)
         return None if event is None else Answer(event.kind, event.label, event)
@@ -201,7 +203,7 @@ class Answers:
         )
 
     def undoable(self, annotator: str) -> Event | None:
-        """Return the event that an undo of this annotator would take back, or None."""
+        """Return the event that an undo of this annotator would revert, or None."""
         numbers = self._by_annotator.get(annotator)
         return self._events[numbers[-1]] if numbers else None
 
@@ -214,15 +216,15 @@ class Answers:
         return self._last.get(annotator)
 
     def effective(self, annotator: str | None = None) -> list[Event]:
-        """Return the label or skip that counts for each answered item.
+        """Return the effective label or skip of each answered item.
 
-        They are in the order of the first answer of each item that is not taken back, so that an
-        answer that was changed keeps its place.
+        Answers are ordered by the first answer to each item that was not reverted, so that a
+        changed answer keeps its position.
 
         Parameters
         ----------
         annotator : str or None
-            Whose answers; None for the most recent one of all annotators.
+            Name of the annotator. None means the most recent answers of all annotators.
         """
         placed = []
         for (what, _), numbers in self._by_item.items():

@@ -1,4 +1,4 @@
-"""Items: what is labelled, each with an id that depends on its content alone."""
+"""Items to label, identified by their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ID_BYTES = 10  # of the digest of an item's content; ids are hexadecimal
 
 
 class Content(Protocol):
-    """What items show, by row."""
+    """Content of items, by row."""
 
     kind: str  # "text", "image" or "table"
 
@@ -41,9 +41,9 @@ class Content(Protocol):
 
 @dataclass
 class Items:
-    """A set of distinct items in the order of their file.
+    """Distinct items in the order of their file.
 
-    Rows of a file with the same content are one item, which is labelled once.
+    Rows with the same content are combined into one item, which is labelled once.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class Items:
     ids : list of str
         Digests of the contents.
     counts : ndarray of shape (n_items,)
-        Number of rows of the file that each item stands for.
+        Number of rows of the file that each item represents.
     labels : list of str or None
-        Labels that the file has, None where it has none.
+        Labels in the file, None for rows without a label.
     first : ndarray of shape (n_items,)
         Row of the file that each item was read from.
     given : array or sparse matrix, default=None
         Features that the file has, one row per item.
     notes : list of str
-        What was grouped or left out, in sentences.
+        Messages about items that were combined or left out.
     table : pyarrow Table, default=None
         Columns that features may be encoded from, one row per item.
     rows : int, default=0

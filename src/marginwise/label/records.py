@@ -1,4 +1,4 @@
-"""Answers as records that leave a store and come back: one per item, or per item and annotator."""
+"""Records of answers for export and import."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Record:
     time : float or None
         When it was answered, in seconds since 1970; None if a file does not state it.
     duration : float or None
-        Seconds that the item was on screen.
+        Number of seconds that the item was shown.
     flagged : bool
         Whether the item is flagged.
     note : str

@@ -1,4 +1,4 @@
-"""A session: items, the answers in a store, the model that learns them, and the queue."""
+"""Labelling session: items, stored answers, model and queue."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ FILE = "file"  # annotator of the labels that the items came with
 
 
 class Session:
-    """Ask about items, store the answers, learn them.
+    """Labelling session.
 
-    All that a session shows follows from its items, its settings and the events of its store. An
-    answer is stored before it is learned, and learned before it is acknowledged. Any number of
-    threads may use a session, and any number of sessions a store.
+    A session selects items to label, stores the answers and trains a model on them. Its state
+    depends only on its items, its settings and the events of its store. An answer is stored before
+    it is learned, and learned before it is acknowledged. Any number of threads can use a session,
+    and any number of sessions can share a store.
 
     Parameters
     ----------
     items : Items
-        What is labelled. Labels that the items came with are stored as answers of the annotator
-        "file", once.
+        Items to label. Existing labels of the items are stored once as answers of the annotator
+        "file".
     X : {ndarray, CSR array} of shape (n_items, n_features)
-        Their features.
+        Features of the items.
     store : LabelStore
-        Where answers are stored.
+        Store of the answers.
     estimator : estimator
         What learns.
     settings : Settings
         How to ask.
     stop : StoppingRule or None, default=None
-        Rule that decides when to stop; None for the default of `ActiveLearner`.
+        Stopping rule. None uses the default of `ActiveLearner`.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Session:
         return self._answer("skip", key, item, None, duration)
 
     def undo(self, key: str) -> dict[str, Any]:
-        """Take back the annotator's last action; an item without an answer comes to the front."""
+        """Undo the annotator's last action; an unanswered item moves to the front."""
         with self._lock:
             self._refresh()
             last = self.answered.answers.undoable(self.settings.annotator)
@@ -161,7 +162,7 @@ class Session:
         return self._remark("note", key, item, text)
 
     def history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
-        """Return the annotator's answers that count, the newest first."""
+        """Return the annotator's effective answers, the newest first."""
         with self._lock:
             self._refresh()
             own = self.answered.answers.effective(self.settings.annotator)
@@ -185,7 +186,7 @@ class Session:
         return path, folder
 
     def guess(self, item: str) -> dict[str, Any] | None:
-        """Return what the model predicts for an item; None without a model."""
+        """Return the prediction for an item, or None without a model."""
         with self._lock:
             self.items.row(item)
             value = self._queue.score(item)

@@ -1,4 +1,4 @@
-"""The file in which labels are stored: SQLite, one table of events to which rows are only added."""
+"""Label store: an SQLite file with an append-only table of events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEWEST = """
 
 @dataclass(frozen=True)
 class ItemSet:
-    """Which items a store has labels of.
+    """Identity of the items of a store.
 
     Parameters
     ----------
@@ -49,19 +49,20 @@ class ItemSet:
 
 
 class LabelStore:
-    """Labels, skips, undos, flags and notes in one SQLite file, to which they are only appended.
+    """Append-only store of labelling events in an SQLite file.
 
-    An event is on disk when `append` returns. Any number of processes and threads may append to
-    one file. Open stores by `LabelStore.open`.
+    The events are labels, skips, undos, flags and notes. An event is on disk when `append` returns.
+    Any number of processes and threads can append to one file. Use `LabelStore.open` to open a
+    store.
 
     Parameters
     ----------
     path : Path
         The file.
     connection : sqlite3.Connection
-        A connection to it, which the store closes.
+        Connection to the file, which the store closes.
     readonly : bool
-        Whether the connection is one that cannot write.
+        Whether the connection is read-only.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, readonly: bool) -> None:
@@ -86,12 +87,12 @@ class LabelStore:
         path : str or path-like
             The file.
         items : ItemSet or None
-            The items that are labelled. A store of other items is refused; a store that does not
-            know its items will know these.
+            Items to label. An error is raised if the store belongs to other items. A store without
+            items records these.
         create : bool
             Whether to create the file if it does not exist.
         readonly : bool
-            Whether to read only, which also works in folders that cannot be written to.
+            Whether to open the store read-only, which also works in read-only folders.
 
         Raises
         ------
@@ -132,16 +133,16 @@ class LabelStore:
     def append(self, event: Event) -> Event:
         """Store an event; return it with its number.
 
-        The event is on disk when this returns. If an event with the same key is stored, that one
-        is returned and nothing changes. An undo without a number takes back the newest event of
-        its annotator that was not imported.
+        The event is on disk when the method returns. If an event with the same key exists, it is
+        returned and the store does not change. An undo without a number reverts the most recent
+        event of its annotator that was not imported.
 
         Raises
         ------
         ValueError
-            If there is nothing that the undo could take back.
+            If there is no event that the undo can revert.
         StoreError
-            If the file cannot be written; the event is not stored then.
+            If the file cannot be written. The event is then not stored.
         """
         return self.append_all([event])[0]
 
@@ -182,17 +183,17 @@ class LabelStore:
     # -- what is known of the whole ----------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        """Return what is stored about the whole: items, labels, settings."""
+        """Return the metadata of the store: items, labels and settings."""
         with self._reading() as connection:
             return dict(connection.execute("SELECT key, value FROM meta").fetchall())
 
     def set_meta(self, **values: str) -> None:
-        """Store values about the whole, in place of former ones of the same names."""
+        """Store metadata, replacing existing values with the same names."""
         with self._writing() as connection:
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
     def default_meta(self, **values: str) -> dict[str, str]:
-        """Store values of names that have none; return the values that are stored.
+        """Store missing metadata and return the stored values.
 
         Processes that start at the same time all get the values of the first.
         """
@@ -207,7 +208,7 @@ class LabelStore:
         return _items_of(self.meta())
 
     def identify(self, items: ItemSet) -> None:
-        """Raise if the store is one of other items; note them if it does not know its items."""
+        """Raise if the store belongs to other items; record the items otherwise."""
         known = self.items
         if known is None and not self.readonly:
             self.default_meta(
@@ -242,7 +243,7 @@ class LabelStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction, which is on disk when it ends, or has no effect if it fails."""
+        """Run a transaction that is durable on success and has no effect on failure."""
         with self._lock, explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:

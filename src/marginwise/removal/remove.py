@@ -36,10 +36,10 @@ def remove(
 ) -> Receipt:
     """Remove rows from an exact model and return a receipt.
 
-    The model forgets the rows (see :meth:`ExactSVC.forget`). The receipt states what was removed,
-    which other values depended on the removed rows, and how well the remaining model satisfies the
-    optimality conditions. With ``record=True``, transitions of removed rows are also dropped from
-    `path_`. No other thread may train the model at the same time.
+    The model forgets the rows (see :meth:`marginwise.ExactSVC.forget`). The receipt states what was
+    removed, which other values depended on the removed rows, and how well the remaining model
+    satisfies the optimality conditions. With ``record=True``, transitions of removed rows are also
+    dropped from `path_`. No other thread may train the model at the same time.
 
     Parameters
     ----------
