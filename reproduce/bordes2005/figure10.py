@@ -56,11 +56,12 @@ def learned(case: Case, split: Any, seed: int) -> Any:
 
     from marginwise import OnlineSVC
 
-    model = OnlineSVC(C=C, gamma=GAMMA, delta_max=case["delta_max"], reprocess_when="each")
-    rng, classes = np.random.default_rng(seed), np.unique(split.y)
-    for _ in range(case["epochs"]):
-        order = rng.permutation(len(split.y))
-        model.partial_fit(split.X[order], split.y[order], classes=classes)
+    given = {"C": C, "gamma": GAMMA, "delta_max": case["delta_max"], "reprocess_when": "each"}
+    if case["epochs"] > 1:  # `partial_fit` would take the rows of the second epoch for new ones
+        model = OnlineSVC(**given, epochs=2, finish_at_end=False, random_state=seed)
+        return model.fit(split.X, split.y).finish()
+    model, order = OnlineSVC(**given), np.random.default_rng(seed).permutation(len(split.y))
+    model.partial_fit(split.X[order], split.y[order], classes=np.unique(split.y))
     return model.finish() if case["finish"] else model
 
 
@@ -134,11 +135,12 @@ EXPERIMENT = Experiment(
     "Additional REPROCESS steps on Banana",
     "Each online iteration repeats REPROCESS until δ ≤ δmax. Banana, C = 316, γ = 0.5, 4,000 "
     "training and 1,300 test rows, drawn by seed from the pooled set (the paper uses Rätsch's "
-    "partitions). Rows are learned one by one with `partial_fit`.",
+    "partitions). One epoch learns the rows one by one with `partial_fit`; two epochs are those of `fit`.",
     files=("banana.npz",),
     cases=cases,
     run=run,
     seeds=5,
+    version=2,
     tables=tables,
     draw=draw,
     size=(10, 3.4),
