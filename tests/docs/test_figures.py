@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -187,8 +188,8 @@ def test_missing_results_and_markers_are_named(page: Path, results: Path, tmp_pa
     assert "markers" in done.stderr
 
 
-def test_active_page_shows_the_stored_ranks() -> None:
-    """The mean ranks in docs/guide/active.md are those that reproduce/ertekin2007.py stored."""
+def test_page_of_rare_classes_shows_the_stored_ranks() -> None:
+    """The mean ranks of the page are those that reproduce/ertekin2007.py stored."""
     pytest.importorskip("imblearn")
     code = (
         "import json, statistics; from ertekin2007_tables import METHODS, mean, ranks; "
@@ -204,8 +205,28 @@ def test_active_page_shows_the_stored_ranks() -> None:
         check=True,
     )
     stored = ast.literal_eval(done.stdout)
-    page = (ROOT / "docs" / "guide" / "active.md").read_text(encoding="utf-8")
-    shown = re.search(r"^\| mean rank \|(.*)\|$", page, re.MULTILINE)
+    page = (ROOT / "docs" / "guide" / "rare_classes.md").read_text(encoding="utf-8")
+    shown = re.search(r"^\| mean rank \| \| \|(.*)\|$", page, re.MULTILINE)
     assert shown is not None
     order = ("AL", "Batch", "DC", "SMOTE", "US")
     assert shown[1].split("|") == [f" {stored[name]:.2f} " for name in order]
+
+
+def test_page_of_rare_classes_shows_each_set() -> None:
+    results = ROOT / "reproduce" / "results" / "ertekin2007.json"
+    sets = json.loads(results.read_text(encoding="utf-8"))["sets"]
+    page = (ROOT / "docs" / "guide" / "rare_classes.md").read_text(encoding="utf-8")
+    for name, found in sets.items():
+        runs = found["measurements"]
+        values = [
+            f"{fmean(run['imbalance'] for run in runs['AL']):.1f}",
+            f"{fmean(run['efficiency'] for run in runs['AL']):.0f}",
+            *(
+                f"{fmean(run['prbep'] for run in runs[method]):.1f}"
+                for method in ("AL", "Batch", "DC", "SMOTE", "US")
+            ),
+        ]
+        assert f"| {name} | {' | '.join(values)} |" in page
+    corn = sets["corn"]["measurements"]
+    slow, fast = (fmean(run["seconds"] for run in corn[name]) for name in ("AL", "SMOTE"))
+    assert f"{fast:.1f} s against {slow:.1f} s" in page
