@@ -15,6 +15,7 @@ BEFORE_NUMPYDOC, AFTER_NUMPYDOC = 100, 900
 FOREIGN = re.compile(r":(?:ref|term):`([^`<]+?)(?: <[^`]*>)?`")
 PROPERTY = re.compile(r"^(\s*):obj:`(\w+) <[^`]*>`(?= :|$)")
 NAME_IN_TYPE = re.compile(r"(?<![\w`])([a-z]\w*)_(?=[,)])")
+ELSEWHERE = {"marginwise.ActiveLearner": "marginwise.active.ActiveLearner"}  # in two modules
 CITED = re.compile(r"\[([a-z]+\d{4})\]_")
 
 
@@ -56,7 +57,7 @@ def short_name(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Resolve names such as `ExactSVC.forget` in docstrings of any module."""
     if node.get("refdomain") != "py":
         return None
-    target = f"marginwise.{node['reftarget']}"
+    target = ELSEWHERE.get(node["reftarget"], f"marginwise.{node['reftarget']}")
     domain = env.domains["py"]
     if target not in domain.objects:
         return None
