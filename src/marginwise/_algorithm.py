@@ -1,4 +1,4 @@
-"""What is known of an algorithm outside its header in the core."""
+"""Description of an algorithm for engines and model files."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ALGORITHMS: dict[str, Algorithm] = {}  # by name, those of the estimators that w
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What an estimator says of its algorithm: all that engines and model files need to know.
+    """Properties of an algorithm that engines and model files use.
 
     Parameters
     ----------
     name : str
         The name in the core.
     settings : mapping of str to Rule
-        The settings that the core is given, and what they must satisfy in a file.
+        Settings passed to the core, with the rules that they must satisfy in a file.
     counts : int, default=0
-        How many counts the core stores of each binary problem, first among its notes.
+        Number of counters that the core stores for each binary problem.
     numbers : int, default=0
-        How many other numbers follow them.
+        Number of other values that follow the counters.
     boxes : set of int, default={USUAL}
         The boxes that coefficients may have.
     biased : bool, default=False
         Whether the decision function has a bias.
     pairs : bool, default=False
-        Whether it may separate more than two classes in pairs.
+        Whether the algorithm supports one-vs-one.
     budgeted : bool, default=False
-        Whether it may keep to a budget of members, by projection.
+        Whether the algorithm supports a budget with projection.
     shared : bool, default=False
         Whether a member may count in the problems of other classes.
     exact : bool, default=False

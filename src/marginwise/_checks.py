@@ -1,4 +1,4 @@
-"""What callers give, checked: hyperparameters, rows, labels, weights and ids."""
+"""Validation of parameters, rows, labels, weights and ids."""
 
 from __future__ import annotations
 
@@ -186,10 +186,10 @@ def check_params(estimator: Any, rules: Mapping[str, Rule] | None = None) -> Non
     Parameters
     ----------
     estimator : object
-        Has the parameters.
+        Estimator whose parameters are checked.
     rules : mapping of str to Rule, default=None
-        What they must satisfy: by default, the rules of the estimator. Then they must not be in
-        conflict with each other, either.
+        Rules of the parameters. By default, the rules of the estimator, including conflicts between
+        parameters.
     """
     params = estimator.get_params(deep=False)
     for name, (test, expected) in (estimator._rules if rules is None else rules).items():
@@ -227,7 +227,7 @@ def obey(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
 def check_fit(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> tuple[Any, NDArray[Any], Float, Ints, int]:
-    """Check what `fit` is given; return the rows of positive weight, their ids and the next id."""
+    """Validate the arguments of `fit`; return rows of positive weight and ids."""
     check_params(estimator)
     X, y = check_features(estimator, X, y, reset=True)
     check_classification_targets(y)
@@ -316,7 +316,7 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
     X
         The rows.
     names
-        What to call them; by default, by their places.
+        Names of the columns. By default, their indices.
     """
     values = X.data if sp.issparse(X) else X
     if values.size <= FEW_VALUES and np.isfinite(values).all():
@@ -341,7 +341,7 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
-    """Return one non-negative weight a row, not all of them zero."""
+    """Return one non-negative weight per row, not all zero."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Rows that are objects, such as strings or graphs, for kernels that are functions.
+"""Rows that are arbitrary objects, for callable kernels.
 
-The core holds rows of numbers. An object is registered here under a number, its handle, which is
-the row's only feature there; the kernel is called with the objects of the handles.
+The core stores numeric rows. An object is registered under a number, its handle, which is the only
+feature of its row. The kernel is called with the objects of the handles.
 """
 
 from __future__ import annotations

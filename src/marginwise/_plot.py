@@ -1,4 +1,4 @@
-"""What plots share: new axes, for which matplotlib is imported, and colours."""
+"""Shared helpers of plots: axes and colours."""
 
 from __future__ import annotations
 

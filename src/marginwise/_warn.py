@@ -17,7 +17,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     Parameters
     ----------
     message
-        What is wrong, and what to do.
+        Text of the warning: what is wrong and what to do.
     category
         The class of the warning.
     """

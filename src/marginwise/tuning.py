@@ -35,13 +35,12 @@ class OnlineSVCCV(OnlineSVC):
     `fit` searches a grid of values and refits the model on all rows with the best pair. The fitted
     estimator supports all methods of :class:`OnlineSVC`.
 
-    The search is faster than :class:`~sklearn.model_selection.GridSearchCV` because candidates
-    share computations. All folds and all values of C for one gamma use the same kernel matrix, all
-    values of gamma use the same dot products, and each value of C starts from the solution for the
-    previous one. The candidates satisfy the optimality conditions up to a violation of 0.05.
-    Candidates are fitted separately if they cannot share kernel values: with a callable or
-    precomputed kernel, with `selection` other than "random", with `budget`, or with more than
-    100,000 rows.
+    The candidates of a search share computations. All folds and all values of C for one gamma use
+    the same kernel matrix, all values of gamma use the same dot products, and each value of C
+    starts from the solution for the previous one. The candidates satisfy the optimality conditions
+    up to a violation of 0.05. Candidates are fitted separately if they cannot share kernel values:
+    with a callable or precomputed kernel, with `selection` other than "random", with `budget`, or
+    with more than 100,000 rows.
 
     Parameters
     ----------

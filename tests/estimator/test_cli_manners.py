@@ -228,7 +228,7 @@ def test_estimators_without_groups_refuse_them(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     given = ["train", tmp_path / "none.csv", tmp_path / "m", "--groups", "who"]
     said = refused(*given, "--checkpoint", tmp_path / "mine", "--force", code=2, folder=tmp_path)
-    assert "OnlineSVC stores no groups" in said
+    assert "OnlineSVC does not store groups" in said
     said = refused(*given, "--estimator", "ExactSVC", "--stream", code=2, folder=tmp_path)
     assert "--groups is not available with --stream" in said
 

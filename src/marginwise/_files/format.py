@@ -33,7 +33,7 @@ KEYS = {"format", "marginwise", "class", "sha256", "state"}
 
 
 class ModelFileError(ValueError):
-    """The content of a file is not a model that can be loaded; the message says why."""
+    """Error raised if a model file cannot be loaded."""
 
 
 def write_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:

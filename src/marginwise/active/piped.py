@@ -27,7 +27,7 @@ class LabelsNeededError(ValueError):
 
 
 def check_steps(pipeline: Pipeline) -> None:
-    """Raise if a step before the last says that it cannot be fitted without labels."""
+    """Raise if a step before the last requires labels."""
     for name, step in pipeline.steps[:-1]:
         if step is not None and not isinstance(step, str) and _needs_labels(step):
             raise LabelsNeededError(f"the step {name!r} needs labels")

@@ -64,7 +64,7 @@ class LabelErrors:
 
     See Also
     --------
-    find_label_errors : Rank rows by suspicion of label errors.
+    find_label_errors : Find label errors by cross-validation.
 
     Examples
     --------

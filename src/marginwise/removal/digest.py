@@ -1,4 +1,4 @@
-"""Digests of models: equal for equal models, whichever clock, process or file they come from."""
+"""Digests of models."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ PLACES = "_machine.rank.npy"
 
 
 def model_digest(model: Any) -> str:
-    """Compute the SHA-256 of what `save` would write for a model.
+    """Compute the SHA-256 digest of a model.
 
-    The digest covers the class, the parameters and the whole fitted state. It does not depend on
-    the clock, on the version of marginwise or on whether the model was saved and loaded. The digest
-    of a file is computed from its content as it is, so that it stays the same if a later version of
-    marginwise stores models in another form.
+    The digest covers the class, the parameters and the complete fitted state. It does not depend on
+    the time, on the version of marginwise or on whether the model was saved and loaded. The digest
+    of a file is computed from the stored content, so it does not change if a later version of
+    marginwise uses another file format.
 
     Parameters
     ----------
     model : estimator, str or path-like
-        Model that `save` accepts, or the file of one.
+        Model that can be saved, or the path of a model file.
 
     Returns
     -------
     digest : str
-        64 hexadecimal digits.
+        Digest as 64 hexadecimal digits.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def model_digest(model: Any) -> str:
 
     See Also
     --------
-    verify_receipt : Compare the digest in a receipt with a model.
+    verify_receipt : Verify that a model is the result of a removal.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Removing rows from a model file, so that a crash leaves no doubt about what was removed.
+"""Crash-safe removal of rows from model files.
 
-The order of the steps is what makes this safe:
+The removal takes four steps, whose order makes it safe:
 
 1. lock the log, load the model, remove the rows in memory and make the receipt;
 2. write the line "begun" with the receipt to the log, and wait until it is on the disk;
@@ -35,7 +35,7 @@ StrPath = str | os.PathLike[str]
 
 
 class RemovalWarning(UserWarning):
-    """An earlier removal from a file was interrupted; the message states what became of it."""
+    """Warning about an earlier removal from a file that was interrupted."""
 
 
 def _reached(step: str) -> None:
@@ -53,21 +53,21 @@ def remove_from_file(
     gamma: Literal["recompute", "keep"] = "recompute",
     as_text: bool = False,
 ) -> Receipt:
-    """Remove rows from the model in a file, replace the file, and log the removal.
+    """Remove rows from a model file and log the removal.
 
-    The file is replaced atomically between two lines of the log, so that a crash at any moment
-    leaves either the old model, or the new model and its receipt in the log. If an earlier removal
-    from this file was interrupted, the log is completed first, and a warning reports whether that
+    The file is replaced atomically between two entries of the log. A crash at any time leaves
+    either the old model, or the new model with its receipt in the log. If an earlier removal from
+    this file was interrupted, the log is completed first, and a warning reports whether that
     removal took place.
 
     Parameters
     ----------
     path : str or path-like
-        File of an exact model, or of a pipeline that ends in one.
+        Path of the file of an exact model, or of a pipeline that ends in one.
     ids : array-like of int, default=None
         Ids of the rows to remove. Pass either `ids` or `groups`.
     groups : array-like of str or int, default=None
-        Groups whose rows are removed.
+        Groups whose rows to remove.
     log : str, path-like or RemovalLog, default=None
         Removal log. None uses the path of the model with ``.removals.jsonl`` appended.
     salt : str, default=None

@@ -50,7 +50,7 @@ def remove(
     ids : array-like of int, default=None
         Ids of the rows to remove. Pass either `ids` or `groups`.
     groups : array-like of str or int, default=None
-        Groups whose rows are removed.
+        Groups whose rows to remove.
     salt : str, default=None
         Text that is hashed together with each id and group. It is not stored in the receipt and
         should be secret. None generates 128 random bits, which are stored in the receipt.

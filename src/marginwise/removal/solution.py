@@ -1,4 +1,4 @@
-"""How well a model solves its problem, computed from coefficients and kernel values alone."""
+"""Optimality of a model, computed from coefficients and kernel values."""
 
 from __future__ import annotations
 
