@@ -142,37 +142,6 @@ def test_tables_of_ertekin2007(tmp_path: Path) -> None:
     assert all(f"\nTable {k}." in f"\n{done.stdout}" for k in (1, 3, 4))
 
 
-def test_ramp_against_hinge(tmp_path: Path) -> None:
-    need("banana.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/wang2009.py", out, "--data", DATA, "--only", "banana", "gauss")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    assert found.keys() == {"banana", "gauss"}
-    for methods in found.values():
-        assert methods.keys() == {"LibSVM", "PA", "OnlineSVM^R", "OnlineASVM^R", "offline"}
-        assert all(m["accuracy"] > 65 for (m,) in methods.values())
-        ramp, asked, offline = (
-            methods[key][0] for key in ("OnlineSVM^R", "OnlineASVM^R", "offline")
-        )
-        assert ramp["inside"] == 1
-        assert asked["labels"] < ramp["labels"] == ramp["rows"]
-        # Both end in local optima, not necessarily in the same one.
-        assert ramp["objective"] == pytest.approx(offline["objective"], rel=0.1)
-    rows = figures(done.stdout)
-    hinge, ramp = (found["gauss"][key][0] for key in ("LibSVM", "OnlineSVM^R"))
-    sparser = hinge["support_vectors"] / ramp["support_vectors"]
-    assert rows["gauss: times sparser than LibSVM"][:2] == [f"{sparser:.1f} ×", "≥ 10.0 ×"]
-
-
-def test_tuning_prints_choices(tmp_path: Path) -> None:
-    done = run("reproduce/wang2009.py", tmp_path / "out.json", "--only", "gauss", "--tune")
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    for learner, line in zip(("hinge", "ramp", "pa"), lines, strict=True):
-        assert line.startswith(f"gauss: {learner}=Choice(C=")
-
-
 def test_table_of_ertekin2011(tmp_path: Path) -> None:
     need("banana.npz", "usps.npz")
     out = tmp_path / "out.json"

@@ -1,6 +1,6 @@
 """The data sets of [wang2009], drawn or read, with the C and the width that each learner gets.
 
-The copy of the paper at hand has lost table 1, and with it the numbers of rows: ours are in `SETS`.
+Our copy of the paper has lost table 1, and with it the numbers of rows: ours are in `SETS`.
 Attributes have mean 0 and deviation 1 over the training rows, as in the paper.
 """
 
@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import common  # noqa: F401  (makes the modules of the benchmarks known)
 import numpy as np
-from datasets import Archive, Split, _csr, _drawn, _first
-from sklearn.preprocessing import StandardScaler
+
+from benchmarks.datasets import Archive, Split, _csr, _drawn, _first
 
 QUICK_TRAIN, QUICK_TEST = 250, 200
 NOISE = 0.15  # share of the labels that are switched for training
@@ -54,6 +53,8 @@ class DataSet:
 
     def load(self, folder: Path, seed: int, *, quick: bool = False) -> Split:
         """Read or draw the rows, in the order of the seed, and scale them."""
+        from sklearn.preprocessing import StandardScaler
+
         archive = None if self.file is None else np.load(folder / self.file)
         split = self.read(archive, seed)
         order = np.random.default_rng((seed, 2)).permutation(len(split.y))
@@ -127,8 +128,8 @@ def _fewer(split: Split, rows: int, seed: int) -> Split:
 
 # -- all of them -----------------------------------------------------------------------------------
 
-# Choices are those of `wang2009.py --tune`: each learner on all C and k, in five-fold
-# cross-validation on 1500 training rows of seed 0. OnlineASVM^R has those of OnlineSVM^R.
+# C and k were chosen by five-fold cross-validation on 1,500 training rows of seed 0, over `COSTS`
+# and `WIDTHS` (tuning.py). OnlineASVM^R uses those of OnlineSVM^R.
 SETS = {
     "adult": DataSet(
         "a9a.npz",
@@ -165,7 +166,7 @@ SETS = {
         Choice(5, 6),
         seeds=3,
         noisy=True,
-        note="10,000 rows to learn and 10,000 to test, of the 92,962 at hand.",
+        note="10,000 rows to learn and 10,000 to test, of 92,962.",
     ),
     "dna": DataSet(
         "dna.npz",

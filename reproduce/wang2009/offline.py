@@ -1,8 +1,8 @@
 """One ramp SVM offline, by CCCP, so that its cost can be compared with that of the online one.
 
-The hinge SVM without bias is solved on V, which is all rows at first. V is then set anew to the
-rows with y f ≥ -1, until it stays. The solver is that of OnlineSVM^R: the coordinate of largest
-gain, and the same two limits. Each solution starts from the last one.
+The hinge SVM without bias is solved on V, which is all rows at first. V is then replaced by the
+rows with y f ≥ -1, until it no longer changes. The solver is that of OnlineSVM^R: the coordinate of
+largest gain, and the same two limits. Each solution starts from the last one.
 
 Kernel evaluations are counted as with a cache without limit. The solver keeps the gradient of all n
 rows, so a coordinate that moves asks for its whole row of the kernel matrix; each pair of rows
