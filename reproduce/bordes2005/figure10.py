@@ -135,7 +135,8 @@ EXPERIMENT = Experiment(
     "Additional REPROCESS steps on Banana",
     "Each online iteration repeats REPROCESS until δ ≤ δmax. Banana, C = 316, γ = 0.5, 4,000 "
     "training and 1,300 test rows, drawn by seed from the pooled set (the paper uses Rätsch's "
-    "partitions). One epoch learns the rows one by one with `partial_fit`; two epochs are those of `fit`.",
+    "partitions). One epoch learns the rows one by one with `partial_fit`; two epochs are those "
+    "of `fit`.",
     files=("banana.npz",),
     cases=cases,
     run=run,
