@@ -41,6 +41,23 @@ def test_the_page_shows_the_stored_figures(tmp_path: Path) -> None:
     assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
 
 
+def test_the_page_shows_the_measured_speed() -> None:
+    path = ROOT / "benchmarks" / "results" / "dask_training.json"
+    works = json.loads(path.read_text(encoding="utf-8"))["works"]
+    text = section("When it pays", PAGE).partition("### Measured costs")[0]
+    for name, digits in (("digits", (0, 2)), ("kdd", (1, 3))):
+        alone, dask = works[name]["alone"], works[name]["dask"]
+        seconds, percent = digits
+        for one in (alone, dask):
+            assert f"| {one['seconds']:.{seconds}f} s |" in text
+            assert f" {one['error']:.{percent}f} % |" in text
+        assert f"{alone['rows']:,} " in text
+    assert f"{round(works['digits']['dask']['members'], -3):,} members" in text
+    assert f"{works['kdd']['dask']['members']} members" in text
+    assert works["kills"]["same"] == works["kills"]["within"] == 20
+    assert works["workers"]["same"]
+
+
 def test_the_simulation_was_checked_with_one_and_two_workers(report: dict[str, Any]) -> None:
     for name in report["works"]:
         runs = [one for one in report["check"] if one["work"] == name]
