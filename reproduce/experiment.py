@@ -106,7 +106,7 @@ class Results:
 
     def curve(self, case: str, *path: str) -> list[float]:
         """Return the mean over the seeds of a list, as far as all seeds reach."""
-        curves = self.values(case, *path)
+        curves = [value for value in self.values(case, *path) if isinstance(value, list)]
         return [statistics.fmean(at) for at in zip(*curves, strict=False)]
 
 

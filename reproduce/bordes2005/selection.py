@@ -68,10 +68,8 @@ def ends(results: Results, cases: dict[str, str], title: str = "") -> Table:
         if errors:
             best = min(range(len(errors)), key=errors.__getitem__)
             for k, words in ((best, "smallest error"), (len(errors) - 1, "last point")):
-                rows.append(
-                    [f"{label}, {words}", f"{at[k]:,.0f}", cell(errors[k])]
-                    + [f"{vectors[k]:,.0f}", f"{seconds[k]:.1f}"]
-                )
+                counts = [f"{at[k]:,.0f}", cell(errors[k]), f"{vectors[k]:,.0f}"]
+                rows.append([f"{label}, {words}", *counts, f"{seconds[k]:.1f}"])
         elif case in results:
             values = (results.mean(case, *p) for p in (("error",), ("support_vectors",)))
             error, count = values
