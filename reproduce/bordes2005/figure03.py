@@ -12,13 +12,8 @@ SHOWN = ("SVM solution", "LASVM×1")
 
 def points(results: Results, name: str) -> list[tuple[float, float]]:
     """Return support vectors and CPU seconds of each digit."""
-    found = [
-        (
-            results.mean(f"{d}, {name}", "support_vectors"),
-            results.mean(f"{d}, {name}", "fit", "cpu"),
-        )
-        for d in range(10)
-    ]
+    paths = (("support_vectors",), ("fit", "cpu"))
+    found = [[results.mean(f"{d}, {name}", *path) for path in paths] for d in range(10)]
     return sorted((a, b) for a, b in found if a is not None and b is not None)
 
 
