@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
+
+from reproduce.store import stored as measured
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
@@ -189,44 +189,30 @@ def test_missing_results_and_markers_are_named(page: Path, results: Path, tmp_pa
 
 
 def test_page_of_rare_classes_shows_the_stored_ranks() -> None:
-    """The mean ranks of the page are those that reproduce/ertekin2007.py stored."""
-    pytest.importorskip("imblearn")
-    code = (
-        "import json, statistics; from ertekin2007_tables import METHODS, mean, ranks; "
-        "sets = json.load(open('results/ertekin2007.json'))['sets'].values(); "
-        "found = [ranks([mean(s['measurements'], m, 'prbep') for m in METHODS]) for s in sets]; "
-        "print(dict(zip(METHODS, map(statistics.fmean, zip(*found)))))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT / "reproduce",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    stored = ast.literal_eval(done.stdout)
+    """The mean ranks of the page are those of reproduce/ertekin2007/table4.py."""
+    from reproduce.ertekin2007.table4 import averages
+
+    mean = averages(measured("ertekin2007/table3"))
     page = (ROOT / "docs" / "guide" / "rare_classes.md").read_text(encoding="utf-8")
     shown = re.search(r"^\| mean rank \| \| \|(.*)\|$", page, re.MULTILINE)
     assert shown is not None
     order = ("AL", "Batch", "DC", "SMOTE", "US")
-    assert shown[1].split("|") == [f" {stored[name]:.2f} " for name in order]
+    assert shown[1].split("|") == [f" {mean[name]:.2f} " for name in order]
 
 
 def test_page_of_rare_classes_shows_each_set() -> None:
-    results = ROOT / "reproduce" / "results" / "ertekin2007.json"
-    sets = json.loads(results.read_text(encoding="utf-8"))["sets"]
+    results = measured("ertekin2007/table3")
     page = (ROOT / "docs" / "guide" / "rare_classes.md").read_text(encoding="utf-8")
-    for name, found in sets.items():
-        runs = found["measurements"]
+    assert len(results.cases) == 13
+    for name in results.cases:
         values = [
-            f"{fmean(run['imbalance'] for run in runs['AL']):.1f}",
-            f"{fmean(run['efficiency'] for run in runs['AL']):.0f}",
+            f"{results.mean(name, 'AL', 'imbalance'):.1f}",
+            f"{results.mean(name, 'AL', 'efficiency'):.0f}",
             *(
-                f"{fmean(run['prbep'] for run in runs[method]):.1f}"
+                f"{results.mean(name, method, 'prbep'):.1f}"
                 for method in ("AL", "Batch", "DC", "SMOTE", "US")
             ),
         ]
         assert f"| {name} | {' | '.join(values)} |" in page
-    corn = sets["corn"]["measurements"]
-    slow, fast = (fmean(run["seconds"] for run in corn[name]) for name in ("AL", "SMOTE"))
+    slow, fast = (results.mean("corn", name, "seconds") for name in ("AL", "SMOTE"))
     assert f"{fast:.1f} s against {slow:.1f} s" in page

@@ -110,38 +110,6 @@ def test_labels_one_by_one_on_reuters(tmp_path: Path) -> None:
     assert said[:2] == [f"{slow / fast:.2f} ×", "≥ 95.00 ×"]
 
 
-def test_pools_of_59_and_full_search(tmp_path: Path) -> None:
-    pytest.importorskip("imblearn")
-    need("usps.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/ertekin2007_pools.py", out, "--data", DATA, "--only", "usps-0")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)["usps-0"]
-    kept, anew = (found[f"whole pool, scores {how}"][0] for how in ("kept", "anew"))
-    # Both ask for the same rows, and so learn the same model.
-    assert kept["learned"] == anew["learned"]
-    assert kept["support_vectors"] == anew["support_vectors"]
-    assert kept["prbep"] == pytest.approx(anew["prbep"])
-    rows = figures(done.stdout)
-    ratio = anew["seconds"] / found["59 rows"][0]["seconds"]
-    said = rows["usps-0: times faster than full search (paper: 9.7)"]
-    assert said[:2] == [f"{ratio:.1f} ×", "≥ 4.0 ×"]
-
-
-def test_tables_of_ertekin2007(tmp_path: Path) -> None:
-    pytest.importorskip("imblearn")
-    need("reuters21578_r90_tfidf.npz", "usps.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/ertekin2007.py", out, "--data", DATA, "--only", "corn", "usps-0")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    assert found.keys() == {"corn", "usps-0"}
-    for methods in found.values():
-        assert methods.keys() == {"Batch", "US", "SMOTE", "DC", "AL"}
-        assert all(m["prbep"] > 50 for (m,) in methods.values())
-    assert all(f"\nTable {k}." in f"\n{done.stdout}" for k in (1, 3, 4))
-
-
 def test_table_of_ertekin2011(tmp_path: Path) -> None:
     need("banana.npz", "usps.npz")
     out = tmp_path / "out.json"

@@ -1,6 +1,6 @@
-"""The figures of [ertekin2007] for the sets at hand; those of CiteSeer are not.
+"""The numbers of tables 1, 3 and 4 of [ertekin2007], without those of CiteSeer.
 
-Its table 4 ranks the columns of table 3, so only the averages are stored.
+Table 4 ranks the columns of table 3, so only its averages are listed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Table1(NamedTuple):
-    """g-means, AUC and rows that AL learns in %; imbalance of rows and of support vectors."""
+    """g-means, AUC and share of examples used by AL in %; class ratios of data and model."""
 
     g_mean_batch: float
     g_mean_al: float
