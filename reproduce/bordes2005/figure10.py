@@ -101,7 +101,8 @@ def draw(results: Results, figure: Any) -> None:
         level(axes, theirs.get(label), "paper's LIBSVM")
         axes.set(xscale="log", xlabel="δmax", ylabel=label)
         axes.set_yscale("log" if label != "support vectors" else "linear")
-    figure.axes[0].legend(fontsize=7)
+    if results:
+        figure.axes[0].legend(fontsize=7)
 
 
 def claims(results: Results) -> list[Claim]:

@@ -9,13 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("MARGINWISE_DATA") or ROOT.parent / "shared" / "data")
-SELECTION = "reproduce/bordes2005_selection.py"
 
 
 def run(script: str, out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -49,65 +46,6 @@ def need(*files: str) -> None:
     lacking = [file for file in files if not (DATA / file).is_file()]
     if lacking:
         pytest.skip(f"the data folder {DATA} lacks {', '.join(lacking)}")
-
-
-def test_ways_to_select_on_adult(tmp_path: Path) -> None:
-    need("a9a.npz")
-    out = tmp_path / "out.json"
-    done = run(SELECTION, out, "--data", DATA, "--only", "adult")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    ways = ("random", "autoactive, reprocess=3", "autoactive", "active", "gradient")
-    assert found.keys() == {"adult", "adult: SVC"}
-    assert found["adult"].keys() == set(ways)
-    for (measurement,) in found["adult"].values():
-        assert measurement["error"] < 25
-        assert measurement["fit"]["wall"] > 0
-    rows = figures(done.stdout)
-    assert rows["adult: autoactive: support vectors"][1:] == ["≤ 2,500", "yes"]
-    svc, ours = (found[name] for name in ("adult: SVC", "adult"))
-    difference = ours["active"][0]["error"] - svc[0]["error"]
-    assert rows["adult: active: error above SVC's, points"][0] == f"{difference:+.3f}"
-
-
-def test_wrong_labels_with_a_stand_in_for_svc(tmp_path: Path) -> None:
-    X, y = load_digits(return_X_y=True)
-    X = np.round(X * 255 / 16).astype(np.uint8)
-    parts = {"X_train": X[:1300], "y_train": y[:1300], "X_test": X[1300:], "y_test": y[1300:]}
-    np.savez(tmp_path / "mnist.npz", **parts)
-    out = tmp_path / "out.json"
-    given = ("--data", tmp_path, "--only", "mnist-noise", "--no-svc")
-    done = run(SELECTION, out, *given)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    noisy = found["mnist-noise"]
-    assert noisy.keys() == {"active, C=1", "random, C=1", "active, C=1000"}
-    clean = found["mnist-noise: OnlineSVC(epochs=2), clean labels, C=1"]
-    share = noisy["random, C=1"][0]["support_vectors"] / clean[0]["support_vectors"] - 1
-    said = figures(done.stdout)["mnist-noise: random, C=1: support vectors above those"]
-    assert said[0] == f"{share:.0%}"
-    assert share > 0  # wrong labels become support vectors
-    again = run(SELECTION, out, *given, "--resume")
-    assert again.stdout == done.stdout
-    assert "mnist-noise: measured before" in again.stderr
-    assert "fitted once" not in again.stderr
-
-
-def test_labels_one_by_one_on_reuters(tmp_path: Path) -> None:
-    need("reuters_moneyfx_lasvm.npz")
-    out = tmp_path / "out.json"
-    done = run(SELECTION, out, "--data", DATA, "--only", "reuters-500")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)["reuters-500"]
-    assert found.keys() == {"LASVM, 50", "LASVM, all", "retrain, 50", "retrain, all"}
-    first = {m["labels_at_random"] for (m,) in found.values()}
-    assert len(first) == 1  # all begin with the same rows
-    assert {m["labels"] for (m,) in found.values()} == {first.pop() + 30}
-    assert all(m["support_vectors"] <= m["labels"] for (m,) in found.values())
-    rows = figures(done.stdout)
-    slow, fast = (found[key][0]["fit"]["wall"] for key in ("retrain, all", "LASVM, 50"))
-    said = rows["reuters-500: LASVM, 50: times faster than retrain, all (paper: 96)"]
-    assert said[:2] == [f"{slow / fast:.2f} ×", "≥ 95.00 ×"]
 
 
 def test_table_of_ertekin2011(tmp_path: Path) -> None:
@@ -156,12 +94,6 @@ def test_speed_of_ertekin2011(tmp_path: Path) -> None:
     assert said[0] == f"{svc['accuracy'] - ours['accuracy']:+.3f}"
     again = run("reproduce/ertekin2011.py", out, *given, "--resume")
     assert again.stdout == done.stdout
-
-
-def test_missing_data_are_named(tmp_path: Path) -> None:
-    done = run(SELECTION, tmp_path / "out.json", "--data", tmp_path, "--only", "adult")
-    assert done.returncode == 1
-    assert "lacks a9a.npz" in done.stderr
 
 
 def test_questions_are_timed(tmp_path: Path) -> None:

@@ -430,15 +430,14 @@ def test_bench_measures_itself() -> None:
     assert found["cpu"]
 
 
-def test_reproduce_lists_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reproduce_lists_experiments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     if not (root / "reproduce").is_dir():
-        pytest.skip("the scripts are not part of these files")
+        pytest.skip("the experiments are not part of these files")
     # The package may be installed elsewhere.
     monkeypatch.setattr(marginwise, "__file__", str(root / "src" / "marginwise" / "__init__.py"))
-    found = report("reproduce")["scripts"]
-    assert "wang2009" in found
-    assert "common" not in found
+    found = report("reproduce")["experiments"]
+    assert found["bordes2005/figure10"]["what"] == "Figure 10"
     assert call("reproduce", "nothing").exit_code == 2
     monkeypatch.setattr(marginwise, "__file__", str(tmp_path / "a" / "b" / "__init__.py"))
     refused = call("reproduce")
