@@ -316,7 +316,7 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
     X
         The rows.
     names
-        Names of the columns. By default, their indices.
+        Ids of the rows, for the message. By default, their indices.
     """
     values = X.data if sp.issparse(X) else X
     if values.size <= FEW_VALUES and np.isfinite(values).all():

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 from distributed import Client
@@ -208,6 +209,25 @@ def _missing(X: da.Array, y: da.Array) -> tuple[Any, Any]:
     return X, da.from_array(labels, chunks=BLOCK)
 
 
+def _missing_words(X: da.Array, y: da.Array) -> tuple[Any, Any]:
+    labels = pd.Series(np.where(y.compute(), "yes", "no"), dtype="string")
+    labels[2005] = pd.NA
+    frame = pd.DataFrame(X.compute(), columns=["a", "b"])
+    return dd.from_pandas(frame, npartitions=9), dd.from_pandas(labels, npartitions=9)
+
+
+def _infinite(X: da.Array, y: da.Array) -> tuple[Any, Any]:
+    labels = y.compute().astype(float)
+    labels[2005] = np.inf
+    return X, da.from_array(labels, chunks=BLOCK)
+
+
+def _huge(X: da.Array, y: da.Array) -> tuple[Any, Any]:
+    rows = X.compute()
+    rows[4321, 1] = 1e300
+    return da.from_array(rows, chunks=(BLOCK, 2)), y
+
+
 def _mixed(X: da.Array, y: da.Array) -> tuple[Any, Any]:
     labels = y.compute().astype(object)
     labels[3 * BLOCK : 4 * BLOCK] = "x"
@@ -227,6 +247,13 @@ BAD: dict[str, tuple[Callable[..., tuple[Any, Any]], str]] = {
     "a narrow block": (_width, r"block 5 of X has 1 features, but block 0 has 2"),
     "a column of words": (_words, r"column 'c' has dtype .*; features must be numbers"),
     "a missing label": (_missing, r"block 2 of X and y: the label of row 5 is missing"),
+    "a missing word": (_missing_words, r"block 2 of X and y: the label of row 5 is missing"),
+    "an infinite label": (_infinite, r"block 2 of X and y: the label of row 5 is infinite"),
+    "a row that overflows": (_huge, r"block 4 of X and y: the features of row 321 are too large"),
+    "a masked value": (
+        lambda X, y: (da.ma.masked_greater(X, 1.5), y),
+        r"row \d+ of X has a masked value",
+    ),
     "labels of two types": (_mixed, r"block 3 of y has labels such as 'x', but block 0 has 0"),
     "another length": (lambda X, y: (X, y[:-1]), r"X has 9000 rows, but y has 8999 labels"),
     "other blocks": (_unknown, r"X has 9 blocks, but y has 18, of unknown lengths\. Divide both"),
@@ -246,6 +273,18 @@ def test_bad_input_is_refused_and_changes_nothing(client: Client, case: str) -> 
     with pytest.raises(ValueError, match=message):
         found.fit(*spoil(*moons(ROWS, BLOCK, 0)))
     assert digest(found) == before
+
+
+def test_a_delayed_object_is_no_collection(client: Client) -> None:
+    with pytest.raises(TypeError, match="X must be a Dask array or data frame, got Delayed"):
+        model(client=client).fit(dask.delayed(np.zeros((9, 2))), np.arange(9) % 2)
+
+
+@pytest.mark.parametrize("form", [sp.coo_matrix, sp.bsr_matrix])
+def test_sparse_blocks_of_any_format(client: Client, form: Any) -> None:
+    X, y = moons(ROWS, BLOCK, 0)
+    found = model(client=client).fit(X.map_blocks(form), y)
+    assert digest(found) == digest(model(client=client).fit(X.map_blocks(sp.csr_matrix), y))
 
 
 def test_an_error_of_a_block_names_it(client: Client) -> None:

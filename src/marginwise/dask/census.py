@@ -90,12 +90,40 @@ def _checked(x: Any) -> Any:
                 )
     elif not hasattr(x, "dtype") or x.dtype.kind not in NUMBERS:
         kind = getattr(x, "dtype", type(x).__name__)
-        raise ValueError(f"it has dtype {kind}; features must be numbers.")
+        raise ValueError(
+            f"it has dtype {kind}; features must be numbers. Convert it, for example with "
+            "X.astype(float)."
+        )
     elif sp.issparse(x):
         check_sparse(x)
+    _check_mask(x, "X")
     X = features_of(x)
     check_finite(X)
+    _check_sizes(X)
     return X
+
+
+def _check_mask(values: Any, name: str) -> None:
+    """Raise if an array hides values, which would be learned as if they were known."""
+    if np.ma.is_masked(values):
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
+        raise ValueError(
+            f"row {row} of {name} has a masked value. Impute masked values, or drop their rows."
+        )
+
+
+def _check_sizes(X: Any) -> None:
+    """Raise if |x|² of a row overflows."""
+    with np.errstate(over="ignore"):
+        if sp.issparse(X):
+            squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    if not np.isfinite(squares).all():
+        row = int(np.argmin(np.isfinite(squares)))
+        raise ValueError(
+            f"the features of row {row} are too large: |x|² overflows. Scale the features down."
+        )
 
 
 def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
@@ -108,12 +136,24 @@ def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
             f"X has {rows} rows there, but y has {len(labels)} labels; X and y must be divided "
             "into blocks alike."
         )
-    missing = np.asarray(labels != labels)  # NaN, also among objects
-    if labels.dtype.kind == "O":
-        missing = missing | np.array([label is None for label in labels], dtype=bool)
+    _check_mask(y, "y")
+    missing = _missing(labels)
     if missing.any():
-        raise ValueError(f"the label of row {int(np.argmax(missing))} is missing.")
+        raise ValueError(
+            f"the label of row {int(np.argmax(missing))} is missing. Drop rows without a label."
+        )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        row = int(np.argmax(np.isinf(labels)))
+        raise ValueError(f"the label of row {row} is infinite. Pass class labels.")
     return labels
+
+
+def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels are None, NaN, NaT or pandas' NA, whose comparisons are not booleans."""
+    if labels.dtype.kind != "O":
+        return np.asarray(labels != labels)
+    same = [label is not None and label == label for label in labels]
+    return np.array([not isinstance(one, bool | np.bool_) or not one for one in same], dtype=bool)
 
 
 def _spread(X: Any) -> tuple[float, float]:

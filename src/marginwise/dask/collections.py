@@ -13,11 +13,8 @@ from distributed import Client, Future
 
 def is_frame(collection: Any) -> bool:
     """Return whether an object is a Dask data frame or series."""
-    return (
-        is_dask_collection(collection)
-        and hasattr(collection, "npartitions")
-        and hasattr(collection, "divisions")
-    )
+    # Of the class: a Delayed has any attribute that it is asked for.
+    return is_dask_collection(collection) and hasattr(type(collection), "divisions")
 
 
 def is_array(collection: Any) -> bool:
@@ -41,7 +38,10 @@ def check_collections(X: Any, y: Any) -> tuple[Any, Any]:
             "from_array or dask.dataframe.from_pandas, or the local estimator for data in memory."
         )
     if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and features, got {X.ndim}.")
+        raise ValueError(
+            f"X must have two dimensions, rows and features, got {X.ndim}. Reshape it to "
+            "(n_samples, n_features)."
+        )
     if is_array(X) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     y = _labels(X, y)
@@ -71,7 +71,9 @@ def _labels(X: Any, y: Any) -> Any:
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[y.columns[0]] if is_frame(y) else y[:, 0]
         if y.ndim != 1:
-            raise ValueError(f"y must have one dimension, got {y.ndim}.")
+            raise ValueError(
+                f"y must have one dimension, got {y.ndim}. Pass one class label per row."
+            )
         return y
     if y is None:
         raise ValueError("y is missing; pass a Dask array or series of class labels.")
@@ -80,7 +82,7 @@ def _labels(X: Any, y: Any) -> Any:
     if labels.ndim != 1 or any(map(math.isnan, lengths)):
         raise TypeError(
             f"y must be a Dask array or series of class labels, got {type(y).__name__} of shape "
-            f"{labels.shape}."
+            f"{labels.shape}. Build it with dask.array.from_array, in blocks as long as those of X."
         )
     if len(labels) != sum(lengths):
         raise ValueError(

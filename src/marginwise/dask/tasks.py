@@ -176,7 +176,9 @@ def take_rows(x: Any, rows: Ints | None) -> Any:
     """Return rows of a block as they are, all of them if `rows` is None."""
     if rows is None:
         return x
-    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
+    if hasattr(x, "iloc"):
+        return x.iloc[rows]
+    return (sp.csr_array(x) if sp.issparse(x) else x)[rows]
 
 
 # -- judging -----------------------------------------------------------------------------------
