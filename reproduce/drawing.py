@@ -50,6 +50,20 @@ def bars(
     axes.set_xticks(range(len(groups)), groups)
 
 
+def plain_ticks(figure: Any) -> None:
+    """Label logarithmic axes with plain numbers, few enough not to overlap."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                low, high = sorted(axis.get_view_interval())
+                wide = low <= 0 or high / low > 300
+                axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+                axis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+                axis.set_minor_formatter(NullFormatter())
+
+
 def save(experiment: Experiment, results: Results, path: Path) -> None:
     """Draw an experiment into a small PNG."""
     import matplotlib
@@ -62,5 +76,6 @@ def save(experiment: Experiment, results: Results, path: Path) -> None:
     with matplotlib.rc_context({**style, "axes.grid": True, "grid.alpha": 0.3}):
         figure = Figure(figsize=experiment.size, dpi=DPI, layout="constrained")
         experiment.draw(results, figure)
+        plain_ticks(figure)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Software": None}, pil_kwargs={"optimize": True})

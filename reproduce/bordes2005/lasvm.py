@@ -9,9 +9,9 @@ from reproduce.experiment import Case, Results, Values
 
 NOISE = 0.1
 
-# Parameters of figure 7. The paper gives no scaling of features: Waveform and Forest are
-# standardised, MNIST's γ holds for pixels from -1 to 1 (4γ for pixels from 0 to 1), and USPS's γ is
-# divided by its 256 pixels from 0 to 1. With these, the numbers of support vectors agree.
+# Parameters of figure 7. The paper does not state how features are scaled; figure07.py compares
+# variants: Waveform is standardised, class 1 against the others; USPS's γ is divided by its 256
+# pixels from 0 to 1; MNIST's γ holds for pixels from -1 to 1, which is 4γ for pixels from 0 to 1.
 SETS: dict[str, dict[str, Any]] = {
     "Waveform": {"C": 1, "gamma": 0.05, "files": ["waveform_uci.npz"]},
     "Banana": {"C": 316, "gamma": 0.5, "files": ["banana.npz"]},

@@ -37,6 +37,7 @@ def curve(
     """Measure a selection at several numbers of examples, each learned from the start."""
     from reproduce.measures import timed
 
+    model_after(min(counts), selection, split, seed, params)  # so that no point pays for imports
     found: dict[str, list[float]] = {"examples": [], "error": [], "support_vectors": [], "cpu": []}
     for rows in counts:
         model, seconds = timed(lambda n=rows: model_after(n, selection, split, seed, params))
