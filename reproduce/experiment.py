@@ -78,6 +78,11 @@ class Results:
         """Return how many seeds of a case were measured."""
         return len(self.runs.get(case, ()))
 
+    def paired(self, *cases: str) -> Results:
+        """Return only the seeds that all of these cases have, so that means are comparable."""
+        count = min((self.seeds(case) for case in cases), default=0)
+        return Results({case: self.runs[case][:count] for case in cases if case in self.runs})
+
     def values(self, case: str, *path: str) -> list[Any]:
         """Return what each seed measured under a path of names."""
         found = []

@@ -37,12 +37,14 @@ def run(case: Case, seed: int, data: Path, quick: bool) -> Values:
 
 
 def tables(results: Results) -> list[Table]:
+    results = results.paired(*LABELS, "solution")
     return [ends(results, {**LABELS, "solution": "SVM solution"})]
 
 
 def draw(results: Results, figure: Any) -> None:
     from reproduce.drawing import curves, level
 
+    results = results.paired(*LABELS, "solution")
     left, right = figure.subplots(1, 2, sharey=True)
     curves(left, results, LABELS, "examples", "error", marks=True)
     curves(right, results, LABELS, "cpu", "error", marks=True)
@@ -55,6 +57,7 @@ def draw(results: Results, figure: Any) -> None:
 
 
 def claims(results: Results) -> list[Claim]:
+    results = results.paired(*LABELS, "solution")
     exact = results.mean("solution", "error")
     best = {name: at_best(results, name) for name in ("active", "autoactive")}
     known = exact is not None and all(value is not None for value in best.values())

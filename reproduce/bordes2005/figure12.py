@@ -22,6 +22,7 @@ def first_near(results: Results, case: str) -> tuple[float, float, float] | None
 
 
 def tables(results: Results) -> list[Table]:
+    results = results.paired(*LABELS, "solution")
     rows = []
     for case, label in LABELS.items():
         found = first_near(results, case)
@@ -34,6 +35,7 @@ def tables(results: Results) -> list[Table]:
 def draw(results: Results, figure: Any) -> None:
     from reproduce.drawing import PAPER, curves
 
+    results = results.paired(*LABELS, "solution")
     axes = figure.subplots()
     curves(axes, results, LABELS, "support_vectors", "error", marks=True)
     error, vectors = (results.mean("solution", name) for name in ("error", "support_vectors"))
@@ -45,6 +47,7 @@ def draw(results: Results, figure: Any) -> None:
 
 
 def claims(results: Results) -> list[Claim]:
+    results = results.paired(*LABELS, "solution")
     found, exact = first_near(results, "autoactive"), results.mean("solution", "support_vectors")
     ours = "–"
     if results and exact:
