@@ -75,4 +75,5 @@ def draw_gaps(
     axes.set(xlabel="examples seen, t", ylabel="duality gap / (C t)")
     axes.set(xlim=(0, None), ylim=(0, None))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.legend(fontsize=8)
+    if axes.has_data():
+        axes.legend(fontsize=8)

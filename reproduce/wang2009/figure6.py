@@ -93,7 +93,8 @@ def draw(results: Results, figure: Any) -> None:
     for axes, name in zip(panels, SHOWN, strict=False):
         curves(axes, results, {f"{name}, {way}": way for way in WAYS}, "labels", "accuracy")
         axes.set(title=name, xscale="log")
-    panels[0].legend(fontsize=7)
+    if panels[0].has_data():
+        panels[0].legend(fontsize=7)
     panels[-1].axis("off")
     figure.supxlabel("labels", fontsize=9)
     figure.supylabel("accuracy, %", fontsize=9)

@@ -300,7 +300,7 @@ def test_verdicts_are_conditions_with_reasons() -> None:
     assert "60 rows are unseen" in reason
     learner = ActiveLearner(OnlineSVC(), X, random_state=0)
     assert learner.stop == ErrorAudit()
-    assert learner.should_stop().reason == "0 labels were given, too few to compare models."
+    assert learner.should_stop().reason == "only 0 labels were given, too few to compare models."
     learner = begun(X, y, 10, stop=MarginExhausted() | MaxLabels(10))
     verdict = learner.should_stop()
     assert isinstance(verdict, Verdict)

@@ -200,5 +200,5 @@ def test_an_infinite_c_is_a_hard_margin(params: dict[str, Any], scale: float) ->
 
 
 def test_an_infinite_c_without_a_margin_is_reported() -> None:
-    with pytest.warns(ConvergenceWarning, match="not the solution"):
+    with pytest.warns(ConvergenceWarning, match="not the exact solution"):
         ExactSVC(C=np.inf, **LINEAR).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

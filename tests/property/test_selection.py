@@ -301,7 +301,7 @@ FAULTS = {
     "raises": ["the disk is gone"],
     "NaN": ["NaN", "row 0, column 1"],
     "label": [r"unknown labels: 7\b", r"\[0, 1\]"],
-    "rows": ["the source returned", "rows for"],
+    "rows": ["source.read returned", "rows for"],
     "labels": ["inconsistent numbers of samples"],
     "features": [r"\b1 feature", r"\b2 features"],
 }
