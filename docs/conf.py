@@ -130,7 +130,9 @@ html_css_files = ["custom.css"]
 html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "getting_started": [], "changelog": []}
+html_sidebars = {
+    page: [] for page in ("index", "getting_started", "contributing/index", "changelog")
+}
 html_theme_options = {
     "logo": {"text": "marginwise", "alt_text": ""},
     "navbar_align": "left",

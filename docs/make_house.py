@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PICTURE = HERE / "images" / "house.svg"
-WIDTH, ROW, LEFT, TEXT = 900, 40, 60, 250  # pixels
+WIDTH, ROW, LEFT, TEXT = 900, 40, 60, 290  # pixels
 # What a layer is for, by its first module; colour by the part of the house.
 PURPOSE = {
     "__main__": ("commands", "python -m marginwise"),
