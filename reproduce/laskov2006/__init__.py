@@ -1,0 +1,16 @@
+"""[laskov2006]: the incremental SVM, its design and its applications."""
+
+from reproduce.experiment import Paper
+
+PAPER = Paper(
+    "laskov2006",
+    "P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, “Incremental Support Vector Learning: "
+    "Analysis, Implementation and Applications”, Journal of Machine Learning Research 7, 2006.",
+    "The paper analyses the exact incremental SVM of Cauwenberghs and Poggio, redesigns its "
+    "storage so that training takes a fraction of the time, and applies it to learning with "
+    "limited memory and to active learning. Here, the redesigned algorithm is `ExactSVC`. The "
+    "paper's Matlab program is replaced by algorithm 1 in plain NumPy, which selects submatrices "
+    "by copying them. A second version in NumPy has the paper's storage design, so that the effect "
+    "of the design can be told from that of the language. Compare times as ratios: the paper's "
+    "computers are two decades older.",
+)
