@@ -48,54 +48,6 @@ def need(*files: str) -> None:
         pytest.skip(f"the data folder {DATA} lacks {', '.join(lacking)}")
 
 
-def test_table_of_ertekin2011(tmp_path: Path) -> None:
-    need("banana.npz", "usps.npz")
-    out = tmp_path / "out.json"
-    sets = ("banana", "usps-0", "usps-0-noise")
-    done = run("reproduce/ertekin2011.py", out, "--data", DATA, "--only", *sets)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    assert found.keys() == set(sets)
-    for methods in found.values():
-        assert methods.keys() == {"FULL", "G", "NC", "I"}
-        assert all(m["accuracy"] > 85 for (m,) in methods.values())
-    noisy = {method: m["support_vectors"] for method, (m,) in found["usps-0-noise"].items()}
-    assert max(noisy["NC"], noisy["I"]) < noisy["G"]  # wrong labels become no support vectors
-    line = next(row for row in done.stdout.splitlines() if row.startswith("support vectors: NC"))
-    assert f"{noisy['NC']} (752)" in line
-    assert "of 75." in done.stdout  # figures that are judged
-
-
-def test_wrong_labels_of_ertekin2011(tmp_path: Path) -> None:
-    need("banana.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/ertekin2011.py", out, "--data", DATA, "--only", "banana-turned")
-    assert done.returncode == 0, done.stdout + done.stderr
-    stored = measured(out)
-    found = stored["banana-turned"] | stored["banana-turned: SVC"]
-    assert found.keys() == {"SVC", "ramp", "filter"}
-    picks = {key: max(m["grid"], key=lambda at: at["validated"]) for key, (m,) in found.items()}
-    assert all(pick["accuracy"] > 80 for pick in picks.values())
-    share = picks["ramp"]["support_vectors"] / picks["SVC"]["support_vectors"]
-    said = figures(done.stdout)["banana-turned: ramp: support vectors over SVC's"]
-    assert said[:2] == [f"{share:.2f}", "≤ 0.50"]
-
-
-def test_speed_of_ertekin2011(tmp_path: Path) -> None:
-    need("a9a.npz")
-    out = tmp_path / "out.json"
-    given = ("--data", DATA, "--only", "adult-svc")
-    done = run("reproduce/ertekin2011.py", out, *given)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)
-    assert found.keys() == {"adult-svc", "adult-svc: SVC"}
-    (svc,), (ours,) = found["adult-svc: SVC"], found["adult-svc"]["NC"]
-    said = figures(done.stdout)["adult-svc: NC: error above SVC's, points"]
-    assert said[0] == f"{svc['accuracy'] - ours['accuracy']:+.3f}"
-    again = run("reproduce/ertekin2011.py", out, *given, "--resume")
-    assert again.stdout == done.stdout
-
-
 def test_questions_are_timed(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     done = run("benchmarks/active.py", out)

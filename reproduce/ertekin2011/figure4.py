@@ -1,0 +1,100 @@
+"""Figure 4: PRBEP of the four machines as more examples are learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reproduce.ertekin2011.printed import METHODS, printed
+from reproduce.experiment import Case, Claim, Experiment, Results, Values, judged
+from reproduce.rows import ABSENT
+
+SETS = ("adult", "banana", "reuters", "usps-0", "usps-0-noise")
+SEEDS = {"adult": 1}
+POINTS = 12
+
+
+def cases(quick: bool) -> dict[str, Case]:
+    from reproduce.ertekin2011 import sets
+
+    return {
+        f"{name}, {method}": {
+            "files": (sets.SETS[name].file,),
+            "seeds": 1 if name == "adult" else 3,
+        }
+        for name in SETS
+        for method in METHODS
+        if not quick or name == "banana"
+    }
+
+
+def run(case: Case, seed: int, data: Path, quick: bool) -> Values:
+    from reproduce.ertekin2011 import sets
+    from reproduce.ertekin2011.methods import curve, machine
+
+    name, method = case["name"].split(", ")
+    one = sets.SETS[name]
+    split = one.load(data, seed, quick=quick)
+    return curve(machine(one, method, seed), split, seed, POINTS)
+
+
+def last(results: Results, name: str, method: str, what: str) -> float | None:
+    """Return the end of a curve."""
+    found = results.curve(f"{name}, {method}", what)
+    return found[-1] if found else None
+
+
+def draw(results: Results, figure: Any, what: str = "prbep", label: str = "PRBEP, %") -> None:
+    from reproduce.drawing import PAPER, curves
+
+    for axes, name in zip(figure.subplots(2, 3).flat, (*SETS, None), strict=True):
+        if name is None:
+            axes.set_axis_off()
+            axes.legend(*figure.axes[0].get_legend_handles_labels(), loc="center")
+            continue
+        curves(axes, results, {f"{name}, {m}": m for m in METHODS}, "learned", what)
+        ends = [results.curve(f"{name}, {m}", "learned")[-1:] for m in METHODS]
+        at = [(e[0], printed(what, m, name)) for e, m in zip(ends, METHODS, strict=True) if e]
+        if at:
+            axes.plot(*zip(*at, strict=True), **PAPER, label="paper, at the end")
+        axes.set(xlabel="examples learned", ylabel=label, title=name)
+
+
+def claims(results: Results) -> list[Claim]:
+    gaps = {}
+    for name in SETS:
+        full = last(results, name, "FULL", "prbep")
+        for method in ("G", "NC", "I"):
+            value = last(results, name, method, "prbep")
+            if full is not None and value is not None:
+                gaps[f"{method} on {name}"] = value - full
+    worst = min(gaps, key=gaps.__getitem__) if gaps else ""
+    best = max(gaps, key=gaps.__getitem__) if gaps else ""
+    complete = len(gaps) == 3 * len(SETS)
+    return [
+        Claim(
+            "At the end of training, G, NC and I have a PRBEP that is competitive with FULL's.",
+            "section 8, figure 4",
+            judged(min(gaps.values()) > -0.5 if complete else None),
+            "−0.37 to +0.30 points",
+            f"{gaps[worst]:+.2f} ({worst}) to {gaps[best]:+.2f} points ({best})"
+            if gaps
+            else ABSENT,
+        )
+    ]
+
+
+EXPERIMENT = Experiment(
+    "ertekin2011",
+    "Figure 4",
+    "PRBEP along the training",
+    "One pass in random order with the sets and parameters of table 3, s = −1, scored at "
+    f"{POINTS} points. Crosses are the paper's values after all examples. Adult: one seed, others "
+    "three; the paper averages ten runs. MNIST is left out to save time.",
+    cases=cases,
+    run=run,
+    seeds=3,
+    draw=draw,
+    size=(10, 5.4),
+    claims=claims,
+)
