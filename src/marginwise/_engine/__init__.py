@@ -1,1 +1,1 @@
-"""The native model, what shapes it, and its state."""
+"""The wrapper of the native model: its plan, its units and its state."""

@@ -1,4 +1,4 @@
-"""The native model with what is needed to build it again: its plan and its state."""
+"""The native model, together with its plan and its state, from which it can be rebuilt."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from marginwise._engine.plan import (
     upgraded,
 )
 
-HARD_COST = 1e100  # a C that no coefficient reaches, whatever the size of kernel values
+HARD_COST = 1e100  # a C that no coefficient reaches, regardless of the size of kernel values
 MOST_COST = 1e120  # ... times weights
-HARD = 1e20  # a cost that no coefficient reaches, where kernel values are about 1
-VERIFY_WORK = 2_000_000  # multiplications by which a restored gradient is checked,
-VERIFY_LEAST = 8  # ... or more for so many members
-VERIFY_TOLERANCE = 1e-3  # relative: kernel values may be those of another instruction set
-TRIES = 3  # at reading several parts of a model between two changes
+HARD = 1e20  # a cost that no coefficient reaches if kernel values are about 1
+VERIFY_WORK = 2_000_000  # multiplications to verify a restored gradient
+VERIFY_LEAST = 8  # members to verify, even if that takes more multiplications
+VERIFY_TOLERANCE = 1e-3  # relative: another instruction set may have computed the gradient
+TRIES = 3  # attempts to read several parts of a model without a change in between
 _FIRST = np.zeros(1, dtype=np.int64)
 _Read = TypeVar("_Read")
 COUNTERS = (
@@ -53,32 +53,32 @@ COUNTERS = (
     "projections",
     "projected",
 )
-# What `record=True` keeps of every example.
+# What `record=True` stores for every example.
 HISTORY = ("gap", "members", "kernel_evaluations")
-EARLY_COUNTERS = (7, 9)  # how many states of earlier versions have
-# Counters of work that is repeated where a call was cut by the clock, so that two equal fits may
-# differ in them. They count the work of this process, as the seconds do, and are not stored.
+EARLY_COUNTERS = (7, 9)  # numbers of counters in states of earlier versions
+# These counters include work that is repeated after a time limit, so they may differ between two
+# otherwise equal fits. Like the times, they refer to this process and are not stored.
 UNSTORED = tuple(COUNTERS.index(name) for name in ("cache_hits", "cache_misses"))
-EVALUATIONS = COUNTERS.index("kernel_evaluations")  # likewise, unless a record continues it
+EVALUATIONS = COUNTERS.index("kernel_evaluations")  # likewise, unless it continues a record
 PHASES = ("product_seconds", "learn_seconds", "finish_seconds")
 
 
 class Engine:
-    """A native model, in the units of the caller.
+    """Wrapper of a native model that converts to and from the units of the caller.
 
     Parameters
     ----------
     plan : Plan
-        What shapes the model.
+        Fixed properties of the model.
     function : callable or None
-        The kernel as a function of blocks, where ``plan.kernel`` is "callable".
+        Kernel function of two blocks of rows if ``plan.kernel`` is "callable".
     jobs : int or None
         `n_jobs` of the estimator; not part of the state.
 
     Attributes
     ----------
     native : Learner32 or Learner64
-        The model itself. It may be called directly where no unit matters.
+        The native model. Methods that do not involve units may be called directly.
     """
 
     def __init__(self, plan: Plan, function: BlockFunction | None, jobs: int | None) -> None:
@@ -97,7 +97,7 @@ class Engine:
         return kind(self._spec(), self.plan.settings)
 
     def _spec(self) -> dict[str, Any]:
-        """Return what the native models of all algorithms are made of."""
+        """Return the arguments that the native models of all algorithms have in common."""
         plan = self.plan
         single_rbf = plan.kernel == "rbf" and not plan.double
         auto = plan.cache_bytes == AUTO
@@ -130,18 +130,18 @@ class Engine:
         return lambda A, B: function(A, B) / unit
 
     def clone(self) -> Self:
-        """Return an engine that continues as this one would.
+        """Return a copy that continues to learn exactly as this engine would.
 
-        It costs little more than the coefficients: features are shared until one of the two
-        engines changes them, and cached kernel rows are left behind.
+        A clone costs little more memory than the coefficients: it shares the features until one of
+        the two engines changes them, and cached kernel rows are not copied.
         """
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "native": self.native.clone()}
-        twin._calibrator = None, None  # changes of a clone are counted from 0
+        twin._calibrator = None, None  # a clone counts its changes from 0
         return twin
 
     def blank(self) -> Self:
-        """Return an engine of the same plan that has learned nothing, and knows the same ids."""
+        """Return an untrained engine with the same plan, which does not reuse ids of this one."""
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(self.__dict__)
         twin.native = twin._build()
@@ -150,12 +150,12 @@ class Engine:
         return twin
 
     def at_once(self, read: Callable[[Self], _Read]) -> _Read:
-        """Return what `read` makes of several parts of one state, whatever other threads learn."""
+        """Return the result of `read` on a consistent state, even if other threads train it."""
         for _ in range(TRIES):
             changes = self.native.changes
             try:
                 result = read(self)
-            except (ValueError, IndexError, KeyError):  # parts of two states do not fit together
+            except (ValueError, IndexError, KeyError):  # `read` mixed parts of two states
                 if self.native.changes == changes:
                     raise
                 continue
@@ -173,7 +173,7 @@ class Engine:
         return batch
 
     def batch(self, X: Any) -> Batch:
-        """Bring features to the form in which this engine keeps its members."""
+        """Convert features to the form in which this engine stores its members."""
         if isinstance(X, np.ndarray):
             return _lists(sp.csr_array(X)) if self.plan.sparse else Batch(X)
         if self.plan.center or self.plan.kernel == "callable":
@@ -181,7 +181,7 @@ class Engine:
         return _lists(X)
 
     def class_costs(self, key: Float, penalties: Callable[[], Float]) -> Float:
-        """Return what `costs` makes of the penalties of the classes, again if `key` is another."""
+        """Return `costs` of the penalties of the classes, cached until `key` is another object."""
         if self._class_costs is None or self._class_costs[0] is not key:
             self._class_costs = key, self.costs(penalties())
         return self._class_costs[1]
@@ -191,7 +191,7 @@ class Engine:
         with np.errstate(over="ignore", under="ignore"):
             hard = MOST_COST if self.algorithm.exact else HARD
             scaled: Float = np.minimum(np.ascontiguousarray(costs) * self.plan.unit, hard)
-            # A hard margin stays one, however small the unit is.
+            # A hard margin remains hard, however small the unit is.
             scaled = np.where(costs >= HARD_COST / 1e20, np.maximum(scaled, HARD), scaled)
         if not (scaled > 0).all():
             raise ValueError(
@@ -204,15 +204,15 @@ class Engine:
     # -- learning ------------------------------------------------------------------------------
 
     def learns_at_once(self, batch: Batch, rows: int) -> bool:
-        """Return whether `learn_now` can learn these rows: all of them, or none."""
+        """Return whether `learn_now` can learn all of these rows in one call."""
         return rows <= FEW_ROWS and self.function is None and self.native.within_limit(batch)
 
     def learn_now(self, batch: Batch, rows: int) -> None:
-        """Learn a few rows of a labelled batch in their order, in one native call."""
+        """Learn a few rows of a labelled batch in order, with one native call."""
         self.native.learn(batch, _FIRST if rows == 1 else np.arange(rows, dtype=np.int64), 1e9)
 
     def to_double(self) -> None:
-        """Continue in double precision: an example came that single precision cannot place."""
+        """Switch to double precision, because single precision cannot represent a new example."""
         if self.plan.double:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
         before, state = self.native, self._whole_state()
@@ -225,7 +225,7 @@ class Engine:
         self.native.count_since_finish(before.since_finish)
 
     def grow(self, numbers: Ints, classes: int, pairs: bool) -> None:
-        """Have more classes; `numbers` are those that the present ones have among all."""
+        """Add classes; `numbers` are the new numbers of the existing classes."""
         before = self.native
         self.plan, state = grown(self._whole_state(), self.plan, numbers, classes, pairs)
         self._restore(state)
@@ -238,7 +238,7 @@ class Engine:
     # -- what the model says -------------------------------------------------------------------
 
     def decision(self, X: Any) -> Float:
-        """Return f(x) of rows, a column for each problem."""
+        """Return f(x) of rows, one column per problem."""
         if self.given_bias is None:
             return self.native.decision(self.batch(X))
         batch = self.batch(X)
@@ -246,12 +246,12 @@ class Engine:
 
     @property
     def bias(self) -> Float:
-        """The constant term of each decision function, of features measured from the centre."""
+        """Constant term of each decision function, for centred features."""
         own = self.native.bias()
         return own if self.given_bias is None else self.given_bias(own)
 
     def expansion(self, centres: Any, coefficients: Float, rows: Any) -> Float:
-        """Return the sums of ``coefficients[c, m] K(centre m, x)``, a column for each problem c."""
+        """Return the sums of ``coefficients[c, m] K(centre m, x)``, one column per problem c."""
         scaled = np.ascontiguousarray(coefficients * self.plan.unit)
         return self.native.expansion(self.batch(centres), scaled, rows)
 
@@ -261,7 +261,7 @@ class Engine:
 
     @property
     def weights(self) -> Float:
-        """The coefficients that decide, of all members, problem by problem."""
+        """Coefficients of the decision functions for all members, problem by problem."""
         return self.native.weights() / self.plan.unit
 
     @property
@@ -287,16 +287,16 @@ class Engine:
 
     @property
     def delta(self) -> float:
-        """The largest violation that remains, of all problems."""
+        """Largest remaining violation over all problems."""
         return float(np.max(self.native.delta()))
 
     def signs(self, labels: Labels) -> Float:
-        """Return labels as +1 and -1, a column for each problem; 0 where they have no part."""
+        """Return labels as +1 and -1, one column per problem; 0 if the problem excludes a row."""
         return signs(labels, self.plan.problems, self.plan.pairs)
 
     @property
     def records(self) -> tuple[Float, Ints, Ints]:
-        """Gap, members and kernel evaluations after each example, where they are recorded."""
+        """Gap, members and kernel evaluations after each example, if they are recorded."""
         gap, members, evaluations = self.native.records()
         return gap / self.plan.unit, members, evaluations
 
@@ -305,12 +305,12 @@ class Engine:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been done so far."""
+        """Counts of the work done so far."""
         return dict(zip(COUNTERS, self.native.counters().tolist(), strict=True))
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Counters, seconds by phase, and how values are computed."""
+        """Counters, seconds per phase, and facts about the computation."""
         return {
             **self.counters,
             **dict(zip(PHASES, self.native.seconds().tolist(), strict=True)),
@@ -322,7 +322,7 @@ class Engine:
         }
 
     def outgrows_memory(self) -> bool:
-        """Return whether the members take half of the memory that they could have; true once."""
+        """Return whether members use more memory than remains available; true only once."""
         size = self.native.bytes
         if size < self._watched or self.plan.budget:
             return False
@@ -331,7 +331,7 @@ class Engine:
         return outgrown
 
     def calibrator(self, kind: str, fit: Callable[[str], _Read]) -> _Read:
-        """Return what `fit` makes of this kind, again if the model has changed since."""
+        """Return `fit(kind)`, cached until the model changes."""
         key = kind, self.native.changes
         known, calibrator = self._calibrator
         if known != key:
@@ -342,7 +342,7 @@ class Engine:
     # -- state ---------------------------------------------------------------------------------
 
     def features_of(self, state: dict[str, Any]) -> Any:
-        """Return the members' features as the caller gave them, up to rounding."""
+        """Return the members' features as the caller passed them, up to rounding."""
         unit = 1.0 / self.plan.scale
         if self.plan.sparse:
             shape = (len(state["ids"]), self.plan.features)
@@ -352,9 +352,9 @@ class Engine:
         return X + np.asarray(self.plan.center) if self.plan.center else X
 
     def state(self) -> dict[str, Any]:
-        """Return the plan and all arrays: enough to continue as if never stopped.
+        """Return the plan and all arrays, from which training continues without a difference.
 
-        Equal examples give equal states: what depends on the clock is left out.
+        Equal examples give equal states: whatever depends on time is left out.
         """
         state = self._whole_state()
         del state["seconds"]
@@ -365,7 +365,7 @@ class Engine:
         return {**state, "counters": counters}
 
     def stored(self) -> dict[str, Any]:
-        """Return what the state of an estimator has of its engine: one moment of it."""
+        """Return the engine's part of an estimator's state, consistent at one point in time."""
         return self.at_once(lambda engine: engine._stored())
 
     def _stored(self) -> dict[str, Any]:
@@ -384,7 +384,7 @@ class Engine:
         return stored
 
     def _whole_state(self) -> dict[str, Any]:
-        """Return the state with the clocks and counters of this process."""
+        """Return the state including the times and counters of this process."""
         return {"plan": asdict(self.plan), **self.native.state()}
 
     @classmethod
@@ -415,21 +415,21 @@ class Engine:
         self.native = core
 
     def verify(self) -> None:
-        """Raise ValueError unless the gradient of a restored state is that of its coefficients.
+        """Raise ValueError unless the gradient of a restored state matches its coefficients.
 
-        Looks at all members of a small model, and at a few, spread evenly, of a large one.
+        All members of a small model are checked, and a few evenly spaced ones of a large model.
         """
         core = self.native
         size = core.size
         if size == 0 or self.plan.features > 2**20 + 16 * core.bytes:
-            return  # nothing to look at, or so wide that reading one row would take more memory
+            return  # empty, or so wide that reading one row would take more memory
         cost = size * (core.bytes // (4 * size) + self.plan.problems)  # of one member
         most = max(VERIFY_WORK // cost, VERIFY_LEAST)
         core.verify(most, VERIFY_TOLERANCE)
 
 
 def _lists(X: Any) -> Batch:
-    """Wrap a CSR matrix for the core; only indices of another width are copied."""
+    """Wrap a CSR matrix for the core; indices are copied only if their width differs."""
     indices = np.ascontiguousarray(X.indices, dtype=np.int32)
     return Batch(
         np.ascontiguousarray(X.data), indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
@@ -437,20 +437,20 @@ def _lists(X: Any) -> Batch:
 
 
 def runs_elsewhere() -> bool:
-    """Return whether joblib was configured for a cluster, such as by ``backend="dask"``."""
+    """Return whether joblib is configured for a cluster, for example with ``backend="dask"``."""
     backend, _ = joblib.parallel.get_active_backend()
     return not type(backend).__module__.startswith("joblib._parallel_backends")
 
 
 def thread_count(jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for, by joblib's rules.
+    """Return the number of threads that `n_jobs` requests, by joblib's rules.
 
-    Negative numbers count down from the processors that this process may use: its CPU affinity and
-    its cgroup limit them. None means 1 unless ``joblib.parallel_config`` says otherwise; a backend
-    for clusters, such as Dask's, does not.
+    Negative numbers count down from the processors that this process may use, which its CPU
+    affinity and its cgroup limit. None means 1 unless in a ``joblib.parallel_config`` context; the
+    number of workers of a cluster backend, such as Dask's, is ignored.
     """
-    # In a daemonic process, joblib warns and returns 1, because it cannot start others; threads it
-    # can. Under a backend for clusters, joblib counts the processors of all machines.
+    # In a daemonic process, joblib warns and returns 1, because it cannot start processes; threads
+    # are possible. With a cluster backend, joblib counts the processors of all machines.
     if multiprocessing.current_process().daemon or runs_elsewhere():
         wanted = 1 if jobs is None else jobs if jobs > 0 else joblib.cpu_count() + 1 + jobs
     else:

@@ -21,7 +21,7 @@ FREE_SET = {
 
 
 def free_set_sizes(state: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many slots and how many numbers of factors there are."""
+    """Return the number of slots and the number of values in all factors."""
     slots = np.asarray(state["slots"])
     if slots.ndim != 1 or slots.dtype != "int64" or not ((slots >= 0) & (slots <= 2**31)).all():
         raise ValueError("slots must be a list of counts")
@@ -30,7 +30,7 @@ def free_set_sizes(state: Mapping[str, Any]) -> dict[str, int]:
 
 
 def check_free_sets(state: Mapping[str, Any]) -> None:
-    """Check free sets and factors: members that are held and differ, and regular triangles."""
+    """Check that free sets contain distinct members and that their factors are nonsingular."""
     plan, factor = state["plan"], state["factor"]
     if not plan["double"]:
         raise ValueError("exact models are in double precision")
@@ -58,10 +58,10 @@ def check_free_sets(state: Mapping[str, Any]) -> None:
 
 
 class ExactEngine(Engine):
-    """A native model that is the exact solution after every call."""
+    """Wrapper of a native model that is the exact solution after every call."""
 
     native: ExactLearner
-    _reported = 0  # of the paths that could not be followed
+    _reported = 0  # number of paths that could not be followed
 
     def _build(self) -> ExactLearner:
         return ExactLearner(self._spec(), self.plan.settings)
@@ -86,9 +86,9 @@ class ExactEngine(Engine):
         Parameters
         ----------
         plan : Plan
-            That of the new engine.
+            Plan of the new engine.
         costs : ndarray of shape (members,)
-            The new costs of the members.
+            New costs of the members.
         """
         state = self.state()
         held = (state["rank"] >= 0).any(axis=0)
@@ -98,7 +98,7 @@ class ExactEngine(Engine):
             centre = np.asarray(plan.center) if plan.center else 0.0
             X = (self.features_of(state) - centre) * plan.scale
             features = {"X": np.where(held[:, None], X, 0.0)}
-        alpha = state["alpha"] * (costs / state["costs"])  # what is at a bound stays there
+        alpha = state["alpha"] * (costs / state["costs"])  # bounded ones stay at their bounds
         bounds = np.abs(costs)
         known = {
             **state,
@@ -117,23 +117,23 @@ class ExactEngine(Engine):
         return engine
 
     def scale_costs(self, factor: float) -> None:
-        """Multiply all costs, and move the solution."""
-        while factor != 1.0:  # by so much at a time that the events along a line stay distinct
+        """Multiply all costs by a factor and update the solution."""
+        while factor != 1.0:  # in small steps, so that the events along a path stay distinct
             step = min(max(factor, 1e-6), 1e6)
             self.native.scale_costs(step)
             factor /= step
 
     @property
     def resolved(self) -> int:
-        """How often a path could not be followed."""
+        """Number of paths that could not be followed."""
         return int(np.sum(self.native.resolved()))
 
     def take_resolved(self) -> int:
-        """Return how often a path could not be followed since the last call."""
+        """Return the number of paths that could not be followed since the last call."""
         before, self._reported = self._reported, self.resolved
         return self._reported - before
 
     @property
     def total(self) -> float:
-        """What the coefficients add up to."""
+        """Sum of the coefficients."""
         return float(self.native.total()[0])

@@ -1,4 +1,4 @@
-"""Rows in the form in which the state of an engine has them."""
+"""Conversion of features between the units of the caller and the state of an engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marginwise._engine.plan import Plan
 
 
 def stored_features(plan: Plan, X: Any) -> dict[str, Any]:
-    """Return rows as an engine stores them: measured from its centre, in its scale."""
+    """Return rows as an engine stores them: centred and scaled."""
     real = np.float64 if plan.double else np.float32
     if plan.sparse:
         return {
@@ -28,7 +28,7 @@ def stored_features(plan: Plan, X: Any) -> dict[str, Any]:
 def caller_features(plan: Plan, state: dict[str, Any]) -> Any:
     """Return the members of a state in the units of the caller, in double precision.
 
-    They are as near to the rows that were learned as the precision of the engine allows.
+    They equal the rows that were learned up to the precision of the engine.
     """
     if plan.sparse:
         parts = (state["data"].astype(np.float64) / plan.scale, state["indices"], state["indptr"])

@@ -1,7 +1,7 @@
-"""Foresight: decision values of rows that a model had not learned when it judged them.
+"""Foresight: decision values of rows, computed before the model learned them.
 
-The core keeps the latest of them for each binary problem, with the labels of the rows; calibration
-estimates probabilities from them.
+For each binary problem, the core stores the most recent values with the labels of the rows.
+Calibration curves are fitted to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from marginwise._arrays import Float, Ints, spread_rows
 from marginwise._core import Learner32, Learner64
 
-MOST_KEPT = 4096  # values of a problem
+MOST_KEPT = 4096  # values per problem
 MOST_SEEN = 2**62
 FLOATS = np.finfo(np.float32)
 TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
@@ -24,14 +24,14 @@ TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
 
 @dataclass(frozen=True)
 class Foresight:
-    """What the binary problems of a model thought of rows before they learned them.
+    """Decision values of rows before the binary problems of a model learned them.
 
     Parameters
     ----------
     seen : ndarray of shape (n_problems,)
-        Number of values that each problem has noted.
+        Number of values that each problem has recorded.
     kept : ndarray of shape (n_problems,)
-        Number of values that it keeps.
+        Number of values that it still stores.
     f : ndarray of shape (n_values,), dtype=float32
         Decision values, one problem after the other.
     weight : ndarray of shape (n_values,), dtype=float32
@@ -50,14 +50,14 @@ class Foresight:
 
     @classmethod
     def held_out(cls, f: Float, weights: Float) -> Self:
-        """Make values of rows that were held out of models like the final one.
+        """Return the foresight for rows that were held out, as in cross-validation.
 
         Parameters
         ----------
         f : ndarray of shape (n_rows, n_problems)
-            Decision values; those that are not finite are left out.
+            Decision values; values that are not finite are ignored.
         weights : ndarray of shape (n_rows, n_problems)
-            Weights, with the sign of the label in each problem; 0 where the row has no part.
+            Weights, with the sign of the label in each problem; 0 if the problem excludes the row.
         """
         known = np.isfinite(f) & (weights != 0)
         f = np.clip(f, FLOATS.min, FLOATS.max)
@@ -90,8 +90,8 @@ class Foresight:
     def grown(self, sources: Iterable[tuple[int | None, bool]]) -> Foresight:
         """Return the foresight of a model with more classes.
 
-        `sources` are the problem that each one was before, or None, and whether its classes have
-        swapped sides.
+        For each problem, `sources` contains the previous problem that it continues, or None, and
+        whether its classes have swapped sides.
         """
         nothing = np.empty(0, dtype=np.float32)
         before, columns, seen = self.columns, [], []
@@ -102,7 +102,7 @@ class Foresight:
         return self._of_columns(columns, seen)
 
     def completed(self, other: Foresight) -> Foresight:
-        """Return this foresight, with values of another one for problems that lack a side."""
+        """Return this foresight; problems that lack a class take the values of another one."""
         seen, columns = self.seen.copy(), self.columns
         for c, (_, weight) in enumerate(columns):
             if not (weight > 0).any() or not (weight < 0).any():
@@ -110,12 +110,12 @@ class Foresight:
         return self._of_columns(columns, seen)
 
     def give(self, native: Learner32 | Learner64) -> None:
-        """Let a native model continue from these values."""
+        """Store these values in a native model."""
         native.set_foresight(self.seen, self.kept, self.f, self.weight)
 
     @classmethod
     def check(cls, state: Any, problems: int) -> None:
-        """Raise ValueError unless a state from outside can be that of so many problems."""
+        """Raise ValueError unless an external state is valid for this number of problems."""
         if not isinstance(state, Mapping) or set(state) != set(TYPES):
             raise ValueError(f"_foresight must have the parts {', '.join(TYPES)}")
         for name, dtype in TYPES.items():

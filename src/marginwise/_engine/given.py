@@ -12,26 +12,26 @@ from marginwise._arrays import Float
 
 @dataclass(frozen=True)
 class GivenBias:
-    """Biases that stand for those that the core would choose, until the model learns.
+    """Imported biases, used instead of the core's until the model learns.
 
-    The core computes the bias of a problem from the gradients of its members. The members of an
-    imported model are its support vectors alone, so that the bias with which it was solved may be
-    another point of the same interval. A problem keeps the bias that it was given as long as the
-    core's own is the one that it was then, which ends with the first step.
+    The core computes the bias of a problem from the gradients of its members. The only members of
+    an imported model are its support vectors, so the bias of the original solution may be another
+    point of the same interval. A problem keeps its imported bias until its first optimization step
+    changes the bias that the core computes.
 
     Parameters
     ----------
     own : ndarray of shape (problems,)
-        What the core computed when the model was imported.
+        Biases that the core computed when the model was imported.
     given : ndarray of shape (problems,)
-        What is used in its place.
+        Imported biases.
     """
 
     own: Float
     given: Float
 
     def __call__(self, own: Float) -> Float:
-        """Return the bias of each problem, where the core computes `own`."""
+        """Return the bias of each problem, given the biases that the core computes now."""
         bias: Float = np.where(own == self.own, self.given, own)
         return bias
 
@@ -40,7 +40,7 @@ class GivenBias:
 
     @classmethod
     def from_state(cls, state: Any, problems: int) -> GivenBias:
-        """Return what had this state; raise ValueError if it is not one of so many problems."""
+        """Restore from a state; raise ValueError if it does not match the number of problems."""
         cls.check(state)
         if state.shape[1] != problems:
             raise ValueError("_given_bias must have a column per problem")
@@ -48,7 +48,7 @@ class GivenBias:
 
     @staticmethod
     def check(state: Any) -> None:
-        """Raise ValueError unless the part of a state can be of some number of problems."""
+        """Raise ValueError unless this part of a state is valid for some number of problems."""
         fits = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 2
         if not fits or len(state) != 2 or not np.isfinite(state).all():
             raise ValueError("_given_bias must be two rows of finite numbers")

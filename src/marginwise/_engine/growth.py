@@ -1,4 +1,4 @@
-"""New classes for a model that exists: its state with more binary problems."""
+"""Adding classes to a trained model: its state with more binary problems."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from marginwise._arrays import Ints
 from marginwise._engine.plan import Plan, paired, problems_of, signs
 
-BY_PLACE = ("alpha", "g", "rank", "box", "trail", "inherited", "notes")  # a row for each problem
-MIRRORED = ("alpha", "g", "trail", "inherited")  # change their sign where classes swap sides
+BY_PLACE = ("alpha", "g", "rank", "box", "trail", "inherited", "notes")  # one row per problem
+MIRRORED = ("alpha", "g", "trail", "inherited")  # change their sign if classes swap sides
 
 
 def grown(
     state: Mapping[str, Any], plan: Plan, numbers: Ints, classes: int, pairs: bool
 ) -> tuple[Plan, dict[str, Any]]:
-    """Return the plan and the state of a model that has more classes.
+    """Return the plan and the state of a model after adding classes.
 
-    Problems of the classes it had stay as they are. The problem of a new class starts from the
-    members held: without weight, so that its gradient is the label of each.
+    The problems of existing classes do not change. The problem of a new class starts with all
+    stored members and zero coefficients, so its gradient is the label of each member.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def grown(
     plan : Plan
         Its plan.
     numbers : ndarray of int64
-        The number that each of its classes has among all.
+        New number of each existing class.
     classes : int
-        How many there are now.
+        New number of classes.
     pairs : bool
-        Whether they are separated in pairs.
+        Whether the new problems are pairs of classes.
     """
     plan = replace(plan, problems=problems_of(classes, pairs), pairs=pairs)
     labels = numbers[state["labels"]].astype(np.int32)
@@ -48,7 +48,7 @@ def grown(
                 rows[name].append(np.zeros_like(state[name][0]))
             rows["g"][c][held] = sides[held, c]
             rows["rank"][c][:] = np.where(held, np.cumsum(held) - 1, -1)
-            if plan.problems == 1:  # where places are positions
+            if plan.problems == 1:  # places equal positions
                 rows["rank"][c][held] = np.flatnonzero(held)
             continue
         for name in BY_PLACE:
@@ -58,9 +58,9 @@ def grown(
 
 
 def sources(numbers: Ints, plan: Plan) -> list[tuple[int | None, bool]]:
-    """Return for each problem the one it was before, and whether its classes have swapped sides."""
+    """Return the previous problem of each problem, and whether its classes have swapped sides."""
     before = {int(number): k for k, number in enumerate(numbers)}
-    alone = len(before) <= 2  # there was a single problem
+    alone = len(before) <= 2  # a single problem
 
     def of_class(number: int) -> tuple[int | None, bool]:
         if number not in before:
@@ -76,7 +76,7 @@ def sources(numbers: Ints, plan: Plan) -> list[tuple[int | None, bool]]:
         at = (earlier[0] == before[first]) & (earlier[1] == before[second])
         return int(np.flatnonzero(at)[0]), False
 
-    if len(before) == 1:  # nothing was separated yet
+    if len(before) == 1:  # no problem before
         return [(None, False)] * plan.problems
     if plan.problems == 1:
         return [(0, False)]

@@ -1,4 +1,4 @@
-"""How much memory kernel rows may take where the user does not say."""
+"""The default size of the kernel cache, and the memory available to this process."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from pathlib import Path
 
 import joblib
 
-AUTO = -1  # of `Plan.cache_bytes`: what is sensible for the memory at hand
-SHARE = 4  # kernel rows may take one part in so many of the memory that is available
+AUTO = -1  # value of `Plan.cache_bytes`: depends on the available memory
+SHARE = 4  # kernel rows may use one SHARE-th of the available memory
 LEAST, MOST = 200 * 2**20, 8 * 2**30
-WATCHED = 256 * 2**20  # features of members from which on memory is looked at
-UNKNOWN = 8 * 2**30  # available where the system does not report it
+WATCHED = 256 * 2**20  # bytes of features from which on the available memory is checked
+UNKNOWN = 8 * 2**30  # assumed if the system does not report it
 
 
 @functools.cache
 def auto_bytes(process: int) -> int:
-    """Return how many bytes kernel rows may take: found out once, when the first model is built.
+    """Return the maximum size of kernel rows, determined once, when the first model is built.
 
-    Memory is taken only as rows are needed. Workers of a process pool share what is available.
+    Memory is allocated only when rows are needed. Workers of a process pool share what is
+    available.
 
     Parameters
     ----------
     process : int
-        The id of this process, so that a worker that is forked finds out for itself.
+        Id of this process, so that a forked worker determines its own value.
     """
     is_worker = multiprocessing.current_process().name != "MainProcess"
     sharing = SHARE * (int(joblib.cpu_count()) if is_worker else 1)
@@ -33,12 +34,12 @@ def auto_bytes(process: int) -> int:
 
 
 def available() -> int:
-    """Return the bytes that this process may still take: of the machine, its cgroups and limits."""
+    """Return the bytes that machine, cgroups and limits still allow this process to allocate."""
     known: list[int] = []
     for ask in (_of_machine, _of_cgroups, _of_limits):
         try:
             known += ask()
-        except (ValueError, IndexError):  # a system that reports it in another form
+        except (ValueError, IndexError):  # another format
             continue
     return min(known, default=UNKNOWN)
 
@@ -54,7 +55,7 @@ def _of_machine() -> list[int]:
 
 
 def _of_limits() -> list[int]:
-    """Return what is left of the address space that the process may have (``ulimit -v``)."""
+    """Return the remaining address space of the process (``ulimit -v``)."""
     try:
         import resource
     except ImportError:  # not a POSIX system
@@ -67,7 +68,7 @@ def _of_limits() -> list[int]:
 
 
 def _of_cgroups() -> list[int]:
-    """Return what is left within the limits of the process's cgroup and those it is in."""
+    """Return the remaining memory within the limits of the process's cgroup and its parents."""
     left = []
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -92,7 +93,7 @@ def _left_in(folder: Path, limit: str, usage: str, reclaimable: str) -> list[int
 
 
 def _read(path: str | Path) -> str:
-    """Return the text of a file, or nothing where there is none to read."""
+    """Return the text of a file, or an empty string if it cannot be read."""
     try:
         return Path(path).read_text(errors="replace")
     except OSError:

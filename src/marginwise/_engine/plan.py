@@ -1,4 +1,4 @@
-"""What shapes a native model: kernel, gamma, precision, the unit of the kernel, centring."""
+"""The fixed properties of a native model: kernel, gamma, precision, kernel unit, centring."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ NATIVE = ("linear", "rbf", "poly", "sigmoid", "cosine", "tanimoto")
 KERNELS = (*NATIVE, "precomputed")
 WITH_GAMMA = ("rbf", "poly", "sigmoid")
 FEW = 50  # rows of a first batch below which gamma="scale" warns
-LARGEST = 1e37  # kernel value that single precision holds
-# Single precision is used while gamma |x|^2 stays below this: the exponent of the RBF kernel is
-# then good to 1e-4 or better.
+LARGEST = 1e37  # kernel value in single precision
+# Single precision is used while gamma |x|^2 is below this limit. The error of the exponent of the
+# RBF kernel is then at most 1e-4.
 SINGLE_LIMIT = 1000.0
-# ... and, for kernels of x.y, while the features are not a small variation on a large offset.
+# ... and, for kernels of x.y, unless the features vary little around a large offset.
 OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
-ORDINARY = 2.0**20  # kernel values up to this, and down to its inverse, need no unit
-MOST_PAIRED = 32  # classes that multiclass="auto" pairs: more make too many problems
+ORDINARY = 2.0**20  # kernel values between its inverse and this value need no unit
+MOST_PAIRED = 32  # maximum number of classes that multiclass="auto" pairs
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
-EARLY_EXACT_NOTES = 5  # of each problem, in earlier states
+EARLY_EXACT_NOTES = 5  # per problem, in states of earlier versions
 
 BlockFunction = Callable[[Float, Float], Float]
 
 
 @dataclass
 class Plan:
-    """All that shapes a learner except its data; plain values, so that it can be kept in files.
+    """Everything that defines a learner except its data, as plain values that files can store.
 
-    A plan does not change; `dataclasses.replace` makes another.
+    Plans are immutable; `dataclasses.replace` creates a modified one.
     """
 
     kernel: str
@@ -53,16 +53,16 @@ class Plan:
     double: bool
     cache_bytes: int  # or AUTO
     algorithm: str
-    settings: dict[str, Any]  # those of the algorithm
+    settings: dict[str, Any]  # of the algorithm
     center: list[float] = field(default_factory=list)
     record: bool = False
     unit: float = 1.0  # of the kernel: the core computes with K / unit, and with C times unit
-    pairs: bool = False  # whether problems are pairs of classes, not a class against the rest
-    budget: int = 0  # of members; 0: any number
-    foresees: bool = False  # whether decision values are noted before rows are learned
+    pairs: bool = False  # one-vs-one instead of one-vs-rest
+    budget: int = 0  # maximum number of members; 0: no limit
+    foresees: bool = False  # whether decision values are recorded before rows are learned
 
     def __post_init__(self) -> None:
-        # What x.y is divided by, so that the kernel is divided by its unit; a power of 4.
+        # Divisor of x.y that divides the kernel by its unit; a power of 4.
         self.root = 1.0
         if self.kernel in ("linear", "poly"):
             degree = self.degree if self.kernel == "poly" else 1
@@ -82,7 +82,7 @@ def make_plan(
     settings: dict[str, Any],
     streaming: bool,
 ) -> Plan:
-    """Plan the native model of an estimator for the first rows that it learns.
+    """Return the plan of the native model of an estimator, given the first rows to learn.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def make_plan(
     X : {ndarray, csr_array} of shape (n, features)
         The rows.
     weights : ndarray of shape (n,)
-        How much each row counts for gamma.
+        Weights of the rows in the variance that determines gamma.
     function : callable or None
-        The kernel, where it is one.
+        Kernel function, if the kernel is callable.
     settings : dict
-        Those of the algorithm.
+        Settings of the algorithm.
     streaming : bool
-        Whether more rows follow, which the first ones should say little about.
+        Whether more rows follow, for which the first ones may not be representative.
     """
     if streaming:
         _warn_if_few(model.gamma, model.kernel, X.shape[0])
@@ -137,7 +137,7 @@ def make_plan(
 
 
 def pairs_classes(model: Any, classes: int) -> bool:
-    """Return whether an estimator separates so many classes in pairs."""
+    """Return whether an estimator uses one-vs-one for this number of classes."""
     multiclass = getattr(model, "multiclass", "ovr")
     if multiclass != "auto":
         return bool(multiclass == "ovo")
@@ -145,14 +145,14 @@ def pairs_classes(model: Any, classes: int) -> bool:
 
 
 def problems_of(classes: int, pairs: bool) -> int:
-    """Return how many binary problems there are."""
+    """Return the number of binary problems."""
     if classes <= 2:
         return 1
     return classes * (classes - 1) // 2 if pairs else classes
 
 
 def signs(labels: NDArray[Any], problems: int, pairs: bool, some: slice = slice(None)) -> Float:
-    """Return classes as +1 and -1, a column for each of some problems; 0 where they have no part.
+    """Return classes as +1 and -1, one column per problem; 0 if the problem excludes the class.
 
     Pairs are in the order (0, 1), (0, 2), ..., and their second class is the positive one.
     """
@@ -174,7 +174,7 @@ def paired(problems: int) -> tuple[Ints, Ints]:
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Float) -> float:
-    """Turn "scale", "auto" or a number into a number; "scale" is 1 / (d * weighted variance)."""
+    """Return the value of gamma; "scale" is 1 / (n_features * weighted variance)."""
     if not isinstance(gamma, str):
         return float(gamma)
     d = max(int(X.shape[1]), 1)
@@ -199,7 +199,7 @@ def _uses_gamma(kernel: Any) -> bool:
 
 
 def weighted_variance(X: Any, weights: Float) -> float:
-    """Return the variance of all entries of X, rows counted by their weights."""
+    """Return the variance of all entries of X, with weighted rows."""
     total = float(weights.sum()) * max(int(X.shape[1]), 1)
     row_sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
     mean = float(weights @ row_sums) / total
@@ -220,10 +220,10 @@ def _centred_squares(X: NDArray[Any], mean: float) -> Float:
 
 
 def unit_near(size: float, degree: int = 1) -> float:
-    """Return a unit for kernel values of this size: a power of 4 to the `degree`, often 1.
+    """Return a unit for kernel values of this size: a power of 4 to the `degree`, usually 1.
 
-    What the core holds to be small is small beside kernel values of about 1. Powers of 2 change no
-    digit of a model.
+    The core's tolerances assume kernel values of about 1. Units are powers of 2, which do not
+    change the digits of a model.
     """
     if not 1 / ORDINARY < size < ORDINARY:
         exponent = round(math.log2(size) / (2 * degree)) if 0 < size < math.inf else 0
@@ -232,7 +232,7 @@ def unit_near(size: float, degree: int = 1) -> float:
 
 
 def unit_for(plan: Plan, X: Any, function: BlockFunction | None) -> float:
-    """Choose the unit of a kernel that is not bounded by its values for some rows."""
+    """Choose the unit of an unbounded kernel from its values on some rows."""
     if plan.kernel not in ("linear", "poly", "callable") or X.shape[0] == 0:
         return 1.0
     if function is not None:
@@ -251,7 +251,7 @@ def unit_for(plan: Plan, X: Any, function: BlockFunction | None) -> float:
 
 
 def _function_sizes(plan: Plan, X: Any, function: BlockFunction) -> Float:
-    """Return sizes of values of a kernel function; a kernel's largest are in its diagonal."""
+    """Return the sizes of diagonal values, the largest ones, of a kernel function."""
     if X.shape[1] < plan.features:  # precomputed
         sizes = np.abs(X[:1000]).max(axis=1)
         return np.asarray(sizes.todense() if sp.issparse(sizes) else sizes).ravel()
@@ -267,13 +267,13 @@ def typical(sizes: Float) -> float:
 
 
 def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
-    """Choose the point that features are measured from; empty for none.
+    """Choose the point that is subtracted from the features; empty for none.
 
-    The RBF kernel does not change when all features move together, and centred features lose
-    fewer digits. Features that are mostly zero stay as they are, because zeros are skipped; those
-    that are mostly some other value, as standardised indicators are, are measured from that value,
-    so that it is skipped too. The linear kernel leads to the same model from any centre, because
-    there is a bias; it takes one only where the features are a small variation on a large offset.
+    Subtracting a constant does not change the RBF kernel, and centred features lose fewer digits.
+    Features that are mostly zero are not centred, because zeros are skipped. If most values of a
+    feature are equal, as in standardized indicators, that value is subtracted, so that it is
+    skipped as well. With the linear kernel, the bias makes the model independent of the centre;
+    features are centred only if they vary little around a large offset.
     """
     if sp.issparse(X) or kernel not in ("rbf", "linear"):
         return []
@@ -284,7 +284,7 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
         return []
     centre = sample.mean(axis=0, dtype=np.float64)
     if kernel == "rbf" and not streaming:
-        usual = np.median(sample, axis=0)  # the value that more than half have, if there is one
+        usual = np.median(sample, axis=0)  # the value of most rows, if there is one
         repeats = np.count_nonzero(sample == usual, axis=0) > 0.5 * len(sample)
         skipped = np.where(repeats, usual, centre)
         if np.count_nonzero(sample != skipped) <= SKIP_BELOW * sample.size:
@@ -293,7 +293,7 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
 
 
 def is_offset(X: Any) -> bool:
-    """Return whether dense features are a small variation on a large offset."""
+    """Return whether dense features vary little around a large offset."""
     sample = X[:1000].astype(np.float64)
     squares = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
     mean = sample.mean(axis=0)
@@ -302,14 +302,14 @@ def is_offset(X: Any) -> bool:
 
 
 def needs_double(X: Any, kernel: str) -> bool:
-    """Return whether kernels of x.y would lose the data's variation in single precision."""
+    """Return whether single precision would lose the variation of the data."""
     if kernel == "callable":
         return True
     return kernel in ("poly", "sigmoid") and not sp.issparse(X) and is_offset(X)
 
 
 def keeps_lists(X: Any) -> bool:
-    """Return whether members are better kept as lists of nonzeros than as dense rows."""
+    """Return whether lists of nonzeros suit the members better than dense rows."""
     return bool(sp.issparse(X) and X.shape[1] * X.shape[0] > 16 * max(X.nnz, 1))
 
 
@@ -317,11 +317,11 @@ def keeps_lists(X: Any) -> bool:
 
 
 def check_range(plan: Plan, X: Any) -> None:
-    """Raise if kernel values of these rows would be too large to hold."""
+    """Raise ValueError if kernel values of these rows would overflow."""
     with np.errstate(over="ignore"):
         squares = _squares(X)
         if X.dtype != np.float64 and not np.isfinite(squares).all():
-            squares = _squares(X.astype(np.float64))  # which hold more
+            squares = _squares(X.astype(np.float64))  # has a larger range
         # One factor at a time: the square of a large Python float raises OverflowError.
         check_squares(plan, squares * plan.scale * plan.scale)
 
@@ -335,7 +335,7 @@ def _squares(X: Any) -> Float:
 
 
 def check_squares(plan: Plan, squares: Float) -> None:
-    """Raise if kernel values of rows would be too large to hold; the squares are |x|^2, scaled."""
+    """Raise ValueError if kernel values would overflow; `squares` are the scaled |x|^2."""
     if squares.size == 0:
         return
     row = int(np.argmax(squares))  # a NaN, if there is one
@@ -361,7 +361,7 @@ def check_squares(plan: Plan, squares: Float) -> None:
 
 
 def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
-    """Wrap a user's kernel: it is given blocks, and must return one finite number per pair."""
+    """Wrap a user's kernel function and check the values that it returns."""
 
     def block(A: Float, B: Float) -> Float:
         values = np.ascontiguousarray(function(A, B), dtype=np.float64)
@@ -370,7 +370,7 @@ def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
                 f"kernel returned shape {values.shape} for blocks of {A.shape[0]} and "
                 f"{B.shape[0]} rows; expected {(A.shape[0], B.shape[0])}."
             )
-        with np.errstate(invalid="ignore"):  # NaN is the least and the greatest of what it is among
+        with np.errstate(invalid="ignore"):  # min and max propagate NaN
             largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
         if not np.isfinite(largest):
             raise ValueError("kernel returned NaN or infinity; expected finite values.")
@@ -385,7 +385,7 @@ def checked(function: Callable[[Any, Any], Any]) -> BlockFunction:
 
 
 def precomputed(A: Float, B: Float) -> Float:
-    """Look kernel values up: the last feature of a row is its own column in the others' rows."""
+    """Look up kernel values: the last feature of a row is its column number in other rows."""
     return np.ascontiguousarray(A[:, B[:, -1].astype(np.intp)])
 
 
@@ -393,7 +393,7 @@ def precomputed(A: Float, B: Float) -> Float:
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an engine, of an earlier format or not, as it is written now."""
+    """Return the state of an engine in the current format."""
     state = {name: value for name, value in state.items() if name != "seconds"}  # of format 2
     plan = state.get("plan")
     if isinstance(plan, dict):
@@ -420,7 +420,7 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_peaks(state: dict[str, Any]) -> dict[str, Any]:
-    """Add to the notes of an earlier exact model the peak of the weights, which is then unknown."""
+    """Add an unknown peak of the weights to the notes of an exact model of an earlier format."""
     notes = state.get("notes")
     if not isinstance(notes, np.ndarray) or notes.ndim != 2 or notes.shape[1] != EARLY_EXACT_NOTES:
         return state

@@ -1,7 +1,8 @@
-"""Decision values of many rows, kept up to date while a model learns.
+"""Decision values of many rows, updated while a model learns.
 
-After one example few coefficients have changed. The values of a pool are then corrected by the
-kernel values of those few with all rows, instead of being computed again from all support vectors.
+Learning one example changes few coefficients. The decision values of a pool are therefore updated
+with the kernel values of the changed members only, instead of being recomputed from all support
+vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from marginwise._arrays import Float, Ints
 from marginwise._core import Batch
 from marginwise._engine.engine import Engine
 
-MOST_BYTES = 1 << 32  # of a copy of the rows; a larger pool is scored again each time
+MOST_BYTES = 1 << 32  # of a copy of the rows; larger pools are recomputed each time
 
 
 class Scores:
@@ -28,9 +29,9 @@ class Scores:
     batch
         The rows.
     find
-        Returns the features of members by their ids, or None where it does not know one of them.
+        Returns the features of members by their ids, or None if it does not know all of them.
     labelled
-        Whether the rows have labels, and only the problems that a row has a part in matter.
+        Whether the rows have labels, so that only the problems of their classes matter.
     """
 
     def __init__(
@@ -44,16 +45,17 @@ class Scores:
         self.batch = batch
         self._find = find
         self._labelled = labelled
-        # A correction meets all rows; labelled rows, in pairs of classes, a third of the members.
+        # An update uses all rows, whereas labelled rows in one-vs-one problems need only a third
+        # of the members.
         self._most_changed = 1 / 6 if labelled and engine.plan.pairs else 1 / 2
         self._ids: Ints = np.empty(0, dtype=np.int64)
         self._alpha: Float = np.empty((engine.plan.problems, 0))
         self._sums: Float | None = None
         self._laid: tuple[bool, Any] | None = None
-        self.recomputed = 0  # how often all was computed again
+        self.recomputed = 0  # number of complete recomputations
 
     def values(self) -> Float:
-        """Return f(x) of all rows, a column for each binary problem."""
+        """Return f(x) of all rows, one column per binary problem."""
         engine = self.engine
         ids, _, alpha = engine.coefficients
         changed, change = self._difference(ids, alpha)
@@ -67,12 +69,12 @@ class Scores:
             self.recomputed += 1
         elif centres is not None:
             sums = sums + engine.expansion(centres, change, self._rows_laid_out())
-        # Together, so that an interrupt cannot leave sums that the next call changes once more.
+        # One assignment, so that an interrupt cannot lead to the same update twice.
         self._ids, self._alpha, self._sums = ids, alpha, sums
         return sums + engine.bias
 
     def _rows_laid_out(self) -> Any:
-        """Return the rows as the core multiplies them, in the precision of the model."""
+        """Return the rows in the core's memory layout and the precision of the model."""
         double = self.engine.plan.double
         if self._laid is None or self._laid[0] != double:
             self._laid = double, self.engine.native.pack_rows(self.batch)
@@ -85,7 +87,7 @@ class Scores:
         return not plan.sparse and len(self._sums) * plan.features * 8 > MOST_BYTES
 
     def _difference(self, ids: Ints, alpha: Float) -> tuple[Ints, Float]:
-        """Return the ids whose coefficients differ from those of the last call, and by what."""
+        """Return the ids whose coefficients changed since the last call, and the changes."""
         every = np.union1d(self._ids, ids)
         change = np.zeros((alpha.shape[0], len(every)))
         change[:, np.searchsorted(every, ids)] = alpha
@@ -94,13 +96,13 @@ class Scores:
         return every[moved], np.ascontiguousarray(change[:, moved])
 
     def state(self) -> dict[str, Any] | None:
-        """Return what a copy needs to give the same values to the last bit."""
+        """Return what a copy needs to return bitwise identical values."""
         if self._sums is None:
             return None
         return {"ids": self._ids, "alpha": self._alpha, "sums": self._sums}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be as when `state` was called."""
+        """Restore the result of `state`."""
         ids, alpha, sums = state["ids"], state["alpha"], state["sums"]
         rows = len(sums) if self._sums is None else len(self._sums)
         problems = self.engine.plan.problems

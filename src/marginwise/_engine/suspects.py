@@ -1,6 +1,6 @@
-"""The part of a state that notes suspects: examples whose labels look wrong.
+"""The part of a state that records suspects: examples whose labels look wrong.
 
-Only examples that are not stored have notes; y f(x) of the others is known from their gradient.
+Only suspects that are not members are recorded; the gradient of a member gives its y f(x).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 NOTING = ("gap", "exact_ramp")  # algorithms
-# How many suspects each problem has noted; then of each note, problem by problem and in the order
-# of ids: the id, the class, and y f(x) when it was last judged.
+# The number of suspects of each problem; then for each suspect, problem by problem and in order of
+# ids: the id, the class, and y f(x) when it was last evaluated.
 SUSPECTS = {
     "suspects": ("int64", ("problems",)),
     "suspect_ids": ("int64", ("suspects",)),
@@ -23,13 +23,13 @@ SUSPECTS = {
 
 
 def no_suspects(problems: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model that has noted none; `problems` is the shape of the first."""
+    """Return the arrays of a model without suspects; `problems` is the shape of the first array."""
     empty = {name: np.zeros(0, dtype) for name, (dtype, _) in SUSPECTS.items()}
     return {**empty, "suspects": np.zeros(problems, np.int64)}
 
 
 def suspect_sizes(state: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many notes there are."""
+    """Return the number of suspects."""
     counts = np.asarray(state["suspects"])
     if counts.ndim != 1 or counts.dtype != "int64" or not ((counts >= 0) & (counts <= 2**40)).all():
         raise ValueError("suspects must be a list of counts")
@@ -37,7 +37,7 @@ def suspect_sizes(state: Mapping[str, Any]) -> dict[str, int]:
 
 
 def check_suspects(state: Mapping[str, Any], ramp: float) -> None:
-    """Check notes: of examples that differ, are not stored, and have y f(x) below the ramp."""
+    """Check that suspects are distinct, are not members, and have y f(x) below the ramp."""
     labels, values = state["suspect_labels"], state["suspect_values"]
     if not ((labels >= 0) & (labels < max(state["plan"]["problems"], 2))).all():
         raise ValueError("suspect_labels must be numbers of classes")
