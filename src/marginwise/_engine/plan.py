@@ -67,8 +67,8 @@ class Plan:
         if self.kernel in ("linear", "poly"):
             degree = self.degree if self.kernel == "poly" else 1
             self.root = math.ldexp(1.0, round(math.log2(self.unit) / degree))
-        # What features are multiplied by, so that gamma becomes 1. It is done in double precision
-        # before they are rounded to single: their units then leave no trace in the model.
+        # Factor of the features that turns gamma into 1. It is applied in double precision before
+        # rounding to single, so that the units of the features do not affect the model.
         gamma = self.gamma if self.kernel in WITH_GAMMA else 1.0
         self.scale = math.sqrt(gamma) / math.sqrt(self.root)
 

@@ -1,4 +1,4 @@
-"""Zip files of a few uncompressed members: written plainly, read with suspicion."""
+"""Zip files of a few uncompressed members. Reading does not trust the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOCAL = struct.Struct("<4s22x2H")
 
 
 def write_members(members: Mapping[str, list[Part]], handle: BinaryIO) -> None:
-    """Write members, each given in parts; the same content gives the same bytes."""
+    """Write members, each passed in parts; equal content gives equal bytes."""
     try:
         with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
             for name, parts in members.items():
@@ -48,8 +48,8 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 def read_members(data: bytes) -> dict[str, memoryview]:
     """Return the members of an archive by name, as views of its bytes.
 
-    Raises ValueError (or what `zipfile` raises) unless the archive is as `write_members` leaves
-    it: a few uncompressed members with plain and different names and right checksums.
+    Raises ValueError (or an error of `zipfile`) unless the archive could be one of `write_members`:
+    a few uncompressed members with plain, distinct names and valid checksums.
     """
     _check_directory(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -72,7 +72,7 @@ def check_ending(tail: bytes) -> None:
 
 
 def _check_directory(data: bytes) -> None:
-    """Bound the list of members, which `zipfile` reads as a whole."""
+    """Limit the size of the list of members, which `zipfile` reads completely."""
     check_ending(data[-ENDING:])
     _, _, _, _, count, size, _, comment = _END.unpack(data[-_END.size :])
     start = len(data) - _END.size - 20

@@ -1,4 +1,4 @@
-"""Files on disk: replaced as a whole or not at all, and read only if they are regular files."""
+"""Files on disk: atomic replacement, and reading of regular files only."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
     """Write a new file beside `path` and move it there only when it is complete.
 
-    Links are followed, and the permissions of an existing file are kept. While it is written, the
-    new file is never readable by more users than the file it replaces.
+    Links are followed, and the permissions of an existing file are preserved. At no time is the new
+    file readable by more users than the file that it replaces.
 
     Parameters
     ----------
     path
         The file to replace or to create. It must not be a directory or a device.
     write
-        Called with the open file, to write its content.
+        Called with the open file; writes its content.
     """
     target = Path(os.path.realpath(path))
     mode = _mode_of(target)
@@ -53,7 +53,7 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
             os.fsync(handle.fileno())
             if mode is not None:
                 os.chmod(temporary, mode)
-            if sys.platform != "win32":  # still locked, so that no one else removes it
+            if sys.platform != "win32":  # still locked, so that no other process removes it
                 os.replace(temporary, target)
         if sys.platform == "win32":  # where open files cannot be moved
             os.replace(temporary, target)
@@ -64,7 +64,7 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = os.fspath(path)  # which writing to an open file does not state
+            error.filename = os.fspath(path)  # errors of an open file do not include it
         raise
 
 
@@ -80,7 +80,7 @@ def read_file(path: StrPath, ending: Callable[[bytes], None], tail: int) -> byte
     ending
         Called with the last `tail` bytes before the rest is read; may raise.
     tail
-        How many bytes `ending` needs.
+        Number of bytes that `ending` needs.
     """
     _require_regular(path, os.stat(path).st_mode)
     # Without O_NONBLOCK, opening would wait if the file became a FIFO in the meantime.
@@ -114,8 +114,8 @@ def _require_regular(path: StrPath, mode: int) -> None:
 
 # -- temporaries -------------------------------------------------------------------------------
 #
-# A temporary is locked as long as its writer lives, so a temporary that can be locked has none.
-# Unlike the number of a process, a lock is also right across containers and network file systems.
+# A temporary file is locked while its writer is alive, so one that can be locked is abandoned.
+# Unlike process ids, locks also work across containers and network file systems.
 
 
 def _temporary_beside(target: Path) -> Path:
@@ -131,7 +131,7 @@ def _create_locked(path: Path, mode: int) -> BinaryIO | None:
     except BlockingIOError:
         handle.close()
         return None
-    except OSError:  # no locks on this file system, where no one removes temporaries
+    except OSError:  # no locks on this file system, so no process removes temporary files
         return handle
     if sys.platform == "win32" or os.fstat(handle.fileno()).st_nlink > 0:
         return handle
@@ -146,10 +146,10 @@ def _lock(descriptor: int) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove temporaries that processes left when they were killed."""
+    """Remove the temporary files of killed processes."""
     try:
         names = [name for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
-    except OSError:  # a folder in which files can be written, but not listed
+    except OSError:  # a folder that allows writing files but not listing them
         return
     for name in names:
         path = folder / name

@@ -1,7 +1,7 @@
-"""What the state of an engine must satisfy before the native core is given it.
+"""Validation of the state of an engine before it is passed to the native core.
 
-The core believes what it is handed, so a state from outside is checked here in full: types,
-shapes, and the parts against each other. All failures are ValueErrors that name the part.
+The core does not validate a state. An external state is therefore checked completely here: types,
+shapes, and the consistency of its parts. Every failure is a ValueError that names the part.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ State = Mapping[str, Any]
 
 MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
 LARGEST_NORM = 1e300  # |x|^2
-# A binary problem takes so many bytes in memory, however few members it has. A model that would be
-# much larger in memory than in its file is refused, unless it is small.
+# Bytes of memory that a binary problem takes regardless of its number of members. A model that
+# would be much larger in memory than in its file is refused, unless it is small.
 PROBLEM_BYTES = 9_000
 FREE_BYTES = 381 << 20
 BLOW_UP = 16
-SLACK = 1.01  # for a limit that was held in the arithmetic of the core
-AT_ONCE = 2**18  # values of all problems that are looked at together
+SLACK = 1.01  # for limits that the core applied in its own arithmetic
+AT_ONCE = 2**18  # number of values, over all problems, that are checked together
 
 _PLAN: dict[str, Rule] = {
     "kernel": one_of(*NATIVE, "callable"),
@@ -74,7 +74,7 @@ _PLAN: dict[str, Rule] = {
     "foresees": boolean(),
 }
 
-# Types of the arrays of a machine, and what their sides count.
+# Types of the arrays of a state, and the meaning of their dimensions.
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ids": ("int64", ("members",)),
     "labels": ("int32", ("members",)),
@@ -99,16 +99,16 @@ _SPARSE = {
 def check_machine(
     machine: State, classes: int, fits: Callable[[State], None] | None = None
 ) -> None:
-    """Check all that the core would believe of the state of a machine.
+    """Check everything that the core takes for granted about the state of an engine.
 
     Parameters
     ----------
     machine : mapping
-        What `Engine.state` returned, or is said to have.
+        Supposed result of `Engine.state`.
     classes : int
-        How many classes the estimator has.
+        Number of classes of the estimator.
     fits : callable, default=None
-        Called with the plan; raises ValueError if it is not one of the estimator.
+        Called with the plan; raises ValueError if it does not match the estimator.
     """
     plan: Any = machine.get("plan")
     _check_plan_values(plan)
@@ -166,7 +166,7 @@ def _check_plan(plan: State, classes: int) -> None:
 
 
 def _sizes(machine: State, plan: State) -> dict[str, Any]:
-    """Return how many there are of everything that arrays may have along a side."""
+    """Return the size of each dimension that arrays may have, by name."""
     algorithm = ALGORITHMS[plan["algorithm"]]
     members = machine["ids"].shape[0]
     counters = machine["counters"]
@@ -199,8 +199,8 @@ def _check_members(machine: State, classes: int) -> None:
     _require(_within(machine["labels"], 0, classes - 1), "labels must be numbers of classes")
     costs = machine["costs"]
     _require(_within(costs, 0, np.inf) and costs.all(), "costs must be finite and above 0")
-    # An id may stand twice: a member that no problem holds waits to be removed when its example
-    # comes again. The one that is held is then the last.
+    # An id may occur twice: a member that belongs to no problem remains until it is removed, even
+    # if its example is learned again. The last occurrence is then the one in use.
     ids, held = machine["ids"], (machine["rank"] >= 0).any(axis=0)
     _, last = np.unique(ids[::-1], return_index=True)
     latest = np.zeros(len(ids), dtype=bool)
@@ -235,7 +235,7 @@ def _check_problems(machine: State, some: slice, plan: State) -> None:
 
 
 def _check_lists(machine: State, features: int) -> None:
-    """Check lists of nonzeros against each other."""
+    """Check the consistency of lists of nonzeros."""
     data, indices, indptr = machine["data"], machine["indices"], machine["indptr"]
     _require(indptr[0] == 0 and indptr[-1] == len(data), "indptr must count the entries")
     _require((indptr[:-1] <= indptr[1:]).all(), "indptr must not decrease")
@@ -247,7 +247,7 @@ def _check_lists(machine: State, features: int) -> None:
 
 
 def _check_sizes(machine: State, plan: State) -> None:
-    """Check that features are finite and small enough for the precision they are kept in."""
+    """Check that features are finite and small enough for their precision."""
     values = machine["data"] if plan["sparse"] else machine["X"]
     _require(np.isfinite(values).all(), "features must be finite")
     squares = _squares(machine, plan)
@@ -279,10 +279,10 @@ def _squares(machine: State, plan: State) -> NDArray[np.float64]:
 
 
 def _check_reach(machine: State, plan: State, sizes: NDArray[np.float64]) -> None:
-    """Check that no gradient is larger than any kernel values could have made it.
+    """Check that gradients do not exceed what the kernel values allow.
 
-    Descent from gradients beyond that would not end. `Engine.verify` then compares some of them
-    with what they should be. Here ``abs(K(k, l)) <= sizes[k] * sizes[l]``.
+    Optimization from larger gradients would not terminate. `Engine.verify` later compares some
+    gradients with their exact values. Here ``abs(K(k, l)) <= sizes[k] * sizes[l]``.
     """
     total = np.abs(machine["notes"][:, -1]).max() if ALGORITHMS[plan["algorithm"]].exact else 0.0
     most = 1.0 + total * sizes * sizes
@@ -305,7 +305,7 @@ def _kernel_sizes(plan: State, squares: NDArray[np.float64]) -> NDArray[np.float
 
 
 def knows_columns(machine: State) -> bool:
-    """Return whether rows are those of a precomputed kernel, which end with their own columns."""
+    """Return whether rows are those of a precomputed kernel, which end with their column number."""
     held = (machine["rank"] >= 0).any(axis=0)
     X, ids = machine["X"][held], machine["ids"][held]
     return _within(ids, 0, machine["X"].shape[1] - 2) and bool((X[:, -1] == ids).all())

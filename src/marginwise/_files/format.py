@@ -21,14 +21,14 @@ from marginwise._files.archive import (
 from marginwise._files.disk import read_file, replace_file
 from marginwise._files.values import Part, decode_state, encode_state
 
-# A file of a later format is refused, one of an earlier format stays readable. A file gets the
-# first format that holds what is in it, so that earlier versions read what they can.
+# Files of later formats are refused; files of earlier formats remain readable. A file is written in
+# the earliest format that can represent its content, so that earlier versions can read it.
 FORMAT = 4
 PIPELINE_FORMAT = 5
 LEARNER_FORMAT = 6
 LATEST_FORMAT = 6
 DOCUMENT = "model.json"
-MOST_JSON = 1 << 20  # bytes; all that can be large is in arrays
+MOST_JSON = 1 << 20  # bytes; everything large is in arrays
 KEYS = {"format", "marginwise", "class", "sha256", "state"}
 
 
@@ -37,17 +37,17 @@ class ModelFileError(ValueError):
 
 
 def write_file(path: str | os.PathLike[str], members: Mapping[str, list[Part]]) -> None:
-    """Replace a file by an archive of these members."""
+    """Write an archive of these members, replacing an existing file."""
     replace_file(path, functools.partial(write_members, members))
 
 
 def write_state(path: str | os.PathLike[str], name: str, state: Mapping[str, Any]) -> None:
-    """Replace a file by one that holds the state of a `name`."""
+    """Write a file with the state of a `name`, replacing an existing file."""
     write_file(path, pack(name, state))
 
 
 def guarded(path: str | os.PathLike[str], restore: Callable[[bytes], Any]) -> Any:
-    """Return what is made of a file's content; whatever is wrong with it is a ModelFileError."""
+    """Read a file and convert its content; raise ModelFileError if anything is wrong with it."""
     try:
         data = read_file(path, check_ending, ENDING)
     except OSError:
@@ -70,7 +70,7 @@ def _unloadable(path: str | os.PathLike[str], error: Exception) -> ModelFileErro
 
 
 def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str, list[Part]]:
-    """Return the members of a file that holds the state of a `name`, in the format `number`."""
+    """Return the members of a file with the state of a `name`, in the format `number`."""
     try:
         encoded, members = encode_state(state)
     except ValueError as error:
@@ -82,7 +82,7 @@ def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str,
         "state": encoded,
     }
     document["sha256"] = _digest(document, members)
-    # In a fixed order, so that equal models have equal files, however they came to be.
+    # In a fixed order, so that equal models have equal files.
     text = json.dumps(document, allow_nan=False, sort_keys=True).encode()
     if len(text) > MOST_JSON:
         raise ValueError(f"this {name} cannot be saved: its parameters take {len(text)} bytes.")
@@ -95,7 +95,7 @@ def pack(name: str, state: Mapping[str, Any], number: int = FORMAT) -> dict[str,
 
 
 def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
-    """Return what `pack` was given, if it is one of the known names; its values are unchecked."""
+    """Invert `pack` if the name is a known one; the values are not checked."""
     members = read_members(data)
     document = _read_document(members, tuple(known))
     parts = {name: [content] for name, content in members.items()}
@@ -105,7 +105,7 @@ def unpack(data: bytes, known: Iterable[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _read_document(members: dict[str, memoryview], known: Sequence[str]) -> dict[str, Any]:
-    """Take the JSON out of the members, and check its outline and version."""
+    """Extract the JSON from the members, and check its structure and version."""
     if DOCUMENT not in members:
         raise ValueError(f"there is no {DOCUMENT} in it")
     text = members.pop(DOCUMENT)
@@ -134,7 +134,7 @@ def _check_format(number: int, writer: object) -> None:
 
 
 def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) -> str:
-    """Return the SHA-256 of all members but the JSON, and of the JSON except the digest itself."""
+    """Return the SHA-256 of all members, without the digest that the JSON contains."""
     said = {key: value for key, value in document.items() if key != "sha256"}
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     for name in sorted(members):
@@ -145,14 +145,14 @@ def _digest(document: Mapping[str, Any], members: Mapping[str, Sequence[Part]]) 
 
 
 def estimators() -> dict[str, Any]:
-    """Return the estimators that have files, by name: the public ones."""
+    """Return the estimators that files can contain, by name: the public ones."""
     package = importlib.import_module("marginwise")
     public = {name: getattr(package, name) for name in package.__all__}
     return {name: kind for name, kind in public.items() if hasattr(kind, "_algorithm")}
 
 
 def estimator_class(name: str) -> Any:
-    """Return the class of an estimator that has files."""
+    """Return the class of an estimator that files can contain."""
     known = estimators()
     if name not in known:
         raise ValueError(f"it holds a {name!r:.40}, not one of {', '.join(known)}")

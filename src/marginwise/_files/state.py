@@ -1,6 +1,6 @@
-"""What the state of an estimator must satisfy before it is believed.
+"""Validation of the state of an estimator that comes from a file.
 
-Failures are ValueErrors that name the part.
+Every failure is a ValueError that names the part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from marginwise._files.engine_state import check_array, check_machine, knows_col
 
 State = Mapping[str, Any]
 
-# Parameters that an estimator's own rules leave out or bound less.
+# Parameters that the rules of an estimator omit or restrict less.
 _MORE_RULES: dict[str, Rule] = {
     "n_jobs": either(none(), threads()),
     "class_weight": either(none(), one_of("balanced"), class_weights()),
@@ -72,7 +72,7 @@ def check_classifier(kind: Any, state: State) -> None:
     kind : type
         The class.
     state : mapping
-        What `__getstate__` of one of its instances returned, or is said to have.
+        Supposed result of `__getstate__` of an instance.
     """
     if not _check_outline(kind, state, _FITTED_CLASSIFIER):
         return
@@ -90,30 +90,30 @@ def check_one_class(kind: Any, state: State) -> None:
     kind : type
         The class.
     state : mapping
-        What `__getstate__` of one of its instances returned, or is said to have.
+        Supposed result of `__getstate__` of an instance.
     """
     if not _check_outline(kind, state, _FITTED_ONE_CLASS):
         return
     kind._check_own_state(state, 1)
-    _check_machine(kind, state, 2)  # all rows are of the second of two
+    _check_machine(kind, state, 2)  # all rows belong to the second of two classes
     if not (state["_machine"]["labels"] == 1).all():
         raise ValueError("labels must be 1")
 
 
 def check_compressed(kind: Any, state: State) -> None:
-    """Check the state of a `CompressedSVC`, made by `compress` or not.
+    """Check the state of a `CompressedSVC`, whether `compress` created it or not.
 
     Parameters
     ----------
     kind : type
         The class.
     state : mapping
-        What `__getstate__` of one of its instances returned, or is said to have.
+        Supposed result of `__getstate__` of an instance.
     """
     if not _check_outline(kind, state, _FITTED_COMPRESSED):
         return
     obey(_MORE_RULES, state)
-    _check_labels(state["classes_"], 1)  # of a stream that has had one class so far
+    _check_labels(state["classes_"], 1)  # one, if a stream has had one class so far
     _check_machine(kind, state, len(state["classes_"]))
     if state["_machine"]["plan"]["record"]:
         raise ValueError("a compressed model has no history")
@@ -142,7 +142,7 @@ def _check_curve(curve: Any) -> None:
 
 
 def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
-    """Check names and parameters; return whether the state is that of a fitted estimator."""
+    """Check names and parameters; return whether the estimator is fitted."""
     names = set(kind._get_param_names())
     require_names(names, set(state) & names, "parameters")
     parameters = {name: state[name] for name in names}
@@ -182,7 +182,7 @@ def _check_labels(classes: Any, least: int) -> None:
 
 
 def _check_machine(kind: Any, state: State, classes: int) -> None:
-    """Check the state of the engine, by itself and against the estimator."""
+    """Check the state of the engine and its consistency with the estimator."""
     if not isinstance(state["_machine"], dict):
         raise ValueError("_machine must be a dict")
     machine = upgraded(state["_machine"])

@@ -1,8 +1,8 @@
-"""Python values as JSON beside arrays: few types, each written in one way.
+"""Python values as JSON and arrays. Each of the few supported types has one representation.
 
-JSON's own values stand for themselves. Everything else is an object with one key, which is the
-name of its type: ``{"tuple": [1, 2]}``, ``{"items": [[1, 0.5], [2, 2.0]]}`` (a dict),
-``{"array": "classes_"}`` (a member of the file).
+JSON's own values represent themselves. Everything else is an object with one key, the name of its
+type: ``{"tuple": [1, 2]}``, ``{"items": [[1, 0.5], [2, 2.0]]}`` (a dict), ``{"array": "classes_"}``
+(a member of the file).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 
 
 def encode_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Part]]]:
-    """Return a state as JSON, and the members of a file that hold its arrays."""
+    """Return a state as JSON, and its arrays as members of a file."""
     arrays: Arrays = {}
     encoded = {key: encode(value, key, arrays) for key, value in state.items()}
     return encoded, {f"{key}.npy": write_npy(array) for key, array in arrays.items()}
 
 
 def decode_state(encoded: Mapping[str, Any], members: Mapping[str, memoryview]) -> dict[str, Any]:
-    """Return what `encode_state` was given; its values are unchecked."""
+    """Invert `encode_state`; the values are not checked."""
     arrays = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
     state = {key: decode(value, arrays) for key, value in encoded.items()}
     if arrays:
@@ -55,9 +55,9 @@ def decode_state(encoded: Mapping[str, Any], members: Mapping[str, memoryview]) 
 
 
 def encode(value: Any, name: str, arrays: Arrays) -> Any:
-    """Return a value as JSON, its arrays put in `arrays` under names that begin with `name`.
+    """Return a value as JSON; add its arrays to `arrays`, under names that begin with `name`.
 
-    Raises a ValueError that says which `name` is of a type that files do not hold.
+    Raises a ValueError with the `name` of a value whose type files do not support.
     """
     if isinstance(value, float) and value == math.inf:  # C of a hard margin
         return {"infinity": type(value).__name__}
@@ -70,7 +70,7 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
 
 
 def decode(value: Any, arrays: Arrays) -> Any:
-    """Return what `encode` was given; the arrays it needs are taken out of `arrays`."""
+    """Invert `encode`; the arrays that it needs are removed from `arrays`."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float):
@@ -84,7 +84,7 @@ def decode(value: Any, arrays: Arrays) -> Any:
 
 
 def _checked(value: Any, name: str) -> Any:
-    """Return a number that is finite, as a float too."""
+    """Return a number if it is finite, also as a float."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}; only finite numbers can be held")
     if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
@@ -171,7 +171,7 @@ def _encode_array(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
 
 
 def _encode_objects(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
-    """Write a list of Python objects: strings as one text, numbers and such as JSON."""
+    """Encode a list of Python objects: strings as one text, other values as JSON."""
     if value.ndim != 1:
         raise ValueError(f"{name} is an array of objects of {value.ndim} dimensions, not of 1")
     items = value.tolist()
@@ -209,7 +209,7 @@ def _objects(items: list[Any]) -> NDArray[Any]:
 
 
 def _taken(name: Any, arrays: Arrays, dtype: str) -> NDArray[Any]:
-    """Take an array of one dimension and known type."""
+    """Remove and return a one-dimensional array of a known type."""
     array = arrays.pop(name)
     if array.dtype != dtype or array.ndim != 1:
         raise ValueError(f"{name} must be a list of {dtype}")
@@ -285,7 +285,7 @@ def write_npy(array: NDArray[Any]) -> list[bytes | memoryview]:
 def read_npy(data: memoryview) -> NDArray[Any]:
     """Return a copy of the array in a `.npy` file of the kind that `write_npy` writes.
 
-    The header is matched, not evaluated, and must account for every byte.
+    The header is matched, not evaluated, and must match the size of the content.
     """
     start = 10 + int.from_bytes(data[8:10], "little")
     header = _HEADER.fullmatch(data[10:start])
@@ -304,7 +304,7 @@ def read_npy(data: memoryview) -> NDArray[Any]:
 
 
 def _check_bits(array: NDArray[Any], letter: str) -> None:
-    """Raise if the bytes of bools or characters are none."""
+    """Raise ValueError unless the bytes of bools and characters are valid."""
     bits = array.reshape(-1)
     if letter == "b" and (bits.view(np.uint8) > 1).any():
         raise ValueError("a member holds bytes that are no bools")

@@ -1,1 +1,1 @@
-"""Pipelines in model files: scikit-learn's transformers by an explicit table, without pickle."""
+"""Pipelines in model files: an explicit table of scikit-learn's transformers, without pickle."""

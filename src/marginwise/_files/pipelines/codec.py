@@ -1,4 +1,4 @@
-"""Pipelines in model files: their steps, by the table of what transformers have."""
+"""Encoding and decoding of pipelines according to the table of transformers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ KEYS = {"scikit-learn", "pipeline"}
 MOST_DEPTH = 16  # of pipelines in pipelines
 OUTPUT = "_sklearn_output_config"  # what `set_output` sets
 OUTPUTS = ("default", "pandas", "polars")
-# What transformers note while they work, and compute again when it is needed.
+# Attributes that transformers cache and recompute when they are needed.
 NOTES = ("_stop_words_id", "_transformers_feature_names_out")
-_NO_ROW = Row("", {})  # of what is not in the table
+_NO_ROW = Row("", {})  # for classes that are not in the table
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model is a scikit-learn Pipeline or ours, and not of another subclass."""
+    """Return whether a model is a scikit-learn Pipeline or ours, but not another subclass."""
     name = type(model).__name__
     return name in PIPELINES and type(model) is _class_of(name)
 
 
 def describe_pipeline(model: Any) -> dict[str, Any]:
-    """Return the state of a pipeline that ends in one of our estimators, checked.
+    """Return the checked state of a pipeline that ends in one of our estimators.
 
-    Raises a ValueError that names the part that files cannot hold.
+    Raises a ValueError that names a part that files do not support.
     """
     codec = Codec(sklearn.__version__)
     try:
@@ -68,7 +68,7 @@ def restore_pipeline(state: Mapping[str, Any]) -> Any:
 
 
 def _require_end(pipeline: Any) -> None:
-    """Raise unless a pipeline ends in one of our estimators."""
+    """Raise ValueError unless a pipeline ends in one of our estimators."""
     last: Any = pipeline
     while is_pipeline(last):
         last = last.steps[-1][1] if last.steps else None
@@ -97,12 +97,12 @@ def _version_of(text: str) -> Version:
 
 
 class Codec:
-    """Estimators as plain values, and back; `Nested` for the kinds of their values.
+    """Converts estimators to plain values and back; the `Nested` of the kinds of their values.
 
     Parameters
     ----------
     version : str
-        The version of scikit-learn that the plain values are of.
+        Version of scikit-learn that the plain values come from.
     """
 
     def __init__(self, version: str) -> None:
@@ -115,7 +115,7 @@ class Codec:
     # -- writing
 
     def encode(self, estimator: Any, where: str) -> Any:
-        """Return a transformer, or at the end of a pipeline one of our estimators."""
+        """Encode a transformer or, at the end of a pipeline, one of our estimators."""
         name = type(estimator).__name__
         known = estimators()
         if known.get(name) is type(estimator):
@@ -144,7 +144,7 @@ class Codec:
         }
 
     def _each(self, kinds: Mapping[str, Any], values: Mapping[str, Any], way: str) -> Any:
-        """Encode or decode values by their kinds."""
+        """Encode or decode values according to their kinds."""
         done = {}
         for key, value in values.items():
             try:
@@ -158,7 +158,7 @@ class Codec:
     # -- reading
 
     def decode(self, plain: Any, where: str) -> Any:
-        """Return what `encode` was given; raise a ValueError if it is not in order."""
+        """Invert `encode`; raise ValueError if the plain values are invalid."""
         require(len(self.path) <= MOST_DEPTH, "it is too deep")
         name = plain.get("class") if isinstance(plain, dict) else None
         require(isinstance(name, str), "a part is not an estimator")
@@ -209,7 +209,7 @@ class Codec:
         kind, written = estimators()[name], self.written.get(id(state))
         state = current(state, kind)
         kind._check_state(state)
-        if written is not None:  # what is saved is checked, not built again
+        if written is not None:  # checking what is saved; nothing is rebuilt
             return written
         model = kind.__new__(kind)
         model.__setstate__(state)
@@ -231,7 +231,7 @@ class Codec:
         return next((width for width in widths if width is not None), None)
 
     def gives(self, estimator: Any, width: int | None) -> int | None:
-        """Return the number of columns of what comes out of an estimator, or None."""
+        """Return the number of output columns of an estimator, or None."""
         row = TABLE.get(type(estimator).__name__)
         if row is None:
             return None
@@ -255,7 +255,7 @@ class Codec:
         return set(row.parameters) - later - gone
 
     def _adapted(self, row: Row, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters of another version as they are here."""
+        """Convert parameters of another version to the installed one."""
         expected = self._expected(row, self.here)
         usual = {key: value for key, (_, value) in (*row.since.items(), *row.until.items())}
         for key in parameters.keys() - expected:
@@ -278,7 +278,7 @@ class Codec:
     # -- places
 
     def _at(self, where: str, name: str, act: Callable[[], Any]) -> Any:
-        """Do something for a part, and name the part in what is raised."""
+        """Run a function for a part, and name the part in errors."""
         self.path += [where] if where else []
         try:
             return act()
@@ -311,7 +311,7 @@ def _require_attributes(row: Row, attributes: Mapping[str, Any]) -> None:
 
 
 def _check_sides(row: Row, values: dict[str, Any]) -> None:
-    """Check the shapes of arrays against the counts of their sides."""
+    """Check the shapes of arrays against the expected counts."""
     for key, kind in row.attributes.items():
         value = values.get(key)
         if kind.sides and isinstance(value, np.ndarray):
@@ -326,7 +326,7 @@ def _check_sides(row: Row, values: dict[str, Any]) -> None:
 
 
 def difference(one: Any, two: Any, name: str = "it") -> str | None:
-    """Return the name of the first part in which two pipelines differ; None if there is none."""
+    """Return the name of the first part in which two pipelines differ, or None."""
     if isinstance(two, list | tuple):
         one = plain_list(one)
         if not isinstance(one, list | tuple) or len(one) != len(two):
@@ -343,7 +343,7 @@ def difference(one: Any, two: Any, name: str = "it") -> str | None:
         same = list(one) == list(two)
         return _first(difference(one[key], two[key], name) for key in one) if same else name
     if isinstance(one, np.random.RandomState):
-        return None  # as its state, which was stored
+        return None  # equal, because its state was stored
     if hasattr(one, "get_params"):
         own = type(one) in estimators().values()
         return None if own else _first(_differences(one, two))
@@ -351,7 +351,7 @@ def difference(one: Any, two: Any, name: str = "it") -> str | None:
 
 
 def _differences(one: Any, two: Any) -> Iterator[str | None]:
-    """Give the differences of the attributes of two transformers."""
+    """Yield the differences between the attributes of two transformers."""
     first, second, left_out = vars(one), vars(two), _left_out(one)
     for key in sorted((first.keys() | second.keys()) - left_out):
         name = f"{key} of {type(one).__name__}"

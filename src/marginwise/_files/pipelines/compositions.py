@@ -1,4 +1,4 @@
-"""Transformers that are made of others: pipelines, unions, and transformers of columns."""
+"""Transformers that contain others: pipelines, unions, and column transformers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from marginwise._files.pipelines.packing import mapping, require
 
 Values = dict[str, Any]
 
-WORDS = ("drop", "passthrough")  # in the place of transformers of columns and unions
-SKIPPED = (None, "passthrough")  # in the place of steps
+WORDS = ("drop", "passthrough")  # instead of transformers of columns and unions
+SKIPPED = (None, "passthrough")  # instead of steps
 REMAINDER = "remainder"
 MOST_DENSE = 2**24  # columns of an output that is dense, 128 MB per row
 
@@ -25,7 +25,7 @@ MOST_DENSE = 2**24  # columns of an output that is dense, 128 MB per row
 
 
 def steps(words: tuple[str | None, ...] = SKIPPED) -> Kind:
-    """Return the kind of lists of names and estimators, or words in their place."""
+    """Return the kind of lists of names and estimators (or words that replace them)."""
 
     def encode(value: Any, nested: Nested) -> Any:
         _check_names(value, 2)
@@ -68,7 +68,7 @@ def transformers() -> Kind:
 
 
 def remainder() -> Kind:
-    """Return the kind of what is done with the other columns."""
+    """Return the kind of the parameter `remainder`."""
     return Kind(
         "a transformer",
         lambda value, nested: _encode_step(value, REMAINDER, nested, WORDS),
@@ -145,7 +145,7 @@ def columns() -> Kind:
 
 
 def plain_list(value: Any) -> Any:
-    """Return a list in the place of what is used like one.
+    """Convert list-like columns to a list.
 
     scikit-learn 1.6 has a class for the columns of the remainder, which warns when it is used.
     """
@@ -156,7 +156,7 @@ def plain_list(value: Any) -> Any:
 
 
 def resolve(at: Any, width: int, named: Any) -> list[int]:
-    """Return the numbers of columns, as scikit-learn does."""
+    """Return column numbers in the same way as scikit-learn."""
     if isinstance(at, slice):
         return _resolve_slice(at, width, named)
     if isinstance(at, str) or is_integer(at):
@@ -178,7 +178,7 @@ def _resolve_one(item: Any, width: int, named: Any) -> int:
 
 def _resolve_slice(at: slice, width: int, named: Any) -> list[int]:
     ends = [at.start, at.stop]
-    if any(isinstance(end, str) for end in ends):  # the last one is part of it
+    if any(isinstance(end, str) for end in ends):  # the last column is included
         fits = all(end is None or isinstance(end, str) for end in ends) and at.step is None
         require(fits, "a slice must be of names or of numbers")
         first = 0 if at.start is None else _resolve_one(at.start, width, named)
@@ -192,7 +192,7 @@ def _resolve_slice(at: slice, width: int, named: Any) -> list[int]:
 
 
 def follow(parts: list[tuple[str, Any]], width: int | None, nested: Nested) -> int | None:
-    """Return the width of what comes out of a chain; raise if a part expects another width."""
+    """Return the output width of a chain; raise ValueError if a part expects another width."""
     for name, step in parts:
         if step in SKIPPED:
             continue
@@ -244,12 +244,12 @@ def union_width(v: Values, width: int | None, nested: Nested) -> int | None:
 
 # -- transformers of columns -------------------------------------------------------------------
 #
-# The columns are in the parameters, so that of the fitted transformers only names and transformers
-# are stored, and the columns that are left for the remainder.
+# The parameters contain the columns. Therefore, only the names of the fitted transformers, the
+# transformers, and the columns of the remainder are stored.
 
 
 def column_parts(v: Values) -> Values:
-    """Return what is stored of a fitted ColumnTransformer."""
+    """Return the stored parts of a fitted ColumnTransformer."""
     stored = ("n_features_in_", "feature_names_in_", "sparse_output_")
     return {
         **{name: v[name] for name in stored if name in v},
@@ -259,7 +259,7 @@ def column_parts(v: Values) -> Values:
 
 
 def derive_columns(v: Values, nested: Nested) -> Values:
-    """Return the attributes of a fitted ColumnTransformer; raise if its parts do not fit."""
+    """Return the attributes of a fitted ColumnTransformer; raise if they are inconsistent."""
     found = _column_values(v)
     _check_fitted({**v, **found})
     _check_transformers([(name, step) for name, step, _ in found["transformers_"]], nested)

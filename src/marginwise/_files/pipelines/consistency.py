@@ -1,7 +1,7 @@
-"""What the parts of a fitted transformer must satisfy against each other, and its width.
+"""Consistency checks of fitted transformers, and their output widths.
 
-Transformers believe their attributes: a number of a column that is too large would be written
-behind the end of a sparse matrix. Failures are ValueErrors that name the part.
+Transformers do not validate their attributes: with a column number that is too large, they would
+write beyond the end of a sparse matrix. Every failure is a ValueError that names the part.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def same_width(v: Values, width: int | None, nested: Nested) -> int | None:
 
 
 def check_scaler(v: Values, nested: Nested) -> None:
-    """Check that a scaler has what its parameters make it use."""
+    """Check that a scaler has the attributes that its parameters require."""
     for wanted, name in (
         ("with_mean", "mean_"),
         ("with_std", "scale_"),
@@ -82,7 +82,7 @@ def check_categories(v: Values, nested: Nested) -> None:
 
 
 def _check_order(categories: NDArray[Any]) -> None:
-    """Check that categories are different, sorted where they are searched, and NaN last."""
+    """Check that categories are distinct, sorted if they are searched, and NaN last."""
     require(len(categories) > 0, "categories_ must not be empty")
     known = categories[:-1] if _is_nan(categories[-1]) else categories
     require(not any(_is_nan(one) for one in known.tolist()), "NaN must be the last of categories_")
@@ -101,13 +101,13 @@ def _groups(v: Values) -> bool:
 
 
 def _ascend(places: NDArray[Any], size: int) -> bool:
-    """Return whether these are ascending numbers of some of `size` places."""
+    """Return whether these are ascending integers from 0 to `size` - 1."""
     inside = len(places) > 0 and places[0] >= 0 and places[-1] < size
     return bool(inside and (places[:-1] < places[1:]).all())
 
 
 def derive_groups(v: Values, nested: Nested) -> Values:
-    """Return what follows from the infrequent categories of an encoder."""
+    """Return the attributes that are derived from the infrequent categories of an encoder."""
     derived: Values = {"_infrequent_enabled": _groups(v)}
     if "unknown_value" in v:  # an OrdinalEncoder, which leaves out missing values
         derived["_missing_indices"] = {
@@ -125,7 +125,7 @@ def derive_groups(v: Values, nested: Nested) -> Values:
 
 
 def _grouping(size: int, infrequent: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the numbers of categories of which the infrequent ones are a single, last one."""
+    """Return the numbers of categories if the infrequent ones share the last number."""
     frequent = np.ones(size, dtype=bool)
     frequent[infrequent] = False
     numbers = np.full(size, frequent.sum(), dtype=np.int64)
@@ -150,7 +150,7 @@ def check_one_hot(v: Values, nested: Nested) -> None:
 
 
 def _sizes(v: Values) -> list[int]:
-    """Return how many categories there are per feature, the infrequent ones counted as one."""
+    """Return the number of categories per feature; the infrequent ones count as one."""
     infrequent = v.get("_infrequent_indices", [None] * len(v["categories_"]))
     return [
         len(one) - (0 if places is None else len(places) - 1)
@@ -263,7 +263,7 @@ def _check_places(table: dict[str, int], name: str) -> None:
 
 
 def derive_stop_words(v: Values, nested: Nested) -> Values:
-    """Return the note that the stop words were checked, in `fit`."""
+    """Return the attribute by which `fit` marks the stop words as checked."""
     return {"_stop_words_id": id(v["stop_words"])}
 
 
@@ -297,7 +297,7 @@ def derive_polynomial(v: Values, nested: Nested) -> Values:
 
 
 def _monomials(v: Values, low: int, high: int) -> int:
-    """Return how many products of `low` to `high` features there are."""
+    """Return the number of products of `low` to `high` features."""
     n = v["n_features_in_"]
     if v["interaction_only"]:
         total = sum(math.comb(n, k) for k in range(max(1, low), min(high, n) + 1))

@@ -1,7 +1,7 @@
-"""Kinds of values of transformers: each is checked, and becomes values that a model file can hold.
+"""Kinds of values of transformers: how they are checked and represented in model files.
 
-A `Kind` has two functions. `encode` turns a value into plain values, those of `values.py`. `decode`
-is its inverse and trusts nothing. Both raise a ValueError that says what was expected.
+A `Kind` has two functions. `encode` converts a value to the plain values of `values.py`. `decode`
+is its inverse and does not trust its input. Both raise a ValueError that states what was expected.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _PYTHON_TYPES = {"bool": bool, "float": float, "int": int, "object": object}
 
 
 class RefusedError(ValueError):
-    """A part of a pipeline cannot be held; the message is complete."""
+    """Files do not support a part of a pipeline; the message is complete."""
 
 
 class Nested(Protocol):
-    """Encodes and decodes estimators that are part of others, and knows their widths.
+    """Encodes and decodes nested estimators, and knows their widths.
 
     Attributes
     ----------
     here : tuple of int
-        The version of scikit-learn that is installed.
+        Installed version of scikit-learn.
     """
 
     here: tuple[int, int]
@@ -60,11 +60,11 @@ class Kind:
     Parameters
     ----------
     text : str
-        What is expected.
+        Description of the expected values.
     encode, decode : callable
-        Each takes a value and a `Nested`, and returns the value in its other form.
+        Each takes a value and a `Nested`, and returns the value in the other form.
     sides : tuple of str
-        Of an array: the parameters or attributes that count its sides.
+        Parameters or attributes that define the shape of an array.
     """
 
     text: str
@@ -83,7 +83,7 @@ class Kind:
 
 
 def scalar(rule: Rule) -> Kind:
-    """Return the kind of values that obey a rule and that files hold as they are, or of NaN."""
+    """Return the kind of plain values that satisfy a rule, or that are NaN."""
     test, text = rule
 
     def encode(value: Any, _: Nested) -> Any:
@@ -112,7 +112,7 @@ def nan() -> Rule:
 
 
 def any_of(*kinds: Kind) -> Kind:
-    """Return the kind of values that are of one of several kinds."""
+    """Return the kind of values that have one of several kinds."""
 
     def through(way: str) -> Callable[[Any, Nested], Any]:
         def convert(value: Any, nested: Nested) -> Any:
@@ -190,7 +190,7 @@ def array(*types: str, sides: tuple[str, ...], missing: bool = False) -> Kind:
     *types : str
         Names of types: of `SCALARS`, ``"str"`` for all widths, or ``"object"``.
     sides : tuple of str
-        Parameters or attributes that count the sides; an empty name stands for any number.
+        Parameters or attributes that define the shape; an empty name allows any length.
     missing : bool, default=False
         Whether floats may be NaN. They are never infinite.
     """

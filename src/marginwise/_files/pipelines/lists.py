@@ -22,7 +22,7 @@ from marginwise._files.pipelines.packing import (
 
 
 def each(rule: Rule) -> Kind:
-    """Return the kind of lists of small values, each of which obeys a rule."""
+    """Return the kind of lists of small values, each of which satisfies a rule."""
     test, text = rule
 
     def encode(value: Any, _: Nested) -> Any:
@@ -78,7 +78,7 @@ def arrays(*types: str, in_array: bool = False, gaps: bool = False) -> Kind:
     *types : str
         Names of types, as for `array`.
     in_array : bool, default=False
-        Whether the arrays are in an array of objects, not in a list.
+        Whether the arrays are in an object array instead of a list.
     gaps : bool, default=False
         Whether some may be None.
     """

@@ -1,6 +1,6 @@
-"""Arrays as a model file can hold them: of Python objects, in lists, and with contiguous columns.
+"""Arrays in the form that model files store: object arrays, lists of arrays, memory layouts.
 
-Reading trusts nothing; all failures are ValueErrors.
+Unpacking does not trust its input; every failure is a ValueError.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def mapping(plain: Any, *keys: str) -> list[Any]:
 def pack_array(value: NDArray[Any]) -> Any:
     """Return an array as plain values.
 
-    Whether rows or columns are contiguous, and whether there are gaps between them, is kept: matrix
-    products round differently otherwise.
+    The memory layout (contiguous rows or columns, gaps between them) is preserved, because matrix
+    products would otherwise round differently.
     """
     if value.dtype.hasobject:
         return pack_objects(value)
@@ -57,7 +57,7 @@ def pack_array(value: NDArray[Any]) -> Any:
 
 
 def _most_gap(size: int) -> int:
-    """Return the largest gap between rows: more would take memory and change nothing."""
+    """Return the largest gap between rows; a larger one would only waste memory."""
     return size + 1
 
 
@@ -110,7 +110,7 @@ def unpack_objects(plain: Any) -> NDArray[Any]:
 
 
 def _drawn(codes: list[int], *sources: list[Any]) -> list[Any]:
-    """Return objects of these types, drawn from numbers and strings that must be used up."""
+    """Return objects of these types, built from numbers and strings that must all be used."""
     whole, floats, strings = (iter(source) for source in sources)
     nothing = object()
     items: list[Any] = []
@@ -135,7 +135,7 @@ def objects(items: list[Any]) -> NDArray[Any]:
 
 
 def pack_list(parts: list[Any]) -> dict[str, Any]:
-    """Return a list of arrays, some of them None, as few arrays, so that it may be long."""
+    """Combine a list of arrays, some of them None, into a few arrays; the list may be long."""
     kinds = ["" if part is None else part.dtype.str for part in parts]
     known = sorted(set(kinds))
     require(len(known) <= MOST_TYPES, f"has arrays of {len(known)} types")

@@ -1,4 +1,4 @@
-"""Rows of the table of transformers, and the kinds of values that many of them have."""
+"""Rows of the table of transformers, and kinds of values that many of them share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from marginwise._files.pipelines.packing import require
 Values = dict[str, Any]
 Version = tuple[int, int]
 
-OLDEST: Version = (1, 6)  # of scikit-learn, of which the table is known to be true
+OLDEST: Version = (1, 6)  # version of scikit-learn that the table supports
 NEWEST: Version = (1, 9)
 MOST_PATTERN = 1000  # characters
 MOST_JOBS = 32
@@ -41,38 +41,38 @@ MOST_DEGREE = 100
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a class of transformers.
+    """Description of a class of transformers.
 
     Parameters
     ----------
     module : str
-        Where the class is imported from, when it is needed.
+        Module that contains the class; it is imported only when needed.
     parameters, attributes : dict of str to Kind
-        What its instances have.
+        Parameters and fitted attributes of its instances.
     optional : frozenset of str
         Attributes that a fitted instance may lack.
     check : callable
-        Raises ValueError unless the values of a fitted instance fit each other.
+        Raises ValueError unless the values of a fitted instance are consistent.
     derived : callable
-        Returns attributes that follow from the others, and are not stored.
+        Returns attributes that can be derived from the others and are not stored.
     computed : frozenset of str
         Their names.
     width : callable
         Returns the number of columns of the output of a fitted instance, given its values and the
-        number of columns of the input. Either may be None, if it is not known.
+        number of columns of the input. Both numbers are None if unknown.
     parts : callable
-        Returns what is stored of the values of a fitted instance, if not its attributes.
+        Returns the stored parts of a fitted instance, if they differ from its attributes.
     unstored : frozenset of str
-        Attributes that a loaded instance does not have, and does not need.
+        Attributes that a loaded instance neither has nor needs.
     tabular : bool
-        Whether the input is a table, not an array, so that its columns do not count as features.
+        Whether the input is a table instead of an array, so that columns are not features.
     stateless : bool
-        Whether an instance without attributes is as good as a fitted one.
+        Whether an instance without attributes counts as fitted.
     changed : tuple of versions
-        Versions of scikit-learn whose instances are not those of the version before.
+        Versions of scikit-learn whose instances are incompatible with the previous version.
     since, until : dict
-        Parameters that not all versions have: the version that has it first, or has it no more,
-        and the value by which the other versions behave.
+        Parameters that only some versions have: the version that introduced or removed the
+        parameter, and the value that corresponds to the behaviour of the other versions.
     """
 
     module: str
@@ -104,7 +104,7 @@ def maybe(kind: Kind) -> Kind:
 
 
 def _value() -> Rule:
-    """Return the rule of what stands for a missing value, or is put in its place."""
+    """Return the rule for placeholders and replacements of missing values."""
     kinds = (type(None), bool, int, float, str, np.bool_, np.number, np.str_)
     return lambda v: isinstance(v, kinds), "a number, a string, NaN or None"
 
@@ -138,7 +138,7 @@ def weights() -> Kind:
 
 
 def pattern() -> Rule:
-    """Return the rule of regular expressions for the tokens of a text."""
+    """Return the rule for regular expressions that split texts into tokens."""
 
     def test(value: Any) -> bool:
         if not isinstance(value, str) or len(value) > MOST_PATTERN:
@@ -162,7 +162,7 @@ def encoding() -> Rule:
 
 
 def template() -> Rule:
-    """Return the rule of formats that only put names together."""
+    """Return the rule for format strings that only concatenate names."""
 
     def test(value: Any) -> bool:
         if not isinstance(value, str):

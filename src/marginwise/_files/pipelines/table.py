@@ -1,7 +1,7 @@
-"""The transformers that model files can hold: an explicit table, by class.
+"""The transformers that model files support: an explicit table by class.
 
-A row lists the parameters and the fitted attributes of a class, each with its kind, and what they
-must satisfy together. Nothing that is not in the table is written or read.
+A row lists the parameters and fitted attributes of a class with their kinds, and the consistency
+check. Only classes in the table are written and read.
 """
 
 from __future__ import annotations

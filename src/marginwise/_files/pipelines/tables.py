@@ -1,4 +1,4 @@
-"""What a fitted `TableEncoder` must satisfy, and its width."""
+"""Consistency checks of fitted `TableEncoder` instances, and their output width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = (*MEASURED, *UNUSED, "categorical", "text", "vector")
 
 
 def check_table(v: Values, nested: Nested) -> None:
-    """Check that there is as much of everything as columns of its kind."""
+    """Check that the attributes match the number of columns of each kind."""
     kinds = v["kinds_"]
     require("feature_names_in_" in v, "feature_names_in_ is missing")
     require(len(kinds) == v["n_features_in_"], "kinds_ must be one per column")
