@@ -324,6 +324,20 @@ def test_signals_write_a_checkpoint(number: int, long_run: Path, tmp_path: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("method", ["make_context", "parse_args", "resolve_command"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_before_a_command_begins_exit_with_130(
+    monkeypatch: pytest.MonkeyPatch, method: str, number: int
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    monkeypatch.setattr(type(main), method, stopped)
+    assert call("bench").exit_code == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_signals_end_other_commands_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command("bench", "--rows", "2000000", "--features", "8"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -66,6 +67,19 @@ class Commands(click.Group):
         """Write the example."""
         write_example(self.example, formatter)
 
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run the command line.
+
+        Click exits with code 1 if an interrupt meets its own code, before or after the command.
+        """
+        with Stopping() as stopping:
+            try:
+                return super().main(*args, obj=stopping, **settings)
+            except SystemExit as end:
+                if end.code == 1 and stopping.asked:
+                    sys.exit(INTERRUPTED)
+                raise
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note how the command was called."""
         ctx.meta["arguments"] = list(args)
@@ -73,7 +87,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with refusing(), printing_warnings(), Stopping() as ctx.meta["stopping"]:
+        with refusing(), printing_warnings():
             return super().invoke(ctx)
 
 
@@ -195,6 +209,6 @@ class Stopping:
 
 def current_stopping() -> Stopping:
     """Return what answers signals in the current command."""
-    found = click.get_current_context().meta["stopping"]
-    assert isinstance(found, Stopping)
+    found = click.get_current_context().find_object(Stopping)
+    assert found is not None
     return found
