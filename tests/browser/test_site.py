@@ -57,6 +57,12 @@ def axe_script() -> str:
     return script.read_text(encoding="utf-8")
 
 
+def _failure(request: Any) -> list[str]:
+    """Describe a request that failed, unless leaving the page before it aborted it."""
+    aborted = request.failure == "net::ERR_ABORTED"
+    return [] if aborted else [f"not loaded: {request.url} ({request.failure})"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_page(browser: Any, site: str, size: str, scheme: str) -> None:
@@ -68,7 +74,7 @@ def test_every_page(browser: Any, site: str, size: str, scheme: str) -> None:
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
-    page.on("requestfailed", lambda request: problems.append(f"not loaded: {request.url}"))
+    page.on("requestfailed", lambda request: problems.extend(_failure(request)))
     found = {}
     for name in pages():
         page.goto(f"{site}/{name}", wait_until="load")
