@@ -399,6 +399,28 @@ def test_a_killed_worker_does_not_change_the_model() -> None:
         assert digest(found) == expected
 
 
+def test_a_stopped_worker_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = moons(30000, 1000, 0)
+    learn, learned = rounds.learn_round, []
+    with cluster(2, processes=True) as client:
+        expected = digest(model(client=client, round_rows=4096).fit(X, y))
+        victim = next(iter(client.run(os.getpid).values()))
+
+        def stop(*arguments: Any) -> None:
+            learned.append(1)
+            if len(learned) == 2:
+                os.kill(victim, signal.SIGSTOP)
+            learn(*arguments)
+
+        monkeypatch.setattr(rounds, "learn_round", stop)
+        for name, seconds in (("LEAST_PATIENCE", 2.0), ("PATIENCE", 2.0), ("SILENT", 3.0)):
+            monkeypatch.setattr(faults, name, seconds)
+        found = model(client=client, round_rows=4096).fit(X, y)
+        assert len(learned) > 2
+        assert digest(found) == expected
+        assert victim not in client.run(os.getpid).values()
+
+
 SILENT, CALLS = threading.Event(), []  # of workers that are threads of this process
 
 

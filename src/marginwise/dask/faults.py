@@ -7,9 +7,11 @@ answer equals the first.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import queue
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from distributed import Client, Future, KilledWorker
@@ -18,6 +20,7 @@ from marginwise.dask.versions import installed_version
 
 LEAST_PATIENCE = 30.0  # seconds without an answer after which tasks are submitted again
 PATIENCE = 20.0  # ... or so many times as long as the longest task took
+SILENT = 60.0  # seconds without a heartbeat after which a worker is restarted
 MOST_TRIES = 5  # of one task
 LOOK = 1.0  # seconds between looks at the connection
 
@@ -26,12 +29,12 @@ class ClusterError(RuntimeError):
     """The cluster failed in a way that training cannot continue from."""
 
 
-def persevere(client: Client, call: Callable[[], Any]) -> Any:
-    """Return what a call of the cluster returns; try again if a worker is lost during it."""
+def persevere(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Return what a call of the client gives; try again if a worker is lost during it."""
     for attempt in range(MOST_TRIES):
         check_connection(client)
         try:
-            return call()
+            return _attended(client, call)
         except (OSError, TimeoutError) as error:  # Dask's errors of connections are among them
             last = error
         time.sleep(2.0**attempt / 4)
@@ -39,6 +42,36 @@ def persevere(client: Client, call: Callable[[], Any]) -> Any:
         f"the cluster did not answer {MOST_TRIES} times: {last}. The estimator is as it was before "
         "the call. Start workers and call again; with a checkpoint, training continues from it."
     ) from last
+
+
+def _attended(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Run a call on the client's event loop; while it takes long, look for silent workers."""
+
+    async def made() -> Any:
+        return await call()
+
+    pending = asyncio.run_coroutine_threadsafe(made(), client.loop.asyncio_loop)
+    try:
+        while not concurrent.futures.wait([pending], timeout=LEAST_PATIENCE).done:
+            check_connection(client)
+            restart_silent(client)
+        return pending.result()
+    finally:
+        pending.cancel()
+
+
+def restart_silent(client: Client) -> None:
+    """Have workers restarted that no longer send heartbeats.
+
+    Dask waits `distributed.scheduler.worker-ttl`, five minutes by default, before it does so. Until
+    then, every task that needs a result of such a worker waits for it.
+    """
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    seen = {address: worker["last_seen"] for address, worker in workers.items()}
+    limit = max(SILENT, 10 + len(workers) / 20)  # large clusters send heartbeats more rarely
+    silent = [address for address in seen if max(seen.values()) - seen[address] > limit]
+    if silent:
+        client.restart_workers(silent, timeout=LEAST_PATIENCE, raise_for_error=False)
 
 
 def check_connection(client: Client) -> None:
@@ -169,6 +202,7 @@ class Collector:
 
     def _ask_others(self, batch: Batch) -> None:
         """Submit the open tasks again, to workers other than those that do not answer."""
+        restart_silent(self._client)
         processing = persevere(self._client, self._client.processing)
         workers = list(processing)
         for task in batch.open:
