@@ -101,7 +101,8 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 # Some checks have features around 100: double precision does not resolve their poly kernel, and
 # their sigmoid kernel is 1.
 @pytest.mark.filterwarnings(
-    "ignore:.* (stopped at|reached a dual|ended with an f|has a constant decision):sklearn.exceptions.ConvergenceWarning"
+    "ignore:.* (stopped at|reached a dual|ended with an f|has a constant decision)"
+    ":sklearn.exceptions.ConvergenceWarning"
 )
 @parametrize_with_checks(CATALOGUE, expected_failed_checks=expected_failures)
 def test_sklearn_compatible(estimator: Any, check: Any) -> None:
