@@ -9,8 +9,9 @@ from reproduce.ertekin2011.printed import METHODS, printed
 from reproduce.experiment import Case, Claim, Experiment, Results, Values, judged
 from reproduce.rows import ABSENT
 
-SETS = ("adult", "banana", "reuters", "usps-0", "usps-0-noise")
-SEEDS = {"adult": 1}
+SETS = ("adult", "mnist-8", "banana", "reuters", "usps-0", "usps-0-noise")
+SEEDS = {"mnist-8": 1}
+COMPETITIVE = 0.5  # points of PRBEP
 POINTS = 12
 
 
@@ -47,17 +48,16 @@ def last(results: Results, name: str, method: str, what: str) -> float | None:
 def draw(results: Results, figure: Any, what: str = "prbep", label: str = "PRBEP, %") -> None:
     from reproduce.drawing import PAPER, curves
 
-    for axes, name in zip(figure.subplots(2, 3).flat, (*SETS, None), strict=True):
-        if name is None:
-            axes.set_axis_off()
-            axes.legend(*figure.axes[0].get_legend_handles_labels(), loc="center")
-            continue
+    for axes, name in zip(figure.subplots(2, 3).flat, SETS, strict=True):
         curves(axes, results, {f"{name}, {m}": m for m in METHODS}, "learned", what)
         ends = [results.curve(f"{name}, {m}", "learned")[-1:] for m in METHODS]
         at = [(e[0], printed(what, m, name)) for e, m in zip(ends, METHODS, strict=True) if e]
         if at:
             axes.plot(*zip(*at, strict=True), **PAPER, label="paper, at the end")
         axes.set(xlabel="examples learned", ylabel=label, title=name)
+    drawn = [axes for axes in figure.axes if axes.get_lines()]
+    for axes in drawn[:1]:
+        axes.legend(fontsize=7)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -73,9 +73,10 @@ def claims(results: Results) -> list[Claim]:
     complete = len(gaps) == 3 * len(SETS)
     return [
         Claim(
-            "At the end of training, G, NC and I have a PRBEP that is competitive with FULL's.",
+            "At the end of training, the PRBEP of G, NC and I is competitive with that of FULL: "
+            f"at most {COMPETITIVE} points lower.",
             "section 8, figure 4",
-            judged(min(gaps.values()) > -0.5 if complete else None),
+            judged(min(gaps.values()) >= -COMPETITIVE if complete else None),
             "−0.37 to +0.30 points",
             f"{gaps[worst]:+.2f} ({worst}) to {gaps[best]:+.2f} points ({best})"
             if gaps
@@ -89,8 +90,8 @@ EXPERIMENT = Experiment(
     "Figure 4",
     "PRBEP along the training",
     "One pass in random order with the sets and parameters of table 3, s = −1, scored at "
-    f"{POINTS} points. Crosses are the paper's values after all examples. Adult: one seed, others "
-    "three; the paper averages ten runs. MNIST is left out to save time.",
+    f"{POINTS} points. Crosses are the paper's values after all examples. MNIST: one seed, others "
+    "three; the paper averages ten runs.",
     cases=cases,
     run=run,
     seeds=3,

@@ -1,0 +1,168 @@
+"""Claims of [ertekin2011, section 8] that table 3 decides."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from reproduce.ertekin2011.printed import COLUMNS, METHODS, printed
+from reproduce.experiment import Claim, Results, judged
+from reproduce.rows import ABSENT, cell, minus
+
+MEASURES = {"accuracy": "accuracy", "prbep": "PRBEP", "auc": "AUC", "g_mean": "g-means"}
+NOISY = ("adult", "banana", "usps-0-noise")
+SHORT = 0.4  # points that quality may fall short by
+
+
+def said(
+    results: Results, what: str, form: str, names: tuple[str, ...], methods: tuple[str, ...]
+) -> str:
+    """Return a figure of machines by data set, in words."""
+    parts = [
+        f"{name} " + ", ".join(cell(results.mean(name, m, what), form) for m in methods)
+        for name in names
+        if name in results
+    ]
+    return f"{' / '.join(methods)}: " + "; ".join(parts) if parts else ABSENT
+
+
+def less(results: Results, what: str, names: tuple[str, ...], *methods: str) -> bool | None:
+    """Return whether a figure rises strictly from machine to machine on all data sets."""
+    if any(name not in results for name in names):
+        return None
+    found = [[results.mean(name, m, what) or 0.0 for m in methods] for name in names]
+    return all(a < b for row in found for a, b in pairwise(row))
+
+
+# -- quality ---------------------------------------------------------------------------------------
+
+
+def quality_claims(results: Results) -> list[Claim]:
+    return [_reached(results), _as_good(results), _better(results), _noise(results)]
+
+
+def _differences(results: Results, methods: tuple[str, ...], base: str | None) -> dict[str, float]:
+    """Return how far each figure is above that of another machine, or of the paper, in words."""
+    found = {}
+    for name in results.cases:
+        for what, label in MEASURES.items():
+            for method in methods:
+                other = results.mean(name, base, what) if base else printed(what, method, name)
+                value = minus(results.mean(name, method, what), other)
+                if value is not None:
+                    found[f"{label} of {method} on {name}"] = value
+    return found
+
+
+def _listed(found: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:+.2f}" for name, value in found.items())
+
+
+def _reached(results: Results) -> Claim:
+    off = _differences(results, METHODS, None)
+    below = {name: value for name, value in off.items() if value < -SHORT}
+    return Claim(
+        f"The accuracy, PRBEP, AUC and g-means of table 3 are reached, within {SHORT} points.",
+        "section 8, table 3",
+        judged(not below if len(off) == 4 * len(METHODS) * len(COLUMNS) else None),
+        "4 measures of 4 machines on 6 data sets",
+        f"{len(off) - len(below)} of {len(off)} values; not: {_listed(below) or ABSENT}",
+        "On Adult, SVC itself has a PRBEP of 67.08 % with our features, the paper's FULL 67.55 %; "
+        "our encoding has 123 columns, the paper's 122."
+        if below
+        else "",
+    )
+
+
+def _as_good(results: Results) -> Claim:
+    off = _differences(results, ("G", "NC", "I"), "FULL")
+    below = {name: value for name, value in off.items() if value < -0.5}
+    return Claim(
+        "G, NC and I are as good as FULL in all four measures: at most 0.5 points lower.",
+        "section 8, table 3",
+        judged(not below if len(off) == 12 * len(COLUMNS) else None),
+        "lowest: g-means of NC on MNIST, −0.43 points",
+        f"{len(off) - len(below)} of {len(off)} values; not: {_listed(below) or ABSENT}",
+        "Reuters has 179 positive test examples, so one of them is 0.56 points of PRBEP."
+        if below
+        else "",
+    )
+
+
+def _better(results: Results) -> Claim:
+    better = [
+        f"{method} on {name} ({', '.join(won)})"
+        for name in results.cases
+        for method in ("NC", "I")
+        if (won := [MEASURES[what] for what in MEASURES if _wins(results, name, method, what)])
+    ]
+    return Claim(
+        "On some data sets, NC and I are better than both FULL and G.",
+        "section 8, table 3",
+        judged(bool(better) if results else None),
+        "e.g. NC on Adult in all four measures",
+        "; ".join(better) or ABSENT,
+    )
+
+
+def _wins(results: Results, name: str, method: str, what: str) -> bool:
+    ours, *others = (results.mean(name, m, what) for m in (method, "FULL", "G"))
+    return None not in (ours, *others) and ours > max(others)
+
+
+def _noise(results: Results) -> Claim:
+    name, whats = "usps-0-noise", ("accuracy", "g_mean")
+    wins = [_wins(results, name, m, what) for m in ("NC", "I") for what in whats]
+    figures = [said(results, what, "{:.2f}", (name,), METHODS) for what in whats]
+    return Claim(
+        "On USPS with wrong labels, NC and I have a higher accuracy and g-means than FULL and G.",
+        "section 8, table 3",
+        judged(all(wins) if name in results else None),
+        "FULL / G / NC / I: accuracy 98.43, 99.42, 99.51, 99.49; g-means 98.42, 98.42, 98.74, "
+        "98.72",
+        f"accuracy {figures[0]}; g-means {figures[1]}" if name in results else ABSENT,
+    )
+
+
+# -- cost ------------------------------------------------------------------------------------------
+
+
+def cost_claims(results: Results) -> list[Claim]:
+    vectors, values = ("support_vectors", "{:,.0f}"), ("kernel_evaluations", "{:,.1f}")
+    sparser = less(results, "support_vectors", NOISY, "NC", "I")
+    few = [less(results, "support_vectors", COLUMNS, m, "G", "FULL") for m in ("NC", "I")]
+    return [
+        Claim(
+            "NC and I have fewer support vectors than G, and G fewer than FULL, on all data sets.",
+            "section 8, table 3, figure 6",
+            judged(all(few) if None not in few else None),
+            "FULL / G / NC / I: Adult 11831, 11266, 4609, 5776; Banana 947, 941, 551, 669; USPS-N "
+            "2455, 2288, 752, 937",
+            said(results, *vectors, COLUMNS, METHODS),
+        ),
+        Claim(
+            "NC is noticeably sparser than I on noisy data.",
+            "section 8, table 3, figure 6",
+            judged(sparser),
+            "NC / I: Adult 4609, 5776; Banana 551, 669; USPS-N 752, 937",
+            said(results, *vectors, NOISY, ("NC", "I")),
+            "Our I is sparser than the paper's on all three sets, probably because our REPROCESS "
+            "moves two coefficients at once and gets closer to the solution; on Adult, the claim "
+            "holds."
+            if sparser is False
+            else "",
+        ),
+        Claim(
+            "I computes fewer kernel values than NC, NC fewer than G, and G fewer than FULL.",
+            "section 8, table 3, figure 7",
+            judged(less(results, "kernel_evaluations", COLUMNS, "I", "NC", "G", "FULL")),
+            "in millions, FULL / G / NC / I: Adult 709, 233, 117, 106; Banana 8.5, 3.8, 3.1, 2.0",
+            said(results, *values, COLUMNS, METHODS),
+        ),
+        Claim(
+            "I trains fastest, then NC, G and FULL.",
+            "section 8, table 3, figure 8",
+            judged(less(results, "seconds", COLUMNS, "I", "NC", "G", "FULL")),
+            "Adult 1186, 479, 129, 92 s",
+            said(results, "seconds", "{:,.2f}", COLUMNS, METHODS),
+        ),
+    ]
