@@ -15,9 +15,9 @@ PAGE = Path(__file__).parent / "guide" / "cli.md"
 OPTIONS = """\
 ### Options of estimators
 
-Each option is a parameter of the estimators in brackets, or of all of them.
-Its default is that of the first of them.
-See the pages of the [algorithms](choosing.md) for what they do.
+Each option sets a parameter of the estimators in brackets, or of all estimators if there are none.
+The default shown is that of the first one.
+The pages of the [algorithms](../algorithms/index.md) describe the parameters.
 
 """
 
