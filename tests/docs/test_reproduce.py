@@ -35,13 +35,6 @@ def measured(out: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return {name: one["measurements"] for name, one in sets.items()}
 
 
-def figures(stdout: str) -> dict[str, list[str]]:
-    """Measured, to reach and reached, of each line of the last table but the header."""
-    body = stdout.partition("reached\n")[2].splitlines()[1:]
-    cells = [line.split("  ") for line in body if "  " in line]
-    return {row[0]: [cell.strip() for cell in row[1:] if cell] for row in cells}
-
-
 def need(*files: str) -> None:
     lacking = [file for file in files if not (DATA / file).is_file()]
     if lacking:
@@ -59,54 +52,6 @@ def test_questions_are_timed(tmp_path: Path) -> None:
         assert 0 < measurement["ask_ms"] <= measurement["ask_p95_ms"]
     assert measurement["ask_ms"] < measurement["scratch_ms"]
     assert {figure["target"] for figure in report["figures"]} == {5.0, 50.0, 150.0, 1000.0, None}
-
-
-def test_windows_of_laskov2006(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    need("usps.npz")
-    out = tmp_path / "out.json"
-    given = ("--data", DATA, "--only", "usps-windows", "--plot", tmp_path)
-    done = run("reproduce/laskov2006.py", out, *given)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = measured(out)["usps-windows"]
-    assert {key.partition(", ")[0] for key in found} == {"smoothed", "plain"}
-    for key, (one,) in found.items():
-        window = key.partition("M=")[2]
-        assert one["error"] < 15
-        assert window == "all" or one["support_vectors"] <= int(window)
-    errors = [found[f"smoothed, M={window}"][0]["error"] for window in (150, "all")]
-    said = figures(done.stdout)[
-        "usps-windows: smoothed: error at M=150 over that of all rows, order of the file "
-        "(paper: about 1.1)"
-    ]
-    assert said[:2] == [f"{errors[0] / errors[1]:.3f}", "≤ 1.100"]
-    assert (tmp_path / "laskov2006-usps-windows.png").stat().st_size > 5_000
-
-
-def test_attacks_of_laskov2006(tmp_path: Path) -> None:
-    need("kddcup99_10pct.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/laskov2006.py", out, "--data", DATA, "--only", "kdd")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = {key: one for key, (one,) in measured(out)["kdd"].items()}
-    assert len(found) == 20
-    for kernel in ("linear", "rbf"):
-        asked = [found[f"types, {kernel}: {how}"] for how in ("largest positive", "near boundary")]
-        assert asked[0]["found"] > asked[1]["found"]
-        reduced, full = (found[f"types, {kernel}: {how} SVM"] for how in ("reduced", "full"))
-        assert reduced["support_vectors"] <= full["support_vectors"]
-        assert full["test"]["auc"] > 0.9
-
-
-def test_forms_of_laskov2006(tmp_path: Path) -> None:
-    need("mnist.npz")
-    out = tmp_path / "out.json"
-    done = run("reproduce/laskov2006.py", out, "--data", DATA, "--only", "forms")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for (one,) in measured(out)["forms"].values():
-        assert 0 < one["free"] <= one["support_vectors"] < one["rows"]
-        assert 0 < one["gaxpy_seconds"] < one["gather_seconds"]
-        assert one["difference"] < 1e-8  # screening changes nothing but the time
 
 
 @pytest.mark.parametrize(
