@@ -87,8 +87,9 @@ def model(seed: int, **more: Any) -> Any:
     """Return a new model with the settings of the paper."""
     from marginwise import OnlineSVC
 
-    given = {"C": C, "gamma": PAPER_GAMMA, "reprocess": REPROCESS, "cache_size": 3000, **more}
-    return OnlineSVC(**given, multiclass="ovr", n_jobs=1, random_state=seed)
+    given = {"C": C, "gamma": PAPER_GAMMA, "reprocess": REPROCESS, "cache_size": 3000}
+    given |= {"multiclass": "ovr", **more}
+    return OnlineSVC(**given, n_jobs=1, random_state=seed)
 
 
 def virtual(images: Images, variants: int, transform: Any = None, **more: Any) -> Any:
