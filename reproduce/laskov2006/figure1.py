@@ -7,10 +7,8 @@ from typing import Any
 from reproduce.experiment import Claim, Experiment, Results, Table, judged
 from reproduce.laskov2006 import scaling
 from reproduce.laskov2006.scaling import KERNELS, MAIN, NAIVE, shares, sizes_of
+from reproduce.laskov2006.storage import COPYING, KERNEL, OTHER
 from reproduce.laskov2006.wording import because
-
-SELECT, KERNEL, OTHER = "1, 3: select rows of X", "1, 3: kernel values", "other"
-COPYING = (SELECT, "3: gather K_sr", "13: augment K")  # only move memory
 
 
 def tables_of(results: Results, way: str) -> list[Table]:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from reproduce.experiment import Claim, Experiment, Results, judged
-from reproduce.laskov2006.figure9 import (
-    ANOMALY,
-    DRAWS,
-    KERNELS,
-    LARGEST,
-    NEAR,
-    draw_of,
-    gain,
-    pair,
-    significantly,
-    tables_of,
-)
+from reproduce.laskov2006.connections import FULL, KERNELS, METHODS, NEAR, REDUCED
+from reproduce.laskov2006.figure9 import DRAWS, draw_of, gain, pair, significantly, tables_of
 from reproduce.laskov2006.wording import because
 
-FULL, REDUCED = "full SVM", "reduced SVM"
-METHODS = (ANOMALY, LARGEST, NEAR, FULL, REDUCED)
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4)
 SLACK = 0.01  # a difference of one attack in a hundred
 SUPPORT_VECTORS = 30

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from reproduce.experiment import Claim, Experiment, Results, judged
 from reproduce.laskov2006 import scaling
-from reproduce.laskov2006.figure1 import SELECT, draw_shares, tables_of
+from reproduce.laskov2006.figure1 import draw_shares, tables_of
 from reproduce.laskov2006.scaling import DESIGN, KERNELS, MAIN, NAIVE, shares, sizes_of
+from reproduce.laskov2006.storage import AUGMENT, GAMMA, GATHER, INVERSE, KAPPA, KERNEL, SELECT
 from reproduce.laskov2006.wording import because
-
-GATHER, GAMMA, AUGMENT = "3: gather K_sr", "3: γ", "13: augment K"
-KERNEL, BETA, INVERSE = "1, 3: kernel values", "3: β", ("17: κ", "17: update Q")
 
 
 def claims(results: Results) -> list[Claim]:
@@ -25,7 +23,7 @@ def claims(results: Results) -> list[Claim]:
     kept = [new[key][GAMMA] / (old[key][GAMMA] + old[key][GATHER]) for key in keys]
     grown = [one[AUGMENT] for one in new.values()]
     last = {
-        way: [sum(one[name] for name in INVERSE) for one in found.values()]
+        way: [sum(one[name] for name in (KAPPA, INVERSE)) for one in found.values()]
         for way, found in (("design", new), ("naive", old))
     }
     order = all(max(one, key=one.get) == KERNEL for one in small.values())  # type: ignore[arg-type]

@@ -134,7 +134,7 @@ def claims(results: Results) -> list[Claim]:
             "constant in the exponent of its kernel.",
         ),
         Claim(
-            "The window stores almost half as many rows as there are support vectors.",
+            "The window needs almost half less storage than the support vectors of all rows.",
             "section 6.1",
             judged(None if saved is None else saved >= 0.4),
             "46 % less than the minimum",

@@ -22,7 +22,7 @@ KAPPA = "17: κ"
 INVERSE = "17: update Q"
 OTHER = "other"
 OPERATIONS = (SELECT, KERNEL, BETA, GATHER, GAMMA, AUGMENT, KAPPA, INVERSE, OTHER)
-COPYING = (SELECT, GATHER, AUGMENT, INVERSE)  # memory is moved, little is computed
+COPYING = (SELECT, GATHER, AUGMENT)  # these only move memory
 
 Array = Any
 
