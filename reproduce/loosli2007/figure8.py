@@ -121,7 +121,7 @@ def draw(results: Results, figure: Any) -> None:
             axes.tick_params(axis="x", labelsize=7)
         drawn = {f"{key}, {way}": way for way in WAYS}
         curves(row[3], results_by_curve(results), drawn, "support_vectors", "error", marks=True)
-        row[3].set(xlabel="support vectors while learning, thousands", ylabel="test error, %")
+        row[3].set(xlabel="support vectors, thousands", ylabel="test error, %")
         row[0].set_title(title, fontsize=9, loc="left")
         if row[3].has_data():
             row[3].legend(fontsize=7)
