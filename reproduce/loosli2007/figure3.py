@@ -8,7 +8,7 @@ from typing import Any
 from reproduce.experiment import Case, Claim, Experiment, Results, Table, Values, judged
 from reproduce.rows import cell, mean_cell
 
-POINTS, ANGLE, POSITIONS = 8, 40.0, 41  # points of a class; degrees; positions of an orbit
+POINTS, ANGLE, POSITIONS = (8, 14), 40.0, 41  # of a class; degrees; positions of an orbit
 GRID, SPAN = 60, 1.4
 C, GAMMA = 1000.0, 4.0
 POINT, ORBIT, SELECTED = "points", "orbits", "selected"
@@ -20,18 +20,22 @@ LABELS = {
 
 
 def cases(quick: bool) -> dict[str, Case]:
-    return {way: {"way": way, "points": POINTS, "angle": ANGLE} for way in LABELS}
+    return {
+        f"{count}, {way}": {"way": way, "points": count, "angle": ANGLE}
+        for count in POINTS
+        for way in LABELS
+    }
 
 
-def drawn(seed: int) -> tuple[Any, Any]:
+def drawn(count: int, seed: int) -> tuple[Any, Any]:
     """Draw two classes that differ in their distance from the origin."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    radius = np.concatenate([rng.uniform(0.25, 0.65, POINTS), rng.uniform(0.75, 1.15, POINTS)])
-    angle = rng.uniform(0, 2 * np.pi, 2 * POINTS)
+    radius = np.concatenate([rng.uniform(0.25, 0.65, count), rng.uniform(0.75, 1.15, count)])
+    angle = rng.uniform(0, 2 * np.pi, 2 * count)
     X = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    return X, np.repeat([0, 1], POINTS)
+    return X, np.repeat([0, 1], count)
 
 
 def orbits(X: Any, positions: int) -> Any:
@@ -70,7 +74,7 @@ def learned(way: str, X: Any, y: Any, seed: int) -> tuple[Any, Any, Any]:
 def run(case: Case, seed: int, data: Path, quick: bool) -> Values:
     import numpy as np
 
-    X, y = drawn(seed)
+    X, y = drawn(case["points"], seed)
     model, rows, labels = learned(case["way"], X, y, seed)
     fine = orbits(X, 10 * POSITIONS)
     axis = np.linspace(-SPAN, SPAN, GRID)
@@ -91,7 +95,8 @@ def run(case: Case, seed: int, data: Path, quick: bool) -> Values:
 def tables(results: Results) -> list[Table]:
     rows = [
         [
-            LABELS[case],
+            case.partition(", ")[0],
+            LABELS[case.partition(", ")[2]],
             mean_cell(results, case, "rows", form="{:.0f}"),
             mean_cell(results, case, "support_vectors", form="{:.1f}"),
             mean_cell(results, case, "error"),
@@ -99,7 +104,7 @@ def tables(results: Results) -> list[Table]:
         ]
         for case in results.cases
     ]
-    header = ["learned", "rows", "support vectors", "wrong positions, %"]
+    header = ["points", "learned", "rows", "support vectors", "wrong positions, %"]
     return [Table([*header, "agrees with (c) in the plane, %"], rows)]
 
 
@@ -107,8 +112,9 @@ def agreement(results: Results, case: str) -> float | None:
     """Return in how much of the plane a model decides as that of all positions, in %."""
     import numpy as np
 
-    both = results.paired(case, ORBIT)
-    pairs = zip(both.values(case, "grid"), both.values(ORBIT, "grid"), strict=True)
+    every = f"{case.partition(', ')[0]}, {ORBIT}"
+    both = results.paired(case, every)
+    pairs = zip(both.values(case, "grid"), both.values(every, "grid"), strict=True)
     same = [np.mean((np.array(one) > 0) == (np.array(other) > 0)) for one, other in pairs]
     return 100 * float(np.mean(same)) if same else None
 
@@ -121,8 +127,10 @@ def draw(results: Results, figure: Any) -> None:
     axis, arc = np.linspace(-SPAN, SPAN, GRID), POSITIONS
     panels = figure.subplots(1, 4, sharex=True, sharey=True)
     shown = {POINT: panels[0], ORBIT: panels[2], SELECTED: panels[3]}
-    for case in results.cases:
-        first, axes = results.runs[case][0], shown[case]
+    for case, axes in shown.items():
+        if f"{POINTS[0]}, {case}" not in results:
+            continue
+        first = results.runs[f"{POINTS[0]}, {case}"][0]
         points, classes = np.array(first["points"]), np.array(first["classes"])
         axes.contour(axis, axis, np.array(first["grid"]), [0], colors="0.2")
         for k in (0, 1):
@@ -141,29 +149,40 @@ def draw(results: Results, figure: Any) -> None:
 
 
 def claims(results: Results) -> list[Claim]:
-    wrong = {case: results.mean(case, "error") for case in LABELS}
-    rows = {case: results.mean(case, "rows") for case in LABELS}
-    same, known = agreement(results, SELECTED), len(results.cases) == len(LABELS)
+    known = len(results.cases) == len(cases(False))
+
+    def mean(way: str, field: str, form: str = "{:.2f}") -> str:
+        means = (results.mean(f"{count}, {way}", field) for count in POINTS)
+        return " and ".join(cell(value, form) for value in means)
+
+    def each(way: str, field: str) -> list[float]:
+        return [v for count in POINTS for v in results.values(f"{count}, {way}", field)]
+
+    cut = [error > 0 for error in each(POINT, "error")]
+    selected, shares = (
+        each(SELECTED, "error"),
+        zip(each(SELECTED, "rows"), each(ORBIT, "rows"), strict=False),
+    )
+    same = " and ".join(
+        cell(agreement(results, f"{count}, {SELECTED}"), "{:.1f}") for count in POINTS
+    )
     return [
         Claim(
             "A boundary learned from the points alone misclassifies some of their rotations.",
             "section 3.1, figure 3 (a)",
-            judged((wrong[POINT] or 0) > 1 if known else None),
+            judged(sum(cut) > len(cut) / 2 if known else None),
             "drawn",
-            f"{cell(wrong[POINT])} % of the positions; {cell(wrong[ORBIT])} % after learning all",
+            f"in {sum(cut)} of {len(cut)} draws; on average {mean(POINT, 'error')} % of the "
+            f"positions are wrong, and {mean(ORBIT, 'error')} % after learning all",
         ),
         Claim(
             "A few well-chosen positions of each orbit are enough for the invariant boundary.",
             "section 3.1, figure 3 (d)",
-            judged(
-                (wrong[SELECTED] or 0) < 0.5 and (rows[SELECTED] or 0) < 0.1 * (rows[ORBIT] or 0)
-                if known
-                else None
-            ),
+            judged(max(selected) < 0.5 and all(a < 0.1 * b for a, b in shares) if known else None),
             "drawn",
-            f"{cell(rows[SELECTED], '{:.0f}')} of {cell(rows[ORBIT], '{:.0f}')} rows: "
-            f"{cell(wrong[SELECTED])} % of the positions are wrong; same decision as after "
-            f"learning all in {cell(same, '{:.1f}')} % of the plane",
+            f"{mean(SELECTED, 'rows', '{:.0f}')} of {mean(ORBIT, 'rows', '{:.0f}')} rows: "
+            f"{mean(SELECTED, 'error')} % of the positions are wrong; same decision as after "
+            f"learning all in {same} % of the plane",
         ),
     ]
 
@@ -172,13 +191,13 @@ EXPERIMENT = Experiment(
     "loosli2007",
     "Figure 3",
     "A toy problem with rotations",
-    f"{POINTS} points of each of two classes in the plane, and their rotations around the origin "
-    f"by up to {ANGLE:g} degrees, {POSITIONS} positions each (the orbits). The paper prints no "
-    "data; our classes differ in their distance from the origin. RBF kernel, C = 1000, γ = 4. (a) "
-    "learns the points alone, (c) all positions, and (d) the points and, of every 50 random "
-    "positions, the nearest to the current boundary if it lies inside the margin. Wrong positions "
-    "are counted on ten times finer orbits. Circles mark support vectors. Five seeds; the picture "
-    "shows the first.",
+    f"{POINTS[0]} or {POINTS[1]} points of each of two classes in the plane, and their rotations "
+    f"around the origin by up to {ANGLE:g} degrees, {POSITIONS} positions each (the orbits). The "
+    "paper prints no data; our classes differ in their distance from the origin. RBF kernel, "
+    "C = 1000, γ = 4. (a) learns the points alone, (c) all positions, and (d) the points and, of "
+    "every 50 random positions, the nearest to the current boundary if it lies inside the margin. "
+    "Wrong positions are counted on ten times finer orbits. Circles mark support vectors. Five "
+    "seeds; the picture shows the first draw with fewer points.",
     cases=cases,
     run=run,
     seeds=5,

@@ -20,7 +20,7 @@ VARIANTS = {
 }
 POINTS = {"NT": 1, "random": 10, "active": 10, "autoactive": 20}
 QUICK = 300
-SMALLER = 0.5  # of random's support vectors: "a much smaller number"
+MUCH = 0.5  # "much smaller" and "much faster": half of random's or less
 
 
 def cases(quick: bool) -> dict[str, Case]:
@@ -97,7 +97,8 @@ def equal_table(results: Results) -> Table:
                 [label, cell(error), f"{n:,.0f}", f"{m:,.0f}", f"{m / n:.2f}", f"{t / s:.2f}"]
             )
     header = ["", "error, %", "support vectors, random", "autoactive", "ratio", "ratio of CPU time"]
-    return Table(header, rows, "Where autoactive selection first has the final error of random")
+    title = "Autoactive selection where it first has the final error of random (not finished there)"
+    return Table(header, rows, title)
 
 
 def tables(results: Results) -> list[Table]:
@@ -141,20 +142,30 @@ def ratios(results: Results, key: str, *path: str) -> float | None:
     return ratio(results.mean(f"{key}, autoactive", *path), results.mean(f"{key}, random", *path))
 
 
-def at_same_error(results: Results, which: int) -> float | None:
-    """Return support vectors (0) or CPU time (1) of 60,000 images, autoactive over random."""
-    found = equals(results, "60,000")
-    return None if found is None else found["autoactive"][which] / found["random"][which]
+def before_the_end(results: Results, path: str) -> float | None:
+    """Return autoactive over random at the last equal number of examples, neither finished."""
+    names = [f"60,000, {way}" for way in ("random", "autoactive")]
+    theirs, ours = (
+        dict(
+            zip(
+                results.curve(name, "curve", "examples"),
+                results.curve(name, "curve", path),
+                strict=True,
+            )
+        )
+        for name in names
+    )
+    both = [at for at in theirs if at in ours]
+    return ours[both[-1]] / theirs[both[-1]] if both else None
 
 
 def compared(results: Results, *path: str) -> tuple[bool | None, str]:
     """Return whether autoactive selection needs much less than random selection, and the ratios."""
-    few = ratios(results, f"{FEW:,}", *path)
-    many = at_same_error(results, 0 if path == ("support_vectors",) else 1)
-    holds = None if few is None or many is None else max(few, many) <= SMALLER
+    few, many = ratios(results, f"{FEW:,}", *path), before_the_end(results, path[-1])
+    holds = None if few is None or many is None else max(few, many) <= MUCH
     return holds, (
-        f"{cell(few)} of random's after 100 variants of {FEW:,} images; {cell(many)} where it "
-        "first has random's error with 60,000 images"
+        f"{cell(few)} of random's after 100 variants of {FEW:,} images, {cell(many)} after 7 "
+        "variants of 60,000 images"
     )
 
 
@@ -174,6 +185,8 @@ def claims(results: Results) -> list[Claim]:
     place = "section 4.2, figure 8"
     gain, auto = gaps(results, "random", "NT"), gaps(results, "autoactive", "random")
     active = [gaps(results, "active", way) for way in ("random", "autoactive")]
+    equal = equals(results, "60,000")
+    at_error = None if equal is None else equal["autoactive"][0] / equal["random"][0]
     sizes, times = compared(results, "support_vectors"), compared(results, "fit", "cpu")
     worse = [gap for one in active for gap in one.values() if gap is not None]
     return [
@@ -181,14 +194,14 @@ def claims(results: Results) -> list[Claim]:
             "Deformed examples lower the test error.",
             place,
             judged(max(g or 0 for g in gain.values()) < -0.1 if worse else None),
-            "read from the figure",
+            "shown in the figure",
             said(gain),
         ),
         Claim(
             "Random and autoactive selection give the best errors, active selection a worse one.",
             place,
             judged(min(worse) > 0 if len(worse) == 2 * len(SETS) else None),
-            "read from the figure",
+            "“random and auto-active selection criteria give the best test errors”",
             f"active less random: {said(active[0])}; autoactive less random: {said(auto)}",
             "At equal numbers of examples the three errors differ by less than 0.1 points, which "
             "10,000 test images cannot tell apart.",
@@ -199,7 +212,7 @@ def claims(results: Results) -> list[Claim]:
             place,
             judged(sizes[0]),
             "“a much smaller number”",
-            sizes[1],
+            f"{sizes[1]}; {cell(at_error)} where it first has the final error of random",
             "MNIST's labels are clean, so that random selection collects few misclassified "
             "outliers, which are what selection near the boundary avoids.",
         ),
@@ -226,7 +239,8 @@ EXPERIMENT = Experiment(
     "boundary of 50, autoactive the nearest of as many as bring five inside the margins (at most "
     "100). Rows are sifted (`sift=0.01`). The images are learned first, then four variants of "
     "each, then the rest; the model is finished at the end of each stage. Support vectors are "
-    "summed over ten classes. One seed.",
+    "summed over ten classes. One seed. The 60,000 images were measured on 2026-11-16. Ratios of "
+    "0.5 or less count as “much” smaller or faster.",
     files=("mnist.npz",),
     cases=cases,
     run=run,
