@@ -131,7 +131,8 @@ html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {
-    page: [] for page in ("index", "getting_started", "contributing/index", "changelog")
+    page: []
+    for page in ("index", "getting_started", "contributing/index", "changelog", "results/*")
 }
 html_theme_options = {
     "logo": {"text": "marginwise", "alt_text": ""},
