@@ -59,8 +59,8 @@ class ErrorAudit(StoppingRule):
     The rule stops after an audit if the error is below the target, or if predictions still change
     little and the model is clearly better than a constant prediction. Otherwise, for example
     because the model has seen too few rows of a rare class, learning continues and another audit
-    follows. The third audit is always accepted, and the reason then compares the model with a
-    constant prediction.
+    follows. From the third audit on, the comparison with a constant prediction no longer prevents a
+    stop, but the reason reports it.
 
     The error bound is the exact binomial confidence limit of one audit. The size of an audit is
     fixed in advance, and the k-th audit uses the error probability ``(1 - confidence) / (k (k +
