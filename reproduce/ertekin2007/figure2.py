@@ -83,12 +83,13 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Pools of 59 examples predict as well as full search.",
             "section 3.2, figure 2",
-            judged(min(gaps) > -0.5 if gaps else None),
+            judged(min(gaps) > -1 if gaps else None),
             "the curves coincide",
             f"after {LABELS:,} labels, PRBEP and g-means differ by {min(gaps):+.2f} to "
             f"{max(gaps):+.2f} points"
             if gaps
             else ABSENT,
+            "On grain, 0.67 points of PRBEP are one of the 149 positive test rows.",
         )
     ]
 
