@@ -83,8 +83,8 @@ EXPERIMENT = Experiment(
     "Beside the SVM solution of Adult",
     "C = 100, γ = 0.005. SVC of scikit-learn with its default cache stands for batch SVM solvers. "
     "NC and I are finished after the epoch (`finish_at_end=True`), FULL and G are not. Seconds "
-    "are medians. Measured on 2026-11-16 at commits 8b56ce29795e (FULL, G and SVC) and "
-    "3437e76462f1 (NC and I), not repeated.",
+    "are medians. Measured on 2026-11-16 at commits 8b56ce29795e with local changes "
+    "(FULL, G and SVC) and 3437e76462f1 (NC and I), not repeated.",
     files=("a9a.npz",),
     cases=cases,
     run=run,

@@ -167,7 +167,8 @@ EXPERIMENT = Experiment(
     f"Each machine takes the C, from {GRID[0]:g} to {GRID[-1]:g}, with the best accuracy in "
     f"{FOLDS}-fold cross-validation on the wrong labels, the smallest of several. The test labels "
     "are right. NC and I are finished. p is that of a one-sided Wilcoxon test. Measured on "
-    "2026-11-16 at commits 8b56ce29795e and 3437e76462f1, not repeated.",
+    "2026-11-16 at commits 8b56ce29795e with local changes and 3437e76462f1 (NC and I on Banana), "
+    "not repeated.",
     cases=cases,
     run=run,
     seeds=10,
