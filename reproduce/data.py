@@ -15,9 +15,12 @@ import os
 import sys
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -45,12 +48,23 @@ def digest(content: Mapping[str, Any] | Records, without: Iterable[str] = ()) ->
     return total.hexdigest()
 
 
+class DamagedError(ValueError):
+    """A data file cannot be read."""
+
+
 def read(path: Path) -> Arrays | Records:
-    """Read a data file."""
+    """Read a data file, or refuse one that is truncated or damaged."""
+    try:
+        return _read(path)
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error, UnpicklingError) as error:
+        raise DamagedError(str(error) or type(error).__name__) from error
+
+
+def _read(path: Path) -> Arrays | Records:
     if path.name.endswith(".jsonl.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             return [json.loads(line) for line in file]
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
@@ -83,7 +97,7 @@ def state(source: Source, folder: Path | None) -> str:
         return "missing"
     try:
         return judge(source, read(folder / source.file))
-    except (OSError, ValueError, EOFError) as error:
+    except DamagedError as error:
         return f"unreadable ({error})"
 
 

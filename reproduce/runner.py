@@ -36,7 +36,13 @@ class CannotRunError(Exception):
 def _digest(path: Path) -> str:
     from reproduce import data
 
-    return data.digest(data.read(path))[:16]
+    try:
+        return data.digest(data.read(path))[:16]
+    except data.DamagedError as error:
+        raise CannotRunError(
+            f"{path} cannot be read: {error}. Make it again with "
+            "`python -m reproduce.data --originals FOLDER --force` (`--help` shows how)."
+        ) from error
 
 
 def _folder(options: Options, files: list[str]) -> Path:

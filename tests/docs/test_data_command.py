@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduce import data
+from reproduce import command, data, runner
 from reproduce.sources import BY_FILE, SOURCES, Original, Source
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +88,25 @@ def test_listing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "dna.npz": "unreadable",
     }
     assert "banana.dat  https://" in out
+
+
+def damaged(path: Path) -> list[bytes]:
+    """Contents of an archive that was cut off, and of one with wrong bytes inside."""
+    np.savez_compressed(path, X=np.random.default_rng(0).normal(size=999))
+    whole = path.read_bytes()
+    return [whole[:2000], whole[:2000] + bytes(50) + whole[2050:], b"", b"no archive"]
+
+
+def test_damaged_files_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "banana.npz"
+    for content in damaged(path):
+        path.write_bytes(content)
+        assert data.main(["--data", str(tmp_path), "--only", "banana"]) == 0
+        assert "unreadable (" in capsys.readouterr().out
+        runner._digest.cache_clear()
+        given = ["bordes2005/figure10", "-q", "--data", str(tmp_path), "--out", str(tmp_path)]
+        assert command.main(given) == 1
+        assert "banana.npz cannot be read: " in capsys.readouterr().err
 
 
 def test_the_command_converts_what_is_there(
