@@ -28,6 +28,11 @@ class Paper:
     citation: str
     summary: str  # what the paper shows and what is repeated here, in a paragraph or two
 
+    @property
+    def title(self) -> str:
+        """The title, which the citation has in quotation marks."""
+        return self.citation.partition("“")[2].partition("”")[0].rstrip(",.")
+
 
 @dataclass(frozen=True)
 class Claim:

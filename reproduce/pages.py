@@ -101,7 +101,8 @@ def section(name: str) -> list[str]:
 def paper_page(paper: str) -> str:
     """Return the page of a paper."""
     described, claims = registry.paper(paper), claims_of(paper)
-    text = [f"# {paper}", "", NOTICE, "", described.citation, "", described.summary, ""]
+    text = [f"# {paper}: {described.title}", "", NOTICE, ""]
+    text += [described.citation, "", described.summary, ""]
     if claims:
         text += ["## Verdicts", "", *left(markdown(verdict_table(claims))), ""]
     for name in of_paper(paper):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -14,12 +15,18 @@ EXPERIMENT = "EXPERIMENT = "  # an experiment's file defines this name
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return all names, "paper/experiment", sorted."""
+    """Return all names, "paper/experiment", sorted; figure10 follows figure9."""
     found = []
-    for path in sorted(HERE.glob("*/*.py")):
+    for path in HERE.glob("*/*.py"):
         if f"\n{EXPERIMENT}" in path.read_text(encoding="utf-8"):
             found.append(f"{path.parent.name}/{path.stem}")
-    return tuple(found)
+    return tuple(sorted(found, key=_in_natural_order))
+
+
+def _in_natural_order(name: str) -> list[tuple[str, int]]:
+    """Return a sort key that compares the numbers in a name by value."""
+    parts = re.findall(r"(\D*)(\d*)", name)
+    return [(word, int(number or 0)) for word, number in parts]
 
 
 def papers() -> list[str]:

@@ -62,6 +62,18 @@ def test_an_experiment_is_described(name: str) -> None:
     assert registry.paper(experiment.paper).key == experiment.paper
 
 
+def test_experiments_are_listed_in_the_order_of_the_papers() -> None:
+    listed = [name for name in registry.names() if name.startswith("laskov2006/figure")]
+    numbers = [int(name.removeprefix("laskov2006/figure")) for name in listed]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] >= 10
+
+
+@pytest.mark.parametrize("paper", registry.papers())
+def test_a_paper_has_a_title(paper: str) -> None:
+    assert len(registry.paper(paper).title) > 20
+
+
 # -- the runner ------------------------------------------------------------------------------------
 
 
