@@ -8,11 +8,13 @@ python -m reproduce.data --originals FOLDER --download    download what is missi
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import hashlib
 import json
 import os
 import sys
+import tarfile
 import urllib.error
 import urllib.request
 import zlib
@@ -29,6 +31,10 @@ sys.path.insert(0, str(REPOSITORY))  # so that the file also runs by its path
 
 from reproduce.converters import OPENERS, Arrays, Records, found  # noqa: E402
 from reproduce.sources import BY_FILE, SOURCES, UNTRIED, Original, Source  # noqa: E402
+
+# What reading a damaged original can raise.
+DAMAGE: tuple[type[Exception], ...] = (OSError, ValueError, TypeError, LookupError, EOFError)
+DAMAGE += (zlib.error, csv.Error, tarfile.TarError)
 
 # -- content -------------------------------------------------------------------------------------
 
@@ -259,8 +265,8 @@ def make(source: Source, folder: Path, options: argparse.Namespace) -> str:
         if absent:
             return f"skipped: the originals lack {', '.join(one.name for one in absent)}"
         return convert(source, options.originals, folder)
-    except (OSError, ValueError) as error:
-        return f"failed: {error}"
+    except DAMAGE as error:
+        return f"failed: {type(error).__name__}: {error}"
 
 
 def main(given: list[str] | None = None) -> int:

@@ -126,6 +126,20 @@ def test_the_command_converts_what_is_there(
     assert [path.name for path in folder.iterdir()] == ["banana.npz"]
 
 
+def test_damaged_originals_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = gzip.compress(bytes(range(256)) * 9)[:200]
+    for name in ("zip.train.gz", "zip.test.gz", "reuters21578.tar.gz"):
+        (tmp_path / name).write_bytes(cut)
+    (tmp_path / "letter-recognition.data").write_text("\x00,,\n,")
+    (tmp_path / "banana.dat").write_text("1,2\n")
+    names = ["usps", "reuters21578_r90_tfidf", "letter", "banana"]
+    given = ["--originals", str(tmp_path), "--data", str(tmp_path / "made"), "--only", *names]
+    assert data.main(given) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[1] for line in said] == ["failed"] * 4, said
+    assert not (tmp_path / "made").exists()
+
+
 def test_downloads_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     public = tmp_path / "public.txt"
     public.write_bytes(b"rows")
