@@ -1,1 +1,1 @@
-"""How examples reach a model: feeds, selection, sifting, the loop and its checkpoints."""
+"""Training: the loop, its feeds of rows, selection, sifting and checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints: files from which a long run continues where it was stopped."""
+"""Checkpoints: files from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LastCheckpointError(OSError):
 
 @dataclass
 class Course:
-    """Where a run stands: with the model, all that is needed to continue as if never stopped."""
+    """Position of a run. Together with the model, it suffices to continue without a difference."""
 
     seed: int  # of the orders
     first: int  # id of row 0
@@ -49,14 +49,14 @@ class Course:
 
 
 class Checkpoint:
-    """A file from which a run continues where it was stopped.
+    """A file from which an interrupted run continues.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     minutes : float
-        How much time may be lost.
+        Interval between checkpoints, in minutes.
     estimator : KernelClassifier
         The model that learns.
     source : Source
@@ -64,7 +64,7 @@ class Checkpoint:
     ends : list of int
         The ids at which the stages of the source end.
     note : mapping or None
-        What the caller wants to find in the file; see `read_note`.
+        Information that the caller stores in the file; see `read_note`.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class Checkpoint:
         self._source = fingerprint(source, ends[-1])
         self._ends = ends
         self._note = None if note is None else dict(note)
-        pack(KIND, {"note": self._note})  # raises if files cannot hold it
+        pack(KIND, {"note": self._note})  # raises if files do not support it
         self.due = time.monotonic() + 60 * minutes  # when to write again
         self._warned = False
 
     def write(self, course: Course, sieve: Sieve | None, *, last: bool) -> OSError | None:
-        """Write all that is needed to continue; return the error if it is the last that fails.
+        """Write the checkpoint; if the last one of a run fails, return the error.
 
-        A disk that is full must not cost what was learned. Learning continues with a warning, and
-        the next attempt follows when the next checkpoint is due.
+        A full disk must not end a run. Training continues with a warning, and the next attempt
+        follows when the next checkpoint is due.
         """
         try:
             self._write(course, sieve)
@@ -140,9 +140,9 @@ class Checkpoint:
         write_state(self.path, KIND, state)
 
     def read(self, sieve: Sieve | None) -> Course | None:
-        """Bring model and sieve to where they were; return the course, or None if there is no file.
+        """Restore model and sieve; return the course, or None if there is no file.
 
-        Raises ModelFileError, naming what differs, if the file is of another run.
+        Raises ModelFileError, naming the difference, if the file belongs to another run.
         """
         if not self.path.exists():
             return None
@@ -162,7 +162,7 @@ class Checkpoint:
         return course
 
     def _take_over(self, state: dict[str, Any]) -> None:
-        """Give the estimator the state of the one that was stopped, except its own parameters."""
+        """Copy the stored state to the estimator, except its parameters."""
         model = self._estimator
         own = model.get_params(deep=False)
         auto = model.cache_size == "auto"
@@ -172,7 +172,7 @@ class Checkpoint:
         model.__setstate__({**state, **own})
 
     def _within(self, course: Course) -> bool:
-        """Return whether a course is one over the source."""
+        """Return whether a course is valid for the source."""
         ends = [0, *self._ends]
         stage = course.stage
         begun = stage < len(self._ends) and course.done <= ends[stage + 1] - ends[stage]
@@ -186,7 +186,7 @@ class Checkpoint:
         return {name: value for name, value in parameters.items() if name not in FREE}
 
     def _refuse_another(self, state: dict[str, Any], sieve: Sieve | None) -> None:
-        """Raise if a checkpoint is of another estimator, source or way of learning."""
+        """Raise if a checkpoint belongs to another estimator, source or training procedure."""
         name = type(self._estimator).__name__
         if state["estimator"] != name:
             self._refuse(f"it was made by {state['estimator']}, and this is {name}")
@@ -211,7 +211,7 @@ def _reason(error: Exception) -> str:
 
 
 def fingerprint(source: Source, n: int) -> str:
-    """Return a digest that tells sources apart: their own, or one of some of their rows."""
+    """Return a digest that identifies a source: its own, or one of some of its rows."""
     if hasattr(source, "fingerprint"):
         return str(source.fingerprint())
     X, y = source.read(sample_rows(source, n, 2000))
@@ -233,7 +233,7 @@ def read_note(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     note : dict
-        What `learn_from` was given as `note`.
+        The `note` that was passed to `learn_from`.
     """
     note: dict[str, Any] = guarded(path, lambda data: _unpacked(data).get("note", {}))
     return note
@@ -251,7 +251,7 @@ _COURSE: dict[str, Rule] = {
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:
-    """Return the parts of a checkpoint, checked as far as they can be without the run."""
+    """Return the parts of a checkpoint, checked as far as possible without the run."""
     _, state = unpack(data, [KIND])
     if state.keys() - {"note"} != _PARTS:
         other = min((set(state) - {"note"}) ^ _PARTS)

@@ -1,4 +1,4 @@
-"""Convergence: passes over the rows that may violate, until none of all rows does."""
+"""Convergence: passes over the rows that may violate the conditions, until no row does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marginwise._engine.scores import Scores
 from marginwise._training.loop import ArrayFeed, LookAhead, Step, Trainer
 from marginwise._warn import warn_unconverged
 
-FEW_ROWS = 4096, 8192  # as in fit; what problems share is worth less here
+FEW_ROWS = 4096, 8192  # as in fit; shared kernel values matter less here
 MOST_LOOKS = 100
 
 
@@ -36,7 +36,7 @@ def learn_until_converged(
     epoch : iterable of Step
         The first pass over all rows.
     find : callable
-        Returns the features of members by their ids, or None where it does not know one of them.
+        Returns the features of members by their ids, or None if it does not know all of them.
     as_subtasks : callable, default=None
         Wraps the steps.
     """
@@ -49,17 +49,17 @@ def learn_until_converged(
         """Return the rows that violate by more than the tolerance, worst first."""
         ids, _, alpha = engine.coefficients
         gap = np.where(signs != 0, 1 - signs * scores.values() + engine.native.delta() / 2, 0.0)
-        gap[np.searchsorted(feed.ids, ids)] *= (alpha == 0).T  # those are solved already
+        gap[np.searchsorted(feed.ids, ids)] *= (alpha == 0).T  # the others are already solved
         worst = gap.max(axis=1)
         rows = np.flatnonzero(worst > trainer.tol)
         return rows[np.argsort(-worst[rows], kind="stable")]
 
     def steps() -> Iterator[Step]:
-        """Give all rows, then those that violate."""
+        """Yield steps over all rows, then over the violating ones."""
         for step in epoch:
             yield Step(step.rows, finish=True, look_again=True)
         for _ in range(MOST_LOOKS):
-            if chooser.whole or engine.native.unsolved:  # of which a warning follows
+            if chooser.whole or engine.native.unsolved:  # a warning follows
                 return
             rows = violating()
             if len(rows) == 0:

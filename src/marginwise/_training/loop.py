@@ -1,11 +1,12 @@
-"""The training loop. Every way of learning is a feed of rows, steps over it, and a chooser of rows.
+"""The training loop. Every training method is a feed, steps over it, and a chooser of rows.
 
-partial_fit            one order of the rows                            every row
-fit                    orders of the rows, one per epoch                every row
-fit, few rows          one step: all become members, and are solved     every row
-fit with selection     passes over the rows that are left               the best of each pool
-full search            the best of all rows, one after the other        that row
-learn_from             chunks of a source, stage by stage               any of them, or sifted
+method                 steps                                            chosen rows
+partial_fit            the rows in their order                          every row
+fit                    one random order of the rows per epoch           every row
+fit, few rows          one step: all rows become members and are solved every row
+fit with selection     passes over the remaining rows                   the best of each pool
+full search            the best of all rows, one at a time              that row
+learn_from             chunks of a source, stage by stage               every row, or sifted rows
 finish                 a step without rows
 """
 
@@ -27,38 +28,39 @@ from marginwise._training.sources import Source
 from marginwise.progress import Progress
 
 READ = 4096  # rows of a source that are in memory at a time
-SLICE_SECONDS = 0.25  # between chances to answer Ctrl-C and to move the progress bar
-# Fewer rows than this, per problem, are not worth stopping selection at: a small set is gone
-# through again until so many were learned.
+SLICE_SECONDS = 0.25  # between checks for Ctrl-C and updates of the progress bar
+# Selection continues until each problem has learned at least this many rows, and makes more passes
+# over small sets to get there.
 LEAST_CHOSEN = 1000
-# After the last epoch, rows that are not members are judged again, AUDITED and more at a time,
-# while more than a share of WORTH_IT of them become members.
+# After the last epoch, rows that are not members are evaluated again, at least AUDITED at a time,
+# while more than a fraction WORTH_IT of them become members.
 AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
-# All rows are judged again if, of a sample of rows that are not members, a share of MISSED and more
-# than FEW_MISSED rows violate the margin of a problem by more than GROSS.
+# All rows are evaluated again if, in a sample of rows that are not members, a fraction MISSED and
+# more than FEW_MISSED rows violate the margin of a problem by more than GROSS.
 LEAST_AUDITED, MISSED, FEW_MISSED, GROSS = 256, 0.05, 8, 0.1
-# Problems of so few rows, the first if there is only one problem, are solved as a whole. Beyond
-# that, windows of rows are faster, in particular where problems share their kernel values.
+# Problems with at most this many rows (first value: a single problem, second value: several) are
+# solved as a whole. For larger problems, windows of rows are faster, in particular if problems
+# share kernel values.
 FEW_ROWS = 4096, 2560
-MOST_PLACES = 1 << 21  # of all rows in all problems
-WIDE = 256  # features that are too many to be copied for every call of a kernel function
+MOST_PLACES = 1 << 21  # over all problems
+WIDE = 256  # more features are too expensive to copy for every call of a kernel function
 CHOSEN, PROCESSED = COUNTERS.index("chosen"), COUNTERS.index("process")
-FORESEEN = 256  # rows of a sifted chunk whose decision values are noted
+FORESEEN = 256  # rows of a sifted chunk whose decision values are recorded
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
 
 class Feed(Protocol):
-    """Where examples come from."""
+    """Access to the examples of a training call."""
 
     ids: Ints  # of all rows, ascending
 
     def cuts(self, order: Ints) -> Iterable[tuple[Batch, Ints]]:
-        """Return the batches that hold the rows of an order, and the places of the rows there."""
+        """Return the batches that contain the rows of an order, and their places in the batches."""
 
 
 @dataclass
 class ArrayFeed:
-    """Examples in memory: one batch serves every order.
+    """Examples in memory, as a single batch.
 
     Parameters
     ----------
@@ -72,13 +74,13 @@ class ArrayFeed:
     ids: Ints
 
     def cuts(self, order: Ints) -> Iterable[tuple[Batch, Ints]]:
-        """Return the batch, and the order as it is."""
+        """Return the batch and the unchanged order."""
         return [(self.batch, order)]
 
 
 @dataclass
 class SourceFeed:
-    """Examples of a source, read in the order in which they are wanted.
+    """Examples of a source, read in the order of training.
 
     Parameters
     ----------
@@ -87,9 +89,9 @@ class SourceFeed:
     ids : ndarray of int64
         Ids of its rows.
     label : callable
-        Makes a labelled batch of features, labels and ids, and numbers the labels.
+        Returns a labelled batch, given features, labels and ids; encodes the labels as integers.
     chunk : int
-        How many rows to read at a time; the model does not depend on it.
+        Number of rows to read at a time; it does not affect the model.
     """
 
     source: Source
@@ -98,7 +100,7 @@ class SourceFeed:
     chunk: int
 
     def cuts(self, order: Ints) -> Iterator[tuple[Batch, Ints]]:
-        """Give the batches that hold the rows of an order, and the places of the rows there."""
+        """Yield the batches that contain the rows of an order, and their places in the batches."""
         for start in range(0, len(order), self.chunk):
             rows = np.ascontiguousarray(order[start : start + self.chunk])
             X, y = self.source.read(rows)
@@ -114,9 +116,9 @@ class ChunkFeed(ArrayFeed):
     source : Source
         The source.
     first : int
-        The id of its row 0; the others follow.
+        Id of its row 0; the ids of the other rows follow.
     label : callable
-        Makes a labelled batch of features, labels and ids, and numbers the labels.
+        Returns a labelled batch, given features, labels and ids; encodes the labels as integers.
     """
 
     labels: Labels
@@ -132,7 +134,7 @@ class ChunkFeed(ArrayFeed):
         self._label = label
 
     def hold(self, rows: Ints) -> Ints:
-        """Read a chunk, of rows of the source; return the places of its rows."""
+        """Read a chunk of rows of the source; return the places of its rows."""
         X, y = self.source.read(rows)
         self.ids = self._first + rows
         self.batch, self.labels = self._label(X, y, self.ids)
@@ -141,11 +143,11 @@ class ChunkFeed(ArrayFeed):
 
 @dataclass(frozen=True)
 class Step:
-    """Rows of a feed to go through in order, and whether to finish the model after them.
+    """Rows of a feed to visit in order, and whether to finish the model afterwards.
 
-    With `look_again`, rows that are not members are then judged again, those nearest to violating
-    first, while many of them become members. Rows that the model has learned before are not
-    `fresh`: what it thinks of them says nothing of new rows.
+    With `look_again`, rows that are not members are then evaluated again, those nearest to a
+    violation first, while many of them become members. Rows that the model has learned before are
+    not `fresh`: their decision values are not representative of new rows.
     """
 
     rows: Ints
@@ -155,50 +157,50 @@ class Step:
 
 
 class EveryRow:
-    """Learns every row. Other choosers decide which of the rows they are shown are learned."""
+    """Chooser that learns every row. Its subclasses learn only some of the rows."""
 
     def begin(self, engine: Engine, ids: Ints) -> None:
-        """Prepare for a step over the rows of these ids."""
+        """Prepare for a step over the rows with these ids."""
 
     def choose(self, engine: Engine, batch: Batch, rows: Ints) -> Ints:
-        """Return the rows of a batch to look at, of those given."""
+        """Return which of the given rows of a batch to visit."""
         return rows
 
     def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
-        """Look at rows of a batch for a slice of time; return how many are done."""
+        """Process rows of a batch for a time slice; return the number of processed rows."""
         return engine.native.learn(batch, rows, SLICE_SECONDS)
 
     def to_double(self, engine: Engine) -> None:
-        """Let the model, in the middle of a step, continue in double precision."""
+        """Switch the model to double precision in the middle of a step."""
         engine.to_double()
 
     def end(self, engine: Engine) -> None:
-        """Complete what the step left open."""
+        """Complete the step."""
 
     def rest(self, engine: Engine) -> None:
-        """Make the model one that can do other things than learn."""
+        """Return the model to the state in which it can be used for other things than learning."""
 
 
 class LookAhead(EveryRow):
-    """Learns every row, window by window: of each window the rows that violate, worst first.
+    """Learns window by window: in each window the violating rows, the worst ones first.
 
     Parameters
     ----------
     labels : ndarray of int32
         Classes of the rows of the batch.
     whole : bool, default=False
-        Whether to solve the problems of a new model as a whole, without windows, if it can be done.
+        Whether to solve the problems of a new model as a whole, without windows, if possible.
     """
 
     def __init__(self, labels: Labels, whole: bool = False) -> None:
         self.labels = labels
-        # How far a row was from violating when it was last judged.
+        # Distance of each row from a violation when it was last evaluated.
         self.distance = np.full((1, len(labels)), np.inf, dtype=np.float32)
-        self.roughly = True  # the first time, rows that violate by little are passed over
+        self.roughly = True  # the first pass skips small violations
         self.whole = whole
 
     def adopt(self, engine: Engine, batch: Batch, rows: Ints) -> bool:
-        """Make members of all rows, for finishing to solve; return whether that was possible."""
+        """Make all rows members, to be solved by finishing; return whether that was possible."""
         order = np.sort(rows)
         adopted = engine.native.adopt(batch, order)
         if not adopted and engine.native.beyond:
@@ -216,19 +218,19 @@ class LookAhead(EveryRow):
         self.roughly = False
 
     def judged(self, rows: Ints) -> Ints:
-        """Return the rows that were judged: none of them, by algorithms that do not look ahead."""
+        """Return the rows that were evaluated; none if the algorithm does not look ahead."""
         was_judged: NDArray[np.bool_] = np.isfinite(self.distance[0, rows])
         return rows[was_judged]
 
     def nearest(self, engine: Engine, ids: Ints, rows: Ints) -> Ints:
-        """Return the rows that not all problems hold, those nearest to violating first."""
-        if engine.plan.problems == 1:  # of several, the distance leaves out those that hold the row
+        """Return rows that are not members of all problems, those nearest to a violation first."""
+        if engine.plan.problems == 1:  # else the distance excludes problems that contain the row
             rows = rows[engine.native.holds(ids[rows]) == 0]
         return rows[np.argsort(self.distance[0, rows], kind="stable")]
 
 
 class LookAheadInChunks(LookAhead):
-    """Looks ahead within each chunk of a source, as within the rows of a `fit`.
+    """Looks ahead within each chunk of a source, as `fit` does within its rows.
 
     Parameters
     ----------
@@ -245,22 +247,22 @@ class LookAheadInChunks(LookAhead):
 
 
 def _none_seen(engine: Engine, ids: Ints) -> NDArray[np.uint8]:
-    """Return marks, all unset, of which problem has learned which id."""
+    """Return unset marks of which problem has learned which id."""
     return np.zeros((engine.plan.problems, int(ids.max()) + 1), dtype=np.uint8)
 
 
 @dataclass
 class Pools(EveryRow):
-    """Learns the best row of each pool, by a rule of selection.
+    """Learns the best row of each pool according to a selection rule.
 
     Parameters
     ----------
     rule : {"gradient", "active", "autoactive"}
-        Which row is the best.
+        Selection rule.
     size : int
         Rows of a pool.
     seen : ndarray of shape (problems, ids), default=None
-        Marks which problem has learned which id. By default every step begins with none.
+        Marks which problem has learned which id. By default, every step starts without marks.
     """
 
     rule: str
@@ -275,7 +277,7 @@ class Pools(EveryRow):
         return engine.native.select(batch, rows, SLICE_SECONDS)
 
     def to_double(self, engine: Engine) -> None:
-        engine.native.end_pass()  # pools do not outlive the native model that they are in
+        engine.native.end_pass()  # pools belong to the native model, which is replaced
         engine.to_double()
         engine.native.begin_pass(self.rule, self.size, self._marks)
 
@@ -285,12 +287,12 @@ class Pools(EveryRow):
 
 @dataclass
 class Sifted(EveryRow):
-    """Learns the rows that a sieve finds worth it, in the problems that want them.
+    """Learns the rows that a sieve selects, in the problems for which it selects them.
 
     Parameters
     ----------
     sieve : Sieve
-        Judges the rows of a step by the model as it is when the step begins.
+        Evaluates the rows of a step with the model at the beginning of the step.
     feed : ChunkFeed
         Knows the labels of the rows it has read.
     """
@@ -306,7 +308,7 @@ class Sifted(EveryRow):
         return order
 
     def _foresee(self, engine: Engine, batch: Batch, n: int) -> None:
-        """Note decision values of some of all rows: those that are learned are no fair sample."""
+        """Record decision values of some of all rows; selected rows would be a biased sample."""
         if engine.plan.foresees and batch.weighed:
             engine.native.foresee(batch, spread_rows(n, FORESEEN))
         batch.drop_weights()
@@ -325,15 +327,15 @@ class Trainer:
     engine : Engine
         The native model.
     tol : float
-        The violation at which finishing ends.
+        Violation at which finishing stops.
     finish_at_end : bool, default=False
         Whether to finish the model after each epoch, pass or stage.
     finish_every : int, default=None
-        Finish after every so many rows, too.
+        Number of rows between additional calls of finish.
     epochs : int, default=1
-        How often to go through the rows.
+        Number of passes over the rows.
     shuffle : bool, default=False
-        Whether rows are taken in random order.
+        Whether rows are visited in random order.
     verbose : int, default=0
         Whether to show progress.
     """
@@ -353,7 +355,7 @@ class Trainer:
         self.train(feed, [Step(rows)], EveryRow(), total=len(rows))
 
     def learn_part(self, feed: ArrayFeed, rows: Ints) -> None:
-        """Learn a few rows in the order given, with little around it where nothing else is due."""
+        """Learn a few rows in the order given, with little overhead if nothing else is due."""
         if self.finish_every is None and not self.verbose:
             self._learn(feed.batch, rows, EveryRow(), None)
         else:
@@ -376,9 +378,9 @@ class Trainer:
         rng : RandomState
             Shuffles them.
         labels : ndarray of int32, default=None
-            Their classes, where `seeds` is not 0.
+            Their classes; required if `seeds` is not 0.
         seeds : int, default=0
-            How many examples of each class open an epoch.
+            Number of examples of each class at the beginning of an epoch.
         as_subtasks : callable, default=None
             Wraps the steps, each of which is an epoch.
         """
@@ -391,7 +393,7 @@ class Trainer:
         self.train(feed, steps, chooser, total=len(feed.ids) * self.epochs)
 
     def learn_passes(self, feed: Feed, rule: str, size: int, rng: np.random.RandomState) -> None:
-        """Make passes over the rows, learning the best of each pool of `size`."""
+        """Make passes over the rows and learn the best row of each pool of `size` rows."""
         seen = _none_seen(self.engine, feed.ids)
         steps = self._passes(feed.ids, seen, rng)
         self.train(feed, steps, Pools(rule, size, seen), total=len(feed.ids) * self.epochs)
@@ -403,7 +405,7 @@ class Trainer:
         self.train(feed, [step], LookAhead(labels), total=len(order))
 
     def finish(self) -> None:
-        """Finish the model, whatever it has learned."""
+        """Finish the model without learning rows."""
         self.train(None, [Step(NOTHING, finish=True)], EveryRow(), total=0)
 
     def order(self, n: int, rng: np.random.RandomState) -> Ints:
@@ -414,7 +416,7 @@ class Trainer:
     def orders(
         self, n: int, rng: np.random.RandomState, labels: Labels | None, seeds: int
     ) -> Iterator[Step]:
-        """Give an order of all rows for each epoch; `seeds` rows of each class come first."""
+        """Yield an order of all rows for each epoch; `seeds` rows of each class come first."""
         for epoch in range(self.epochs):
             order = self.order(n, rng)
             if labels is not None and seeds:
@@ -428,7 +430,7 @@ class Trainer:
     def is_solved_whole(self, labels: Labels, few: tuple[int, int]) -> bool:
         """Return whether to solve problems with rows of these classes as a whole.
 
-        They must have few rows, and nothing may be asked for between rows.
+        They must have few rows, and no option may require an action between rows.
         """
         counts, plan = np.bincount(labels), self.engine.plan
         largest = int(np.sort(counts)[-2:].sum()) if plan.pairs else len(labels)
@@ -441,9 +443,10 @@ class Trainer:
     def _passes(
         self, ids: Ints, seen: NDArray[np.uint8], rng: np.random.RandomState
     ) -> Iterator[Step]:
-        """Give the rows that some problem has not learned, until a pass changes nothing.
+        """Yield passes over the rows that some problem has not learned.
 
-        Otherwise passes end when none is left, or after `epochs` of them if enough were learned.
+        Passes end when a pass changes nothing, when no row is left, or after `epochs` passes if
+        enough rows were learned.
         """
         counters = self.engine.native.counters()
         enough = counters[CHOSEN] + LEAST_CHOSEN * self.engine.plan.problems
@@ -471,22 +474,23 @@ class Trainer:
         done: int = 0,
         in_chunks: bool = False,
     ) -> None:
-        """Take the steps.
+        """Run the steps.
 
         Parameters
         ----------
         feed : Feed or None
-            Where the rows are; None for steps without rows.
+            The rows; None for steps without rows.
         steps : iterable of Step
-            What to do. It may look at the model: a step is asked for when the last one is done.
+            The steps. A generator may inspect the model: the next step is requested only when the
+            previous one is complete.
         chooser : EveryRow
             Decides which rows are learned.
         total : int
-            Rows of all steps, for the display.
+            Number of rows of all steps, for the progress bar.
         done : int, default=0
-            Rows before the first step, likewise.
+            Number of rows before the first step, for the progress bar.
         in_chunks : bool, default=False
-            Whether `finish_every` is looked at after whole steps only.
+            Whether `finish_every` is checked only after complete steps.
         """
         shown = Progress(total, self.verbose, done) if self.verbose else nullcontext()
         with shown as progress:
@@ -514,9 +518,9 @@ class Trainer:
     def _solve_whole(
         self, feed: Feed, step: Step, chooser: EveryRow, progress: Progress | None
     ) -> bool:
-        """Solve problems of few rows as a batch solver does; return whether that was done.
+        """Solve problems with few rows like a batch solver; return whether that was possible.
 
-        Every later step over the same rows is then done, too: no row violates.
+        Later steps over the same rows have nothing left to do, because no row violates.
         """
         if not isinstance(chooser, LookAhead) or not chooser.whole:
             return False
@@ -531,7 +535,7 @@ class Trainer:
         return True
 
     def _look_again(self, feed: Feed, step: Step, chooser: LookAhead) -> None:
-        """Judge rows again that are not members, while enough of them become members."""
+        """Evaluate rows that are not members again, while enough of them become members."""
         rows = chooser.judged(step.rows)
         for _ in range(MOST_LOOKS if len(rows) else 0):
             again = chooser.nearest(self.engine, feed.ids, rows)
@@ -547,10 +551,10 @@ class Trainer:
     def _catch_up(
         self, feed: Feed, step: Step, chooser: LookAhead, progress: Progress | None
     ) -> None:
-        """Judge all rows again while a sample of them shows that the model has missed many.
+        """Evaluate all rows again while a sample shows that the model has missed many.
 
-        Rows are passed over because of what the model was when they were judged. It may have
-        changed since then, far from the rows that it met last.
+        Rows were skipped according to an earlier state of the model. Since then, the model may have
+        changed, in particular far from the most recent rows.
         """
         rows = chooser.judged(step.rows)
         for _ in range(MOST_LOOKS if len(rows) else 0):
@@ -563,7 +567,7 @@ class Trainer:
             chooser.rest(self.engine)
 
     def _has_missed(self, feed: Feed, rows: Ints, chooser: LookAhead) -> bool:
-        """Return whether many rows that no problem holds violate the margin of some problem."""
+        """Return whether many rows that are not members violate the margin of some problem."""
         rows = rows[self.engine.native.holds(feed.ids[rows]) == 0]
         sample = rows[spread_rows(len(rows), min(AUDITED, max(LEAST_AUDITED, len(rows) // 32)))]
         signs = self.engine.signs(chooser.labels[sample])
@@ -574,7 +578,7 @@ class Trainer:
         return bool((counts > np.maximum(MISSED * most, FEW_MISSED)).any())
 
     def _stored(self, feed: Feed, rows: Ints, chooser: LookAhead) -> int:
-        """Judge rows again; return how many of them became members."""
+        """Evaluate rows again; return how many of them became members."""
         native = self.engine.native
         before = native.holds(feed.ids[rows])
         for batch, at in feed.cuts(rows):
@@ -583,7 +587,7 @@ class Trainer:
         return int(np.count_nonzero(native.holds(feed.ids[rows]) > before))
 
     def _parts(self, rows: Ints) -> Iterator[Ints]:
-        """Cut rows where finishing is due."""
+        """Divide rows at the points where finishing is due."""
         if self.finish_every is None:
             yield rows
             return
@@ -596,7 +600,7 @@ class Trainer:
     def _learn(
         self, batch: Batch, rows: Ints, chooser: EveryRow, progress: Progress | None
     ) -> None:
-        """Look at rows of a batch, a slice of time after the other."""
+        """Process rows of a batch in time slices."""
         engine = self.engine
         chosen = chooser.choose(engine, batch, rows)
         done = 0

@@ -1,6 +1,6 @@
-"""Orders in which the rows of a source are taken, a chunk at a time.
+"""Orders in which the rows of a source are visited, one chunk at a time.
 
-An order is a function of its seeds, so a run that was stopped continues in the same one.
+An order is a function of its seeds, so a resumed run continues in the same order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Order(Protocol):
 
 
 class RowOrder:
-    """Rows that are stored by themselves: one random order, or the order of the source.
+    """Order of rows that are stored individually: random, or the order of the source.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class RowOrder:
     size : int
         Rows of a chunk.
     seeds : list of int or None
-        Numbers that decide the order; None for the order of the source.
+        Seeds of the order; None for the order of the source.
     """
 
     def __init__(self, first: int, end: int, size: int, seeds: list[int] | None) -> None:
@@ -50,10 +50,10 @@ class RowOrder:
 
 
 class BlockOrder:
-    """Rows that are stored in blocks: random blocks, and random rows within windows of blocks.
+    """Order of rows that are stored in blocks: random rows within windows of random blocks.
 
-    A window is as many blocks as make a chunk, or one block if that is larger. Every block is read
-    for one window only, and memory does not grow with the number of rows.
+    A window consists of the blocks of one chunk, or of one block if that is larger. Each block is
+    read for only one window, so memory does not grow with the number of rows.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class BlockOrder:
     size : int
         Rows of a chunk.
     seeds : list of int
-        Numbers that decide the order.
+        Seeds of the order.
     block : int
         Rows of a block.
     anywhere : bool
-        Whether blocks can be read in any order. Otherwise they come as they are stored.
+        Whether blocks can be read in any order. Otherwise, they are read in stored order.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class BlockOrder:
         self._starts = np.maximum(blocks * block, first)
         self._stops = np.minimum((blocks + 1) * block, end)
         self._n, self._size, self._seeds = end - first, size, seeds
-        self._together = max(1, size // block)  # blocks of a window
+        self._together = max(1, size // block)  # blocks per window
         done = np.cumsum(self._stops - self._starts)
         last = np.arange(self._together - 1, len(done) + self._together - 1, self._together)
         self._window_ends = done[np.minimum(last, len(done) - 1)]

@@ -1,6 +1,6 @@
-"""Selection as the papers have it: pools are sampled at random, and rows not learned are put back.
+"""Selection as in the papers: pools are random samples, and rows that are not learned are returned.
 
-It ends when a stopping rule is met, or after a number of rows.
+It ends when a stopping rule is met or after a given number of rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import ENOUGH_INSIDE, MOST_SAMPLED
 from marginwise._training.loop import NOTHING, ArrayFeed, EveryRow, Step, Trainer
 
-LOOK = 16  # rows that are learned between two questions to a stopping rule
+LOOK = 16  # number of learned rows between two checks of a stopping rule
 
 
 class PutBack:
-    """Learns the best row of each sample until a rule is met; what stopping rules may look at.
+    """Learns the best row of each sample until a stopping rule, which inspects this object, is met.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class PutBack:
     labels : ndarray of int32
         Their classes.
     rule : {"random", "gradient", "active", "autoactive"}
-        Which row of a sample is the best.
+        Selection rule.
     size : int or None
-        Rows of a sample, or None for all that are unseen.
+        Number of rows per sample; None uses all unseen rows.
     stop : int or object
         Number of rows to learn, or a stopping rule.
     shaped : callable
-        Brings decision values of binary problems to the form that rules expect.
+        Converts decision values of binary problems to the shape that rules expect.
     rng : RandomState
         Draws the samples.
     """
@@ -55,12 +55,12 @@ class PutBack:
         self._trainer, self._feed, self._labels = trainer, feed, labels
         self._rule, self._size, self._stop, self._shaped = rule, size, stop, shaped
         self._rng = rng
-        self._unseen = np.arange(len(labels), dtype=np.int64)  # in no order; learned rows leave
+        self._unseen = np.arange(len(labels), dtype=np.int64)  # unordered; learned rows are removed
         self._candidates = np.empty(0)
         self.support_counts_: list[Any] = []
 
     def learn(self, seeds: int) -> None:
-        """Learn some rows of each class, then the best of samples until the rule is met."""
+        """Learn some rows of each class, then the best row of each sample until the rule is met."""
         self._trainer.train(self._feed, self._steps(seeds), EveryRow(), total=len(self._labels))
 
     # -- what a rule may look at ---------------------------------------------------------------
@@ -121,7 +121,7 @@ class PutBack:
         return rows
 
     def _count(self, learned: int) -> None:
-        """Note the number of support vectors, looked up as often as the rule is asked."""
+        """Record the number of support vectors, updated whenever the rule is checked."""
         native = self._trainer.engine.native
         if not self.support_counts_ or len(self.history_) % LOOK == 0:
             self._supports = len(native.coefficients()[0])
@@ -134,7 +134,7 @@ class PutBack:
         return learned % LOOK == 0 and bool(self._stop.check(self))
 
     def _best(self) -> int:
-        """Return the best row of a sample; any once none of them lies within the margin."""
+        """Return the best row of a sample; any row if none lies within the margin."""
         if not self.has_model_ or self._rule == "random":
             return int(self.sample_unseen(1)[0])
         most = MOST_SAMPLED if self._rule == "autoactive" else self._size or self.n_pool_
@@ -149,7 +149,7 @@ class PutBack:
         return int(rows[0 if distance.min() >= margin else distance.argmin()])
 
     def _distances(self, f: Float, rows: Ints) -> Float:
-        """Return what selection minimises: y f(x) or |f(x)|, or half the lead of a class."""
+        """Return what selection minimizes: y f(x), |f(x)|, or half the lead of the best class."""
         by_label = self._rule == "gradient"
         if f.ndim == 1:
             return np.where(self._labels[rows] == 1, f, -f) if by_label else np.abs(f)

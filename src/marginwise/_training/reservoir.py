@@ -1,4 +1,4 @@
-"""A reservoir: a uniform sample of the rows of a stream, to be learned again."""
+"""The reservoir: a uniform sample of the rows of a stream, which are learned repeatedly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
 
-PIECE = 64  # rows of a stream after which as many of the reservoir are learned again
+PIECE = 64  # after this many rows of a stream, as many of the reservoir are learned again
 _PARTS = {"size", "seen", "seed", "ids", "labels", "costs"}
 _DENSE, _LISTS = {"X"}, {"data", "indices", "indptr"}
 
@@ -19,13 +19,13 @@ _DENSE, _LISTS = {"X"}, {"data", "indices", "indptr"}
 class Reservoir:
     """A uniform sample of all rows seen so far [vitter1985, algorithm R].
 
-    Which rows are kept, and which are drawn when, depends on the seed and on how many rows were
-    seen, but not on how a stream was cut into calls.
+    The sample and the order of draws depend on the seed and the number of rows seen, but not on how
+    the stream is divided into calls.
 
     Parameters
     ----------
     size : int
-        Number of rows to keep.
+        Maximum number of stored rows.
     seed : int
         Seed of the sample.
 
@@ -34,20 +34,20 @@ class Reservoir:
     seen : int
         Number of rows seen so far.
     ids, labels, costs : ndarray of shape (n_kept,)
-        Of the rows that are kept: their ids, classes by number, and penalties.
+        Ids, class numbers and penalties of the stored rows.
     """
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.seed = seed
         self.seen = 0
-        self._X: Any = None  # a dense array, or a list with a CSR row for each slot
+        self._X: Any = None  # a dense array, or a list with one CSR row per slot
         self.ids: Ints = np.empty(0, dtype=np.int64)
         self.labels: Labels = np.empty(0, dtype=np.int32)
         self.costs: Float = np.empty(0)
 
     def copy(self) -> Reservoir:
-        """Return a reservoir that continues as this one would."""
+        """Return a copy that continues exactly as this reservoir would."""
         twin = Reservoir(self.size, self.seed)
         twin.__dict__.update(self.__dict__)
         twin._X = self._X.copy() if self._X is not None else None
@@ -56,7 +56,7 @@ class Reservoir:
         return twin
 
     def pieces(self, n: int) -> Iterator[slice]:
-        """Cut the next n rows after every `PIECE` rows of the stream."""
+        """Divide the next n rows after every `PIECE` rows of the stream."""
         start = 0
         while start < n:
             end = min(start + PIECE - self.seen % PIECE, n)
@@ -64,12 +64,12 @@ class Reservoir:
             start = end
 
     def offer(self, X: Any, labels: Labels, costs: Float, ids: Ints) -> None:
-        """Show rows of the stream, each of which may take the place of another."""
+        """Add rows of the stream, each of which may replace a stored one."""
         numbers = np.arange(self.seen, self.seen + len(ids))
         self.seen += len(ids)
         slots = np.where(numbers < self.size, numbers, _uniform(self.seed, numbers, numbers + 1))
         rows = np.flatnonzero(slots < self.size)
-        slots, last = np.unique(slots[rows][::-1], return_index=True)  # the last to come stays
+        slots, last = np.unique(slots[rows][::-1], return_index=True)  # the last row of a slot wins
         rows = rows[::-1][last]
         if len(rows) == 0:
             return
@@ -102,13 +102,14 @@ class Reservoir:
         return self.seen % PIECE == 0
 
     def draw(self) -> Ints:
-        """Return the slots of some rows to learn again: the next ones, in turn."""
+        """Return the slots of the next rows to learn again."""
         return np.unique(np.arange(self.seen - PIECE, self.seen) % len(self.ids))
 
     def rows(self, slots: Ints | None = None) -> tuple[Any, Labels, Float, Ints]:
         """Return features, labels, costs and ids of rows by slot, ordered by id; each id once.
 
-        A row stands for as many as were seen for each that is kept, and costs so many times more.
+        Each stored row represents several rows of the stream, and its cost is multiplied by their
+        number.
         """
         chosen = np.arange(len(self.ids)) if slots is None else slots
         _, first = np.unique(self.ids[chosen], return_index=True)
@@ -123,7 +124,7 @@ class Reservoir:
     # -- state ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all that is needed to continue as if never stopped."""
+        """Return the state, from which a reservoir continues without a difference."""
         state: dict[str, Any] = {name: getattr(self, name) for name in sorted(_PARTS)}
         if isinstance(self._X, list):
             lists = sp.vstack(self._X, format="csr")
@@ -154,7 +155,7 @@ class Reservoir:
 
     @staticmethod
     def check(state: Any, features: int, classes: int) -> None:
-        """Raise ValueError unless a state from outside can be one of a model of this shape."""
+        """Raise ValueError unless an external state is valid for a model of this shape."""
         sparse = isinstance(state, dict) and "X" not in state
         if not isinstance(state, dict) or state.keys() != _PARTS | (_LISTS if sparse else _DENSE):
             raise ValueError("_reservoir must have its parts")
@@ -205,7 +206,7 @@ def _check_lists(state: Mapping[str, Any], n: int, features: int) -> None:
 
 
 def _uniform(seed: int, numbers: NDArray[Any], below: NDArray[Any]) -> Ints:
-    """Return for each number a random integer below another, by counter [steele2014]."""
+    """Return counter-based random integers below the given bounds [steele2014]."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z += np.uint64(seed) * np.uint64(0xD1B54A32D192ED03) + np.uint64(0x632BE59BD9B4E019)

@@ -1,4 +1,4 @@
-"""Long runs over a source: stages, and the chunks that rows come in."""
+"""Long runs over a source, in stages and chunks."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from marginwise._training.sources import block_of, reads_anywhere
 
 @dataclass(frozen=True)
 class Moment:
-    """What a callback is given after each chunk, besides the model."""
+    """Progress of a run, passed to a callback after each chunk."""
 
-    examples: int  # met so far
-    seconds: float  # spent so far, before a checkpoint too
-    tally: Tally  # what sifting has done so far
+    examples: int  # seen so far
+    seconds: float  # spent so far, including runs before a checkpoint
+    tally: Tally  # counts of sifting so far
 
 
 Callback = Callable[[Any, Moment], bool | None]
 
 
 class Run:
-    """Goes through a source stage by stage, in random order within a stage, a chunk at a time.
+    """Visits a source stage by stage, in random order within a stage, one chunk at a time.
 
     Parameters
     ----------
     feed : ChunkFeed
         Reads the chunks of the source.
     ends : list of int
-        The ids at which the stages of the source end.
+        Ids at which the stages of the source end.
     trainer : Trainer
-        Knows how often, in which order, and whether to finish after each stage.
+        Defines the number of passes, the order, and whether to finish after each stage.
     course : Course
-        Where to begin.
+        Starting position.
     file : Checkpoint or None
-        Where to write the course from time to time.
+        Checkpoint that is written from time to time.
     sieve : Sieve or None
-        What judges the rows.
+        Selects the rows.
     report : callable or None
         Called after each chunk with a `Moment`; returns True to end the run.
     """
@@ -74,7 +74,7 @@ class Run:
         self.total = trainer.epochs * ends[-1]
 
     def steps(self) -> Iterator[Step]:
-        """Give the chunks to come as steps; what follows a chunk is done before the next."""
+        """Yield the remaining chunks as steps; update the run between them."""
         course = self._course
         if self.done > 0 and self._is_stopped():
             return
@@ -92,7 +92,7 @@ class Run:
             course.epoch, course.stage = course.epoch + 1, 0
 
     def _pass_chunk(self, rows: int) -> bool:
-        """Note that a chunk was learned; return whether the run is to end."""
+        """Record that a chunk was learned; return whether the run should end."""
         self._course.done += rows
         self.done += rows
         self._course.seconds = self._before + time.monotonic() - self._began
@@ -110,7 +110,7 @@ class Run:
         self.failure = self._file.write(self._course, self._sieve, last=last)
 
     def _is_stopped(self) -> bool:
-        """Report, and return whether the run is to end."""
+        """Report progress; return whether the run should end."""
         if self._report is None:
             return False
         tally = Tally() if self._sieve is None else replace(self._sieve.tally)

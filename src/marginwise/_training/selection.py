@@ -1,4 +1,4 @@
-"""Full search: selection that looks at all rows that are left before it learns one."""
+"""Full search: selection that evaluates all remaining rows before it learns one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def learn_by_search(
     rng: np.random.RandomState,
     find: Callable[[Ints], object],
 ) -> None:
-    """Learn, again and again, the best of all rows, until none is left that would matter.
+    """Learn the best of all remaining rows, one at a time, until none lies within the margin.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ def learn_by_search(
     labels : ndarray of int32
         Their classes.
     rule : {"gradient", "active", "autoactive"}
-        Which row is the best.
+        Selection rule.
     rng : RandomState
         Orders the rows that are learned while a problem has no model.
     find : callable
-        Returns the features of members by their ids, or None where it does not know one of them.
+        Returns the features of members by their ids, or None if it does not know all of them.
     """
     engine = trainer.engine
     search = FullSearch(
@@ -54,21 +54,21 @@ def learn_by_search(
             yield Step(NOTHING, finish=True)
 
     seen = np.zeros((engine.plan.problems, engine.native.next_id), dtype=np.uint8)
-    one_row_pools = Pools("active", 1, seen)  # of the row that was found
+    one_row_pools = Pools("active", 1, seen)  # the row that was found
     trainer.train(feed, steps(), one_row_pools, total=len(feed.ids))
 
 
 class FullSearch:
-    """Selection that looks at all rows that are left before it learns one.
+    """Selection that evaluates all remaining rows before it learns one.
 
     Parameters
     ----------
     rule : {"gradient", "active", "autoactive"}
-        Which row is the best; the last two are the same here.
+        Selection rule; the last two are equivalent here.
     signs : ndarray of shape (n, problems)
-        Labels as +1 and -1, a column for each binary problem, 0 where they have no part in it.
+        Labels as +1 and -1, one column per binary problem; 0 if the problem excludes the row.
     order : ndarray of int64
-        The order in which rows are learned while a problem has no model.
+        Order in which rows are learned while a problem has no model.
     slack : float
         A row must lie within the margin by more than this.
     """
@@ -81,14 +81,14 @@ class FullSearch:
         self._unseen = np.ones(len(signs), dtype=bool)
 
     def rows(self, scores: Callable[[], Float], deltas: Callable[[], Float]) -> Iterator[int]:
-        """Give the next row to learn, for one problem after the other, until none has one.
+        """Yield the next row to learn, for each problem in turn, until no problem has one.
 
         Parameters
         ----------
         scores : callable
-            Returns the decision values of all rows, a column for each problem.
+            Returns the decision values of all rows, one column per problem.
         deltas : callable
-            Returns δ of each problem, minus infinity where it has no pair of examples yet.
+            Returns δ of each problem, minus infinity if it does not have a pair of examples yet.
         """
         problems = self._signs.shape[1]
         waiting = (int(row) for row in self._order if self._unseen[row])

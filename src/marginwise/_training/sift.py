@@ -1,14 +1,13 @@
-"""Sifting: finding, among many rows, those worth learning, without asking all members about each.
+"""Sifting: finding the rows worth learning without computing all of their decision values.
 
-Rows come in chunks, and are judged by the model as it is when a chunk begins. A *sketch*, a sum
-over a few of the members that was fitted to the model's own decision values, shows most rows to be
-far from a class's margin. Only for the others is the decision value of that class computed, over
-the members that the class holds. Rows are then chosen by the rules of selection, and learned
-exactly.
+Rows are evaluated chunk by chunk, with the model at the beginning of the chunk. A *sketch* is a sum
+over a few members, fitted to the model's decision values. It shows that most rows are far from the
+margin of a class. Only for the other rows is the decision value of that class computed from all of
+its members. The selection rule then chooses rows, which are learned exactly.
 
-That is an approximation, twice: the sketch may call a row far that is not, and values are as of the
-beginning of the chunk. How often the sketch errs is measured all the time: some of the rows that it
-calls far are looked at nevertheless.
+This involves two approximations: the sketch may misjudge a row as far from the margin, and decision
+values refer to the beginning of the chunk. The error rate of the sketch is measured continuously:
+some of the rows that it rejects are evaluated nevertheless.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ from marginwise._engine.engine import Engine
 Single = NDArray[np.float32]
 Flags = NDArray[np.uint8]
 
-CHUNK = 16384  # rows that are judged by one state of the model
-LEEWAY = 0.1  # the margin is taken to be wider by this, for the model moves while it learns a chunk
+CHUNK = 16384  # rows that are evaluated with the same state of the model
+LEEWAY = 0.1  # added to the margin, because the model changes while it learns a chunk
 
-WORTH_A_SKETCH = 20_000  # members; fewer are quicker asked all
+WORTH_A_SKETCH = 20_000  # members; with fewer, evaluating all of them is faster
 CENTRES = 4096  # of a sketch, at most
 MEMBERS_A_CENTRE = 10
 RIDGE = 1e-2
-STALE = 0.25  # a sketch is made again when this part of the members was inserted since
-HELD_OUT = 8  # one of so many rows tests the sketch that the others made
-AUDITED = 128  # one of so many rows is looked at whatever the sketch says
+STALE = 0.25  # fraction of members inserted since the last sketch at which it is rebuilt
+HELD_OUT = 8  # one row in HELD_OUT tests the sketch that is fitted to the others
+AUDITED = 128  # one row in AUDITED is evaluated regardless of the sketch
 
 
 @dataclass
 class Sketch:
-    """A rough model of the model."""
+    """Approximation of a model by a few centres."""
 
     centres: NDArray[Any]  # their features
     coefficients: Float  # problems x centres
     bias: Float
-    reach: Float  # of each problem: a row whose score is beyond it is called far
-    inserted: int  # of the model, when the sketch was made
+    reach: Float  # per problem: rows with larger scores are rejected
+    inserted: int  # counter of the model when the sketch was fitted
 
 
 _SKETCH_TYPES: dict[str, tuple[type, ...]] = {
@@ -60,40 +59,40 @@ _SKETCH_TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass
 class Tally:
-    """What sifting has done so far: counts of rows, or of pairs of a row and a problem."""
+    """Counts of sifting so far: of rows, or of pairs of a row and a problem."""
 
     rows: int = 0
     pairs: int = 0
     asked: int = 0  # pairs whose decision value was computed
     inside: int = 0  # ... of which lie within the margin
     wanted: int = 0  # pairs chosen to be learned
-    audited: int = 0  # pairs that the sketch calls far and that were looked at nevertheless
+    audited: int = 0  # pairs that the sketch rejects and that were evaluated nevertheless
     wrong: int = 0  # ... of which lie within the margin
     sketches: int = 0
 
     @property
     def lost(self) -> float:
-        """The share of the pairs within the margin that the sketch has hidden, estimated."""
+        """Estimated fraction of the pairs within the margin that the sketch rejected."""
         hidden = self.wrong / self.audited * (self.pairs - self.asked) if self.audited else 0.0
         return hidden / (hidden + self.inside) if hidden else 0.0
 
 
 def widths(engine: Engine) -> Float:
-    """Return by how much each margin is wider; minus infinity where this is not known yet.
+    """Return the amount by which each margin is widened; minus infinity if not known yet.
 
-    It is δ, or the width of the interval that the bias lies in while no member is free.
+    It is δ, or the width of the interval of possible biases while no member is free.
     """
     native = engine.native
     return np.where(native.judges(), np.abs(native.delta()), -np.inf)
 
 
 def _margin(engine: Engine) -> Float:
-    """Return, of each problem, the score below which a row lies within the margin."""
+    """Return the score of each problem below which a row lies within the margin."""
     return 1.0 + widths(engine) / 2
 
 
 def choose_centres(members: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the places of the members that are the centres of a sketch."""
+    """Return the places of the members that become the centres of a sketch."""
     count = min(CENTRES, members // MEMBERS_A_CENTRE)
     return np.sort(rng.choice(members, count, replace=False))
 
@@ -104,15 +103,15 @@ class Sieve:
 
     rule: str  # of selection
     pool_size: int
-    loss: float  # the share of rows within the margin that a sketch may hide; 0: make no sketch
+    loss: float  # fraction of rows within the margin that a sketch may reject; 0: no sketch
     seed: int
     tally: Tally = field(default_factory=Tally)
     sketch: Sketch | None = None
-    _laid: Any = None  # the centres of the sketch in the form of the core,
+    _laid: Any = None  # the centres of the sketch in the core's memory layout,
     _laid_double: bool = False  # ... which depends on its precision
 
     def choose(self, engine: Engine, batch: Batch, signs: Float) -> Flags:
-        """Tell which problems should learn which rows of a chunk.
+        """Return which problems should learn which rows of a chunk.
 
         Parameters
         ----------
@@ -121,11 +120,11 @@ class Sieve:
         batch
             The rows in its form.
         signs
-            Their labels as +1 and -1, a column for each problem, 0 where they have no part in it.
+            Their labels as +1 and -1, one column per problem; 0 if the problem excludes the row.
         """
         scores = self._scores(engine, batch, signs)
         margin = _margin(engine)
-        waiting = ~np.isfinite(margin)  # problems that cannot judge learn all
+        waiting = ~np.isfinite(margin)  # problems without a margin learn all rows
         wanted = np.zeros(scores.shape, dtype=np.uint8)
         for c in range(scores.shape[1]):
             if waiting[c]:
@@ -148,7 +147,7 @@ class Sieve:
         return score
 
     def _scores(self, engine: Engine, batch: Batch, signs: Float) -> Single:
-        """Return the scores of all pairs, infinite for those that are far."""
+        """Return the scores of all pairs, infinite for rejected ones."""
         n, problems = signs.shape
         rows = np.arange(n, dtype=np.int64)
         sketchy = self.loss > 0 and engine.native.size >= WORTH_A_SKETCH and not engine.plan.sparse
@@ -175,7 +174,7 @@ class Sieve:
         self.tally.asked += int(asked.sum())
         self.tally.audited += int(audited.sum())
         self.tally.wrong += int((audited & (scores < margin)).sum())
-        scores[audited] = np.inf  # looking must not change what is learned
+        scores[audited] = np.inf  # the audit must not change what is learned
         return scores
 
     def _is_stale(self, engine: Engine) -> bool:
@@ -198,7 +197,7 @@ class Sieve:
         return np.array(picks, dtype=np.intp)
 
     def _pools(self, score: Single, margin: float) -> list[tuple[int, int]]:
-        """Cut the rows of a chunk into pools; the last may be incomplete."""
+        """Divide the rows of a chunk into pools; the last one may be incomplete."""
         n = len(score)
         if self.rule != "autoactive":
             return [(k, min(k + self.pool_size, n)) for k in range(0, n, self.pool_size)]
@@ -217,7 +216,7 @@ class Sieve:
     # -- the sketch ----------------------------------------------------------------------------
 
     def _draw(self, engine: Engine, batch: Batch, f: Single, signs: Float) -> None:
-        """Fit a sketch to decision values of a chunk, and set its reach by rows held out."""
+        """Fit a sketch to decision values of a chunk, and set its reach with held-out rows."""
         rng = np.random.default_rng([self.seed, self.tally.rows, 1])
         some = choose_centres(engine.native.size, rng)
         centres = engine.features_of(engine.state())[some]
@@ -239,7 +238,7 @@ class Sieve:
         f : ndarray of shape (rows, problems)
             Decision values of the rows.
         signs : ndarray of shape (rows, problems)
-            Their labels as +1 and -1, 0 where they have no part in a problem.
+            Their labels as +1 and -1; 0 if the problem excludes the row.
         margin : ndarray of shape (problems,)
             The score below which a row lies within the margin.
         """
@@ -268,7 +267,7 @@ class Sieve:
         return self._laid
 
     def _reach(self, rough: Single, margin: float) -> float:
-        """Return the score below which all but the accepted share of rows inside would be found."""
+        """Return the score that rejects only the accepted fraction of rows within the margin."""
         if len(rough) < 10 or not np.isfinite(margin):
             return np.inf
         return max(float(np.quantile(rough, 1.0 - self.loss)), margin)
@@ -276,13 +275,13 @@ class Sieve:
     # -- state ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all that is needed to continue as if never stopped."""
+        """Return the state, from which a sieve continues without a difference."""
         sketch = {} if self.sketch is None else vars(self.sketch)
         return {"loss": self.loss, "tally": asdict(self.tally), "sketch": dict(sketch)}
 
     @staticmethod
     def check(state: Any, model: dict[str, Any]) -> None:
-        """Raise ValueError unless a state fits a model's."""
+        """Raise ValueError unless a state is valid for a model."""
         if not isinstance(state, dict) or state.keys() != {"loss", "tally", "sketch"}:
             raise ValueError("it does not state what sifting had done")
         if not is_real(state["loss"]) or not 0 <= state["loss"] < 1:

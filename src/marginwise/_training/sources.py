@@ -1,4 +1,4 @@
-"""Sources: labelled rows that are read when they are wanted."""
+"""Sources: labelled rows that are read on demand."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from marginwise._arrays import Ints, spread_rows
 
-SAMPLED_BLOCKS = 16  # of a source in blocks, from which a sample of its rows is taken
+SAMPLED_BLOCKS = 16  # number of blocks from which rows of a source are sampled
 
 
 class Source(Protocol):
     """Labelled rows that can be read in any order; ids run from 0 to ``len(source) - 1``.
 
-    A source may have more attributes: `classes`, all labels; `stages`, the ids at which stages of
-    learning end; `fingerprint()`, a digest of its content. Where rows are stored in blocks, such as
-    the row groups of a file, `block` is the number of rows of one, and `random_access` is False if
-    blocks can only be read forwards.
+    A source may have more attributes: `classes`, all labels; `stages`, the ids at which training
+    stages end; `fingerprint()`, a digest of its content. If rows are stored in blocks, such as the
+    row groups of a file, `block` is the number of rows per block, and `random_access` is False if
+    blocks can only be read in order.
     """
 
     def __len__(self) -> int: ...
@@ -29,19 +29,19 @@ class Source(Protocol):
 
 
 class Stream(Protocol):
-    """Labelled rows that come once, in their order."""
+    """Labelled rows that can be read only once, in order."""
 
     def chunks(self) -> Iterator[tuple[Any, Any]]:
-        """Give features and labels of some rows after the other."""
+        """Yield features and labels of successive rows."""
 
 
 def is_stream(source: Any) -> bool:
-    """Return whether rows come once, without their number being known."""
+    """Return whether the rows can be read only once and their number is unknown."""
     return callable(getattr(source, "chunks", None)) and not hasattr(source, "__len__")
 
 
 def check_source(source: Any) -> list[int]:
-    """Raise unless `source` is one and has rows; return the ids at which its stages end.
+    """Check that `source` is a source with rows; return the ids at which its stages end.
 
     Most sources have one stage.
     """
@@ -69,7 +69,7 @@ def check_source(source: Any) -> list[int]:
 
 
 def block_of(source: Any) -> int | None:
-    """Return how many rows of a source are stored together; None if each row is by itself."""
+    """Return the number of rows per block; None if rows are stored individually."""
     block = getattr(source, "block", None)
     if block is None:
         return None
@@ -86,8 +86,8 @@ def reads_anywhere(source: Any) -> bool:
 def sample_rows(source: Any, n: int, most: int) -> Ints:
     """Return up to `most` of the rows 0 to n - 1, ascending, that are cheap to read.
 
-    They are evenly spaced. Of a source in blocks, they are from a few blocks: evenly spaced ones,
-    or the first if blocks can only be read forwards.
+    The rows are evenly spaced. If the source has blocks, the rows come from a few of them: evenly
+    spaced ones, or the first ones if blocks can only be read in order.
     """
     block = block_of(source)
     if block is None or n <= most:
