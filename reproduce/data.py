@@ -15,10 +15,10 @@ import json
 import os
 import sys
 import tarfile
-import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterable, Mapping
+from http.client import HTTPException
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -144,7 +144,7 @@ def download(original: Original, originals: Path) -> None:
         with urllib.request.urlopen(original.url, timeout=60) as answer:
             data = answer.read()
             expected = answer.headers.get("Content-Length")
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, HTTPException) as error:
         raise ConnectionError(
             f"{original.url} cannot be downloaded: {error}. Without a network, copy the file to "
             f"{path} from elsewhere."
@@ -153,7 +153,11 @@ def download(original: Original, originals: Path) -> None:
         raise ValueError(f"{original.url} sent {len(data)} of {expected} bytes: try again.")
     partial.write_bytes(data)
     os.replace(partial, path)
-    check_original(original, path)
+    try:
+        check_original(original, path)
+    except DAMAGE:
+        path.unlink()  # so that the next try downloads it again
+        raise
 
 
 def convert(source: Source, originals: Path, folder: Path) -> str:

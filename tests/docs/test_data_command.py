@@ -6,6 +6,8 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -148,11 +150,36 @@ def test_downloads_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (tmp_path / "originals" / "a.txt").read_bytes() == b"rows"
     with pytest.raises(ValueError, match="expected 00"):
         data.download(Original("b.txt", public.as_uri(), sha256="00"), tmp_path / "originals")
+    assert [path.name for path in (tmp_path / "originals").iterdir()] == ["a.txt"]
     with pytest.raises(ConnectionError, match="Without a network, copy the file to"):
         data.download(Original("c.txt", f"{NO_NETWORK}/c.txt"), tmp_path / "originals")
     with pytest.raises(ValueError, match="by hand"):
         data.download(Original("d.csv", "https://example.org", page=True), tmp_path / "originals")
     assert "downloading file://" in capsys.readouterr().out
+
+
+class Cut(BaseHTTPRequestHandler):
+    """Announces 100 bytes and closes the connection after four."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "100")
+        self.end_headers()
+        self.wfile.write(b"rows")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_download_that_breaks_off(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Cut) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        original = Original("a.txt", f"http://127.0.0.1:{server.server_port}/a.txt")
+        with pytest.raises(ConnectionError, match="cannot be downloaded: IncompleteRead"):
+            data.download(original, tmp_path)
+        thread.join()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_name_is_refused() -> None:
