@@ -1,1 +1,1 @@
-"""Smaller models: the expansion of a model over fewer vectors."""
+"""Compression: the approximation of a model by an expansion over fewer vectors."""

@@ -1,8 +1,8 @@
-"""Which vectors a smaller model is expanded over.
+"""The choice of the vectors of a compressed model.
 
-The candidates are the members of the model. Where the kernel is a function of distances and
-features are dense, the k-means centres of each class represent them better than any choice among
-them. Elsewhere a centre means nothing to the kernel, or would not be sparse, and members are drawn.
+The candidates are the members of the model. If the kernel is a function of distances and features
+are dense, the k-means centres of each class represent the members better than any subset of them.
+Otherwise, centres are meaningless to the kernel or would not be sparse, and members are sampled.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import take_rows
 from marginwise._engine.engine import Engine
 
-ROUNDS = 10  # of k-means: more improve models little
-MOST_CANDIDATES = 20_000  # members that are looked at
-SEED = 0  # equal models are compressed equally
+ROUNDS = 10  # of k-means; more rounds hardly improve models
+MOST_CANDIDATES = 20_000  # maximum number of members to choose from
+SEED = 0  # fixed, so that equal models are compressed equally
 
 
 @dataclass
 class Vectors:
-    """Vectors of an expansion: features in the caller's units, and the class of each."""
+    """Vectors of an expansion: features in the caller's units, and their classes."""
 
     X: Any
     labels: Labels
@@ -40,7 +40,7 @@ class Vectors:
 
 @dataclass
 class Expansion:
-    """What a model predicts by, in the units of its engine: one row of weights per problem."""
+    """Vectors and coefficients of a model, in the units of its engine; one row per problem."""
 
     vectors: Vectors
     weights: Float
@@ -48,7 +48,7 @@ class Expansion:
 
 
 def expansion_of(engine: Engine) -> Expansion:
-    """Return the expansion of a model, over the members that count."""
+    """Return the expansion of a model over its members with nonzero coefficients."""
     state, weights = engine.state(), engine.native.weights()
     counts = np.flatnonzero((weights != 0).any(axis=0))
     vectors = Vectors(engine.features_of(state), state["labels"]).take(counts)
@@ -57,16 +57,16 @@ def expansion_of(engine: Engine) -> Expansion:
 
 @dataclass
 class Candidates:
-    """Members of a model that vectors are chosen among, or centres of them.
+    """Members of a model from which vectors or centres are chosen.
 
     Parameters
     ----------
     members : Vectors
         The members, in random order, with the classes that the model predicts.
     masses : ndarray of shape (n_members,)
-        How much each weighs in the model.
+        Weight of each member in the model.
     centred : bool
-        Whether centres stand for the members.
+        Whether to use centres instead of members.
     """
 
     members: Vectors
@@ -74,14 +74,14 @@ class Candidates:
     centred: bool
 
     def choose(self, size: int, *, weighted: bool) -> Vectors:
-        """Return `size` vectors, or all members, if there are fewer.
+        """Return `size` vectors, or all members if there are fewer.
 
         Parameters
         ----------
         size : int
             Number of vectors.
         weighted : bool
-            Whether centres are nearer to members that weigh more.
+            Whether members with larger weights attract the centres more.
         """
         if size >= len(self.members) or not self.centred:
             return self.members.take(np.arange(min(size, len(self.members))))
@@ -98,10 +98,10 @@ class Candidates:
 def candidates_of(
     engine: Engine, model: Expansion, classes_of: Callable[[Any], Labels]
 ) -> Candidates:
-    """Return what vectors are chosen among; `classes_of` predicts the classes of rows.
+    """Return the candidates for vectors; `classes_of` predicts the classes of rows.
 
-    Centres of a class are those of the members that the model puts there: members with wrong
-    labels are spread over the other classes, which would then be covered twice.
+    The centres of a class represent the members that the model assigns to it. Mislabelled members
+    lie within other classes, which would otherwise be covered twice.
     """
     order = np.random.default_rng(SEED).permutation(len(model.vectors))[:MOST_CANDIDATES]
     members, masses = model.vectors.take(order), np.abs(model.weights[:, order]).sum(axis=0)
@@ -112,15 +112,15 @@ def candidates_of(
 
 
 def _shares(labels: Labels, size: int) -> list[tuple[Ints, int]]:
-    """Return the members of each class, and how many vectors stand for them."""
+    """Return the members of each class, and the number of vectors that represent them."""
     ends = np.cumsum(np.bincount(labels)) * size // len(labels)
     shares = np.diff(ends, prepend=0)
     return [(np.flatnonzero(labels == c), int(share)) for c, share in enumerate(shares)]
 
 
 def _centres(members: Vectors, masses: Float, count: int) -> Vectors:
-    """Move centres, first the first of the members, to the means of those nearest to them."""
-    offset = members.X.mean(axis=0)  # distances of features far from 0 would be rounded
+    """Run k-means, starting from the first members."""
+    offset = members.X.mean(axis=0)  # distances of features far from 0 lose digits
     X = members.X - offset
     centres = X[:count]
     for _ in range(ROUNDS):

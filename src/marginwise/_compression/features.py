@@ -13,8 +13,8 @@ from marginwise._compression.basis import Expansion, Vectors
 from marginwise._compression.kernel import KernelBlocks, Single
 from marginwise._engine.engine import Engine
 
-# Vectors whose distance from the span of the others is below this, squared and relative to the
-# longest, are left out: single precision cannot tell it from 0.
+# Vectors whose squared distance from the span of the others, relative to the longest vector, is
+# below this limit are left out: single precision cannot distinguish it from 0.
 DEPENDENT = 1e-6
 
 
@@ -23,8 +23,8 @@ class Span:
     """The span of some vectors, with orthonormal coordinates.
 
     With the Cholesky factor L of the kernel matrix of the vectors, the coordinates of a row are its
-    kernel values times the transposed inverse of L. Inner products of coordinates are kernel
-    values, as far as the span holds the rows, and w in coordinates has the coefficients
+    kernel values times the transposed inverse of L. For rows within the span, inner products of
+    coordinates equal kernel values. A vector w in coordinates has the expansion coefficients
     ``inverse @ w``.
 
     Parameters
@@ -32,9 +32,9 @@ class Span:
     engine : Engine
         Has the kernel.
     vectors : Vectors
-        Spanning vectors, none of which depends on the others.
+        Linearly independent spanning vectors.
     inverse : ndarray of shape (n_vectors, n_vectors)
-        The transposed inverse of the factor.
+        Transposed inverse of the factor.
     """
 
     engine: Engine
@@ -53,7 +53,7 @@ class Span:
         return out
 
     def project(self, model: Expansion) -> Float:
-        """Return the point of the span nearest to w of each problem, in coordinates by row."""
+        """Return the projection of w of each problem onto the span, one row per problem."""
         members = model.vectors
         sums = np.zeros((len(model.weights), len(self.vectors)))
         for part, values in self._blocks.each(members.X, np.arange(len(members), dtype=np.int64)):
@@ -62,14 +62,14 @@ class Span:
         return projected
 
     def expansion(self, weights: Float, intercept: Float) -> Expansion:
-        """Return what has these coordinates, as an expansion over the vectors."""
+        """Return the expansion over the vectors that has these coordinates."""
         return Expansion(self.vectors, weights @ self.inverse.T, intercept)
 
 
 def span_of(engine: Engine, vectors: Vectors) -> Span:
-    """Return the span of vectors; those that depend on others are left out.
+    """Return the span of vectors, without those that depend linearly on others.
 
-    Raises ValueError if the kernel has no positive value of a vector with itself.
+    Raises ValueError unless K(x, x) is positive for at least one vector.
     """
     kernel = KernelBlocks(engine, vectors.X).square()
     tolerance = DEPENDENT * float(np.diagonal(kernel).max())

@@ -14,7 +14,7 @@ from marginwise._engine.engine import Engine
 
 Single = NDArray[np.float32]
 
-BLOCK_VALUES = 2**23  # kernel values that are computed in one call, which no signal interrupts
+BLOCK_VALUES = 2**23  # kernel values per call, which signals cannot interrupt
 
 
 @dataclass
@@ -26,7 +26,7 @@ class KernelBlocks:
     engine : Engine
         Has the kernel.
     vectors : {ndarray, csr_array}
-        One side of all blocks.
+        Second argument of the kernel in all blocks.
     """
 
     engine: Engine
@@ -36,7 +36,7 @@ class KernelBlocks:
         self._packed: Any = self.engine.native.pack_rows(self.engine.batch(self.vectors))
 
     def each(self, X: Any, order: Ints) -> Iterator[tuple[slice, Single]]:
-        """Yield the kernel values of rows `order` of X, some rows after the other."""
+        """Yield the kernel values of rows `order` of X, in blocks of rows."""
         batch = self.engine.batch(X)
         step = max(BLOCK_VALUES // max(self.vectors.shape[0], 1), 1)
         for first in range(0, len(order), step):

@@ -1,4 +1,4 @@
-"""How many vectors: sizes to try, and the smallest one that is good enough."""
+"""The number of vectors: candidate sizes, and the smallest one that is accurate enough."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._compression.basis import SEED
 
 SMALLEST = 8
-RATIO = 2**0.5  # of a size to the one before: all together cost about twice the largest
-HELD_OUT = 5  # one row in so many is held out
+RATIO = 2**0.5  # of successive sizes
+HELD_OUT = 5  # one row in HELD_OUT is held out
 
 
 def sizes_up_to(most: int) -> list[int]:
@@ -51,9 +51,9 @@ class Curve:
     sizes : ndarray of int64
         Sizes that were tried.
     errors : ndarray of float64
-        Error of each on the rows held out.
+        Errors on the held-out rows.
     full : float
-        That of the model which was compressed.
+        Error of the model that was compressed.
     """
 
     sizes: Ints
@@ -64,7 +64,7 @@ class Curve:
 def climb(
     most: int, full: float, increase: float | None, error_of: Callable[[int], float], *, all_: bool
 ) -> tuple[int, Curve]:
-    """Try sizes up to the largest; choose the smallest one within an increase of the error.
+    """Try increasing sizes; choose the smallest one with an acceptable increase of the error.
 
     Parameters
     ----------
@@ -73,18 +73,18 @@ def climb(
     full : float
         Error of the model that is compressed.
     increase : float or None
-        Increase that is accepted. None chooses the largest size.
+        Acceptable increase of the error. None chooses the largest size.
     error_of : callable
         Returns the error at a size.
     all_ : bool
-        Whether to try all sizes, and not to stop at the one that is chosen.
+        Whether to try all sizes instead of stopping at the chosen one.
 
     Returns
     -------
     size : int
-        The size; the largest, if none is within the increase.
+        The chosen size; the largest one if no increase is acceptable.
     curve : Curve
-        What was tried.
+        Errors of the sizes that were tried.
     """
     chosen, sizes, errors = most, [], []
     for size in sizes_up_to(most):

@@ -1,9 +1,9 @@
 """The support vector machine in the coordinates of a span, fitted by Newton's method.
 
-It minimises |w|^2 / 2 + sum of C max(0, 1 - y f(x))^2 / 2 with f(x) = w.x + b. The squared hinge
-is smooth, so that a few Newton steps reach its minimum. A step needs only the rows within the
-margin, and solves a linear system as large as their number or that of the coordinates, whichever is
-smaller.
+It minimizes |w|^2 / 2 + sum of C max(0, 1 - y f(x))^2 / 2 with f(x) = w.x + b. The squared hinge
+loss is smooth, so a few Newton steps reach the minimum. A step uses only the rows within the margin
+and solves a linear system whose size is the number of these rows or of the coordinates, whichever
+is smaller.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from marginwise._compression.kernel import Single
 
 MOST_STEPS = 50
 MOST_HALVINGS = 30
-TOL = 1e-5  # decrease of the objective, relative to it, at which steps end
-ENOUGH = 1e-4  # share of the decrease that the gradient promises with which a step is accepted
-MOST_SINGLE = 1e5  # trace of a Hessian up to which single precision resolves the 1 of |w|^2 / 2
-MOST_COST = 1e6  # of a hard margin, where kernel values are about 1
+TOL = 1e-5  # relative decrease of the objective at which Newton's method stops
+ENOUGH = 1e-4  # fraction of the predicted decrease at which a step is accepted
+MOST_SINGLE = 1e5  # largest trace of a Hessian in single precision, which must resolve the added 1
+MOST_COST = 1e6  # of a hard margin, if kernel values are about 1
 
 
 @dataclass
 class Rows:
     """Rows of one binary problem: parts of all coordinates, with signs and costs.
 
-    The parts are slices, so that problems share the coordinates without a copy.
+    The parts are slices, so problems share the coordinates without copying them.
     """
 
     coordinates: Single
@@ -50,7 +50,7 @@ class Rows:
         return np.concatenate(products).astype(np.float64)
 
     def summed(self, weights: Float) -> Float:
-        """Return the sum of the rows, weighted."""
+        """Return the weighted sum of the rows."""
         single = weights.astype(np.float32)
         sums = [
             single[place] @ self.coordinates[part]
@@ -69,7 +69,7 @@ class Rows:
 
 @dataclass
 class Point:
-    """Where the search for a minimum stands."""
+    """Current point of the minimization."""
 
     w: Float
     b: float
@@ -78,7 +78,7 @@ class Point:
 
 
 def minimise(rows: Rows, w: Float, b: float, *, biased: bool) -> tuple[Float, float]:
-    """Return w and b at the minimum, found from a start; without a bias, b is left as it is."""
+    """Return w and b at the minimum, given a starting point; without a bias, b is constant."""
     point = _point(rows, w, b, rows.times(w) + b)
     for _ in range(MOST_STEPS):
         before = point.objective
@@ -94,7 +94,7 @@ def _point(rows: Rows, w: Float, b: float, f: Float) -> Point:
 
 
 def _step(rows: Rows, point: Point, biased: bool) -> tuple[Point, float]:
-    """Take a Newton step; return where it leads, and the decrease that it promised."""
+    """Take a Newton step; return the new point and the predicted decrease."""
     slack = 1.0 - rows.signs * point.f
     inside = slack > 0
     pull = np.where(inside, -rows.signs * rows.costs * slack, 0.0)

@@ -1,4 +1,4 @@
-"""The coefficients of a smaller model: projected, or fitted again to rows."""
+"""The coefficients of a compressed model: projected, or fitted to rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Training:
     labels : ndarray of int32
         Their classes.
     costs : ndarray of float64
-        C of each, in the units of the engine.
+        C of each row, in the units of the engine.
     """
 
     X: Any
@@ -42,7 +42,7 @@ class Training:
         return Training(take_rows(self.X, places), self.labels[places], self.costs[places])
 
     def within(self, rows: int) -> Training:
-        """Return no more than so many rows, drawn at random; each stands for several then."""
+        """Return a random sample of at most this many rows, with costs scaled up accordingly."""
         n = len(self.labels)
         if n <= rows:
             return self
@@ -52,10 +52,10 @@ class Training:
 
 
 def project(engine: Engine, model: Expansion, vectors: Vectors) -> tuple[Expansion, Float]:
-    """Expand a model over other vectors, as near as possible to it in feature space.
+    """Project a model onto the span of other vectors in feature space.
 
-    Returns the expansion, and |w|^2 of each problem, which is less than that of the model by the
-    squared distance from it.
+    Returns the expansion, and |w|^2 of each problem, which is smaller than that of the model by the
+    squared distance between the two.
     """
     span = span_of(engine, vectors)
     projected = span.project(model)
@@ -67,11 +67,11 @@ def refit(
 ) -> Expansion:
     """Expand a model over other vectors, with coefficients fitted to rows.
 
-    Problems that have rows of one side only keep their projected coefficients.
+    Problems whose rows all have the same label keep their projected coefficients.
     """
     span = span_of(engine, vectors)
     weights, intercept = span.project(model), model.intercept.copy()
-    # The coordinates take as much memory as kernel rows may.
+    # The coordinates may use as much memory as the kernel cache.
     training = training.within(max(auto_bytes(os.getpid()) // (4 * len(span.vectors)), 1))
     with Progress(len(weights), verbose, unit="problem") as progress:
         for c, rows in problems(engine, span, training):

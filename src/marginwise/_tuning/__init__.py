@@ -1,1 +1,1 @@
-"""How C and gamma are searched for."""
+"""The search for C and gamma."""

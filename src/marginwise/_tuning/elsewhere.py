@@ -1,4 +1,4 @@
-"""Fits of a search on the workers of a cluster, where joblib was configured for one."""
+"""Fits of a search on the workers of a cluster, if joblib is configured for one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from marginwise._engine.engine import runs_elsewhere as runs_elsewhere
 def each(
     function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]
 ) -> Generator[Any, None, None]:
-    """Give the results of a function for each tuple of arguments, in order.
+    """Yield the results of a function for each tuple of arguments, in order.
 
-    Arrays that several tasks share are sent once. Closing the generator cancels the other tasks.
+    Arrays that several tasks share are sent once. Closing the generator cancels the remaining
+    tasks.
     """
     parallel = joblib.Parallel(n_jobs=-1, return_as="generator")
     results = parallel(joblib.delayed(function)(*task) for task in tasks)
     try:
-        # Not `yield from`, which would close the results where the warning below is not ignored.
+        # Not `yield from`, which would close the results outside the filter for the warning below.
         for result in results:  # noqa: UP028
             yield result
     finally:
         with warnings.catch_warnings():
-            # joblib warns of the tasks that it cancels.
+            # joblib warns about tasks that it cancels.
             warnings.simplefilter("ignore", UserWarning)
             results.close()

@@ -1,4 +1,4 @@
-"""The parts of the rows that models are fitted on, and those that score them."""
+"""Cross-validation splits of a search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Fold:
 
 
 def splits_any_rows(cv: Any) -> bool:
-    """Return whether cv can split any rows, rather than being splits of certain ones."""
+    """Return whether cv can split any rows, instead of being a list of fixed splits."""
     if isinstance(cv, PredefinedSplit):
         return False
     return cv is None or is_integer(cv) or hasattr(cv, "split")
@@ -31,20 +31,20 @@ def splits_any_rows(cv: Any) -> bool:
 def make_folds(
     cv: Any, X: Any, y: NDArray[Any], labels: Labels, classes: NDArray[Any], places: Ints
 ) -> list[Fold]:
-    """Split rows, and check that every class is in every part that is fitted on.
+    """Split rows, and check that every training part contains every class.
 
     Parameters
     ----------
     cv : int, splitter, iterable or None
-        How to split, as in scikit-learn.
+        Cross-validation strategy, as in scikit-learn.
     X, y : array-like
         The rows and their labels.
     labels : ndarray of int32
         The labels as numbers.
     classes : ndarray
-        What the numbers stand for.
+        Class labels of the numbers.
     places : ndarray of int
-        Where each row that cv counts is among these rows, -1 where it is not one of them.
+        Position among these rows of each row that cv refers to; -1 if it is not one of them.
     """
     try:
         parts = list(check_cv(cv, y, classifier=True).split(X, y))

@@ -16,17 +16,17 @@ MOST_VALUES = 1000
 
 
 def values_rule() -> Rule:
-    """Return the rule of a parameter that is a number of values, or the values themselves."""
+    """Return the rule for a parameter that is a number of values or a list of values."""
     return either(integer(1, MOST_VALUES), list_rule())
 
 
 def list_rule() -> Rule:
-    """Return the rule of a list of values."""
+    """Return the rule for a list of values."""
     return is_list, "a list of different positive numbers"
 
 
 def is_list(given: Any) -> bool:
-    """Return whether values are given, rather than their number, and can be searched."""
+    """Return whether a parameter is a valid list of values instead of their number."""
     if isinstance(given, str | bytes) or not hasattr(given, "__len__"):
         return False
     try:
@@ -40,7 +40,7 @@ def is_list(given: Any) -> bool:
 
 
 def values_around(given: Any, centre: float) -> Float:
-    """Return the values, ascending: as given, or so many on a logarithmic grid."""
+    """Return the values in ascending order: as given, or a logarithmic grid."""
     if is_integer(given):
         steps = np.arange(int(given)) - (int(given) - 1) / 2
         return np.asarray(centre * RATIO**steps, dtype=np.float64)
@@ -50,7 +50,7 @@ def values_around(given: Any, centre: float) -> Float:
 def gammas_for(given: Any, kernel: Any, X: Any, weights: Float) -> Float:
     """Return the values of gamma, around 1 / (n_features * variance of X).
 
-    There is only one for a kernel that does not use gamma.
+    For a kernel that does not use gamma, there is only one value.
     """
     if not (isinstance(kernel, str) and kernel in WITH_GAMMA):
         return np.ones(1)

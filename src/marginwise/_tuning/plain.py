@@ -1,4 +1,4 @@
-"""Models for values of C and gamma, fitted one after the other."""
+"""Models for several values of C and gamma, fitted independently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marginwise._tuning.shared import Scored
 
 @dataclass
 class PlainModels:
-    """Fits each model by itself, where models cannot share their kernel values.
+    """Fits each model independently, for models that cannot share kernel values.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class PlainModels:
     square: bool
 
     def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
-        """Fit and score models for some values of C for each gamma; gamma by gamma."""
+        """Fit and score models for some values of C for each gamma, one gamma at a time."""
         tasks = [
             (gamma, number, fold, [self.make(float(C), gamma) for C in Cs])
             for gamma, Cs in wanted.items()
@@ -51,7 +51,7 @@ class PlainModels:
             (number, fold, models, self.X, self.y, self.weights, self.square)
             for _, number, fold, models in tasks
         )
-        # A generator of random numbers that models share must be used by one after the other.
+        # A random number generator that models share must be used sequentially.
         shared = isinstance(tasks[0][3][0].random_state, np.random.RandomState)
         far = runs_elsewhere() and not shared
         found = each(_fit_and_score, given) if far else (_fit_and_score(*one) for one in given)
@@ -68,7 +68,7 @@ def _fit_and_score(
     weights: Float,
     square: bool,
 ) -> Scored:
-    """Fit models to the rows of a fold, and score the rows that it holds out."""
+    """Fit models on the training part of a fold, and score the held-out rows."""
     decision, seconds = [], np.zeros((2, len(models)))
     train, test = (_rows(X, rows, fold.train, square) for rows in (fold.train, fold.test))
     for k, model in enumerate(models):

@@ -1,4 +1,4 @@
-"""What a search found, in the form of scikit-learn's `GridSearchCV`."""
+"""Results of a search, in the form of scikit-learn's `GridSearchCV`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTS = ("iteration", "rows")
 
 
 def joined(rounds: list[Round]) -> dict[str, Any]:
-    """Return all rounds as arrays by name, which can be stored."""
+    """Return all rounds as named arrays, which can be stored."""
     found: dict[str, Any] = {
         name: np.concatenate([getattr(result, name) for result in rounds])
         for name in (*BY_PAIR, *BY_FOLD)
@@ -31,7 +31,7 @@ def joined(rounds: list[Round]) -> dict[str, Any]:
 
 
 def cv_results(found: Mapping[str, Any], names: tuple[str, ...], halving: bool) -> dict[str, Any]:
-    """Return the table of a search over parameters `names`, a row for each pair and round."""
+    """Return the table of a search over parameters `names`, one row per pair and round."""
     scores = found["scores"]
     table: dict[str, Any] = {}
     for name in ("fit", "score"):
@@ -49,7 +49,7 @@ def cv_results(found: Mapping[str, Any], names: tuple[str, ...], halving: bool) 
     if halving:
         table["iter"] = found["iteration"].copy()
         table["n_resources"] = found["rows"].copy()
-    # Later rounds, which had more rows, rank before earlier ones.
+    # Later rounds, which use more rows, rank before earlier ones.
     means = mean_scores(scores)
     order = np.lexsort((-means, -found["iteration"]))
     places = np.empty(len(order))
@@ -60,7 +60,7 @@ def cv_results(found: Mapping[str, Any], names: tuple[str, ...], halving: bool) 
 
 
 def check_search(found: Any) -> None:
-    """Raise ValueError unless arrays from a file can be what a search found."""
+    """Raise ValueError unless arrays from a file are valid results of a search."""
     if not isinstance(found, dict):
         raise ValueError("_search must be a dict")
     require_names({*BY_PAIR, *BY_FOLD, *COUNTS, "best", "oof"}, set(found), "_search")

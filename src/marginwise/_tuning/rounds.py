@@ -17,12 +17,12 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._tuning.folds import Fold
 from marginwise._tuning.shared import Scored
 
-FACTOR = 3  # by which halving divides the pairs, and multiplies the rows
+FACTOR = 3  # halving divides the number of pairs and multiplies the number of rows by this
 LEAST_ROWS = 200  # of a round of halving
 
 
 class Models(Protocol):
-    """Whatever fits models on folds."""
+    """Protocol: fits models on folds."""
 
     folds: list[Fold]
 
@@ -32,7 +32,7 @@ class Models(Protocol):
 
 
 class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What scorers of scikit-learn are given: a fitted classifier of the rows of one fold."""
+    """Classifier passed to scikit-learn's scorers; it knows the scores of one fold's rows."""
 
     def __init__(
         self, classes: NDArray[Any], scores: Float, probabilities: Callable[[], Float]
@@ -43,11 +43,11 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """All classes, by the name that scikit-learn expects."""
+        """All classes."""
         return self.classes
 
     def decision_function(self, X: Any) -> Float:
-        """Return the scores that a model gave to the rows, which were held out."""
+        """Return the scores of the held-out rows."""
         if _num_samples(X) != len(self.scores):
             raise ValueError(
                 f"scoring passes {_num_samples(X)} rows to the model, but a search scores the "
@@ -57,11 +57,11 @@ class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the classes of these scores."""
+        """Return the predicted classes."""
         return predicted(self.classes, self.decision_function(X))
 
     def predict_proba(self, X: Any) -> Float:
-        """Return the probabilities that calibration makes of these scores."""
+        """Return the calibrated probabilities."""
         return self.probabilities()
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -77,19 +77,19 @@ def predicted(classes: NDArray[Any], scores: Float) -> NDArray[Any]:
 
 @dataclass
 class Round:
-    """The pairs of one round: what each of them reached on each fold.
+    """Results of the pairs of one round on each fold.
 
     Pairs are in the order of scikit-learn's `ParameterGrid`: by C, then by gamma.
     """
 
     C: Float
     gamma: Float
-    rows: int  # that were searched
+    rows: int  # number of rows that were used
     scores: Float  # of shape (pairs, folds)
     fit_seconds: Float
     score_seconds: Float
-    oof: Float = field(default_factory=lambda: np.empty((0, 0)))  # f(x) by the best pair
-    violation: float = 0.0  # the largest that is left in a model
+    oof: Float = field(default_factory=lambda: np.empty((0, 0)))  # f(x) of the best pair
+    violation: float = 0.0  # the largest remaining one of all models
 
     @property
     def means(self) -> Float:
@@ -98,12 +98,12 @@ class Round:
 
     @property
     def best(self) -> int:
-        """The pair with the largest mean score; the first of equals."""
+        """Pair with the largest mean score; the first one in case of ties."""
         return int(np.argmax(self.means))
 
 
 def mean_scores(scores: Float) -> Float:
-    """Return the mean of each row of scores, minus infinity where one of them is NaN."""
+    """Return the mean of each row of scores, minus infinity if one of them is NaN."""
     means = scores.mean(axis=1)
     return np.where(np.isnan(means), -np.inf, means)
 
@@ -124,7 +124,7 @@ def run_round(
     C, gammas = np.array(pairs).T
     result = Round(C, gammas, rows, *np.zeros((3, len(pairs), folds)))
     keeper = _Keeper(models.folds, rows)
-    with closing(models.scored(wanted)) as found:  # its threads end, whatever happens here
+    with closing(models.scored(wanted)) as found:  # ends its threads in any case
         for gamma, scored in found:
             own = [place[C, gamma] for C in wanted[gamma].tolist()]
             fold = models.folds[scored.fold]
@@ -141,7 +141,7 @@ def run_round(
 
 
 class _Keeper:
-    """Keeps the out-of-fold decision values of the best pair so far."""
+    """Stores the out-of-fold decision values of the best pair so far."""
 
     def __init__(self, folds: list[Fold], rows: int) -> None:
         self.folds, self.rows = folds, rows
@@ -157,7 +157,7 @@ class _Keeper:
             total[self.folds[scored.fold].test] += f
 
     def keep(self, own: list[int], means: Float) -> None:
-        """Compare the pairs of a gamma, all folds of which were added, with the best one."""
+        """Compare the pairs of a gamma, whose folds are complete, with the best pair."""
         k = int(np.argmax(means))
         rank = float(means[k]), -own[k]
         if rank > self._rank:
@@ -165,20 +165,20 @@ class _Keeper:
             for fold in self.folds:
                 held[fold.test] += 1
             with np.errstate(invalid="ignore"):
-                self.best = self._now[k] / held[:, None]  # NaN where a row was never held out
+                self.best = self._now[k] / held[:, None]  # NaN if a row was never held out
             self._rank = rank
         self._now = []
 
 
 def rounds_of(pairs: int, rows: int, least: int) -> list[int]:
-    """Return how many rows each round of halving has; the last one has all."""
+    """Return the number of rows of each round of halving; the last round has all rows."""
     count = 1 + math.floor(math.log(pairs) / math.log(FACTOR) + 1e-9)
     sizes = [rows // FACTOR**k for k in range(count)]
     return [size for size in reversed(sizes) if size >= least] or [rows]
 
 
 def pairs_in_all(pairs: int, rounds: int) -> int:
-    """Return how many pairs all rounds have together, a pair counted in each of its rounds."""
+    """Return the number of pairs, summed over all rounds."""
     total = 0
     for _ in range(rounds):
         total, pairs = total + pairs, math.ceil(pairs / FACTOR)
@@ -194,7 +194,7 @@ def survivors(result: Round) -> list[tuple[float, float]]:
 
 
 def some_rows(labels: Labels, count: int, least: int, rng: np.random.RandomState) -> Ints:
-    """Draw rows of all classes, in proportion, but `least` of each if it has so many; ascending."""
+    """Draw a stratified sample, ascending, with at least `least` rows per class if possible."""
     if count >= len(labels):
         return np.arange(len(labels))
     order = rng.permutation(len(labels))

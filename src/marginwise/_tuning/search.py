@@ -1,4 +1,4 @@
-"""Searching for C and gamma: all pairs, or fewer and fewer pairs on more and more rows."""
+"""The search for C and gamma: all pairs, or successive halving."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Search:
     kind : type
         Class of the models, which has C and gamma as parameters.
     X, y, weights : array-like
-        Rows that were checked, all of positive weight, their labels and weights. A precomputed
-        kernel has a column for each of these rows.
+        Validated rows, their labels and their weights, all of which are positive. A precomputed
+        kernel has one column for each of these rows.
     places : ndarray of int
-        Where each row that `fit` was given is among them, -1 for rows of weight zero.
+        Position of each row of `fit` among these rows; -1 for rows with weight 0.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Search:
             )
 
     def run(self) -> dict[str, Any]:
-        """Search; return what was found, as arrays by name."""
+        """Run the search; return its results as named arrays."""
         n, pairs, rounds = len(self.labels), self.candidates, []
         rng = check_random_state(self.model.random_state)
         sizes, folds = [n], self._folds(np.arange(n))
@@ -96,7 +96,7 @@ class Search:
         return joined(rounds)
 
     def _check_scores(self, scores: Float) -> None:
-        """Raise if no pair has a score on all folds; warn if some have none."""
+        """Raise ValueError if no pair has a score on all folds; warn if some pairs do not."""
         lacking = np.isnan(scores).any(axis=1)
         name, reason = f"scoring={self.model.scoring!r}", "for a fold without one of the classes"
         if lacking.all():
@@ -150,7 +150,7 @@ class Search:
         return run_round(models, pairs, len(rows), score, progress.count)
 
     def _shaped(self, decision: Float) -> Float:
-        """Return values of binary problems as `decision_function` does."""
+        """Return values of binary problems in the shape of `decision_function`."""
         if self.pairs:
             return votes(decision)
         return decision[:, 0] if decision.shape[1] == 1 else decision
@@ -188,7 +188,7 @@ class Search:
         return native and solved and not bounded and largest <= MOST_SHARED
 
     def _penalties(self, labels: Labels, weights: Float, train: Ints) -> Float:
-        """Return what C is multiplied by for the rows that a model is fitted on."""
+        """Return the factors of C of the rows that a model is fitted on."""
         balance = compute_class_weight(
             self.model.class_weight, classes=self.classes, y=self.classes[labels[train]]
         )
@@ -229,6 +229,6 @@ class Search:
 
 
 def _accepts_weights(scorer: Callable[..., float] | None) -> bool:
-    """Return whether a score can count rows by their weights."""
-    function = getattr(scorer, "_score_func", scorer)  # of a scorer made by scikit-learn
+    """Return whether a scorer accepts sample weights."""
+    function = getattr(scorer, "_score_func", scorer)  # attribute of scikit-learn's scorers
     return function is not None and "sample_weight" in signature(function).parameters

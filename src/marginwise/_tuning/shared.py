@@ -1,9 +1,9 @@
-"""Models for many values of C and gamma on all folds, from kernel values computed once.
+"""Models for many values of C and gamma on all folds, with shared kernel values.
 
-The rows of a fold that are held out keep a place in each binary problem, with a box that holds 0
-alone. So all folds and all values of C share one kernel matrix per gamma, all values of gamma share
-its dot products, and the decision values of held-out rows come with the solution. Pairs of classes
-have a matrix each, and rows of other classes are scored afterwards.
+The held-out rows of a fold remain in each binary problem, but their coefficients are fixed at 0.
+Therefore, all folds and all values of C share one kernel matrix per gamma, all values of gamma
+share the dot products, and the solution includes the decision values of held-out rows. Each pair of
+classes has its own matrix; rows of other classes are scored afterwards.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from marginwise._engine.plan import Plan, check_range, paired
 from marginwise._tuning.elsewhere import each, runs_elsewhere
 from marginwise._tuning.folds import Fold
 
-TOL = 0.05  # violation that models of a search may have: scores do not depend on less
+TOL = 0.05  # maximum violation of models of a search: smaller ones do not affect scores
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What models for several values of C, on one fold and for one gamma, say of held-out rows."""
+    """Decision values of held-out rows, for one fold, one gamma and several values of C."""
 
     fold: int
     decision: Float  # of shape (values of C, rows held out, binary problems)
-    fit_seconds: Float  # by value of C
+    fit_seconds: Float  # per value of C
     score_seconds: Float
-    violation: float = 0.0  # the largest that is left in a model
+    violation: float = 0.0  # the largest remaining one of all models
 
 
 @dataclass
 class SharedModels:
-    """Fits models together.
+    """Fits models with shared kernel values.
 
     Parameters
     ----------
     engine : Engine
-        That of a model with the largest gamma: says how rows are scaled, and the kernel.
+        Engine of a model with the largest gamma, which defines the kernel and the scale of rows.
     X : {ndarray, csr_array}
         The rows.
     labels : ndarray of int32
         Their classes.
     penalties : ndarray of shape (folds, rows)
-        What C is multiplied by for each row; 0 where a fold holds the row out.
+        Factor of C of each row; 0 if the fold holds the row out.
     folds : list of Fold
         The folds.
     tol : float
-        Violation that a solution may have.
+        Maximum violation of a solution.
     """
 
     engine: Engine
@@ -70,7 +70,7 @@ class SharedModels:
         self._signs = self.engine.signs(self.labels)
 
     def scored(self, wanted: Mapping[float, Float]) -> Generator[tuple[float, Scored], None, None]:
-        """Fit and score models for some values of C for each gamma; gamma by gamma."""
+        """Fit and score models for some values of C for each gamma, one gamma at a time."""
         if runs_elsewhere() and len(wanted) > 1:
             yield from self._scored_elsewhere(wanted)
             return
@@ -83,7 +83,7 @@ class SharedModels:
         tuners = []
 
         def all_of(gamma: float) -> list[tuple[float, Scored]]:
-            alone = copy(self)  # with a kernel matrix of its own
+            alone = copy(self)  # with its own kernel matrix
             alone._tuner = self._make_tuner(threads)
             tuners.append(alone._tuner)
             return list(alone._scored({gamma: wanted[gamma]}))
@@ -92,7 +92,7 @@ class SharedModels:
             try:
                 for scored in pool.map(all_of, wanted):
                     yield from scored
-            except BaseException:  # such as Ctrl-C, which threads other than this one do not get
+            except BaseException:  # such as Ctrl-C, which only this thread receives
                 pool.shutdown(wait=False, cancel_futures=True)
                 for tuner in tuners:
                     tuner.cancel()
@@ -105,7 +105,7 @@ class SharedModels:
             yield from scored
 
     def _make_tuner(self, sharers: int) -> Tuner32 | Tuner64:
-        """Return a tuner that has a part of the memory for kernel values."""
+        """Return a tuner that may use a part of the memory for kernel values."""
         engine, spec = self.engine, self.engine._spec()
         single = not engine.plan.double and engine.native.within_limit(self._batch)
         spec["cache_bytes"] //= sharers
@@ -135,7 +135,7 @@ class SharedModels:
         return Scored(number, decision, seconds, np.zeros(len(Cs)), violation)
 
     def _path(self, rows: Ints | None, problem: int, fold: int, Cs: Float) -> dict[str, Any]:
-        """Return the solutions of a binary problem for each C, without the rows of a fold."""
+        """Return the solutions of a binary problem for each C, without a fold's held-out rows."""
         own = slice(None) if rows is None else rows
         signs = np.ascontiguousarray(self._signs[own, problem])
         weights = self.engine.plan.unit * np.ascontiguousarray(self.penalties[fold][own])
@@ -176,7 +176,7 @@ def _all_of(
     gamma: float,
     Cs: Float,
 ) -> list[tuple[float, Scored]]:
-    """Fit and score the models of one gamma, with one thread."""
+    """Fit and score the models of one gamma with one thread."""
     models = SharedModels(Engine(plan, None, 1), X, labels, penalties, folds, tol)
     return list(models.scored({gamma: Cs}))
 
@@ -192,7 +192,7 @@ class _Columns:
         self.violation = 0.0
 
     def add(self, problem: int, rows: Ints, path: Mapping[str, Any]) -> None:
-        """Add the solutions of a pair, whose examples are some rows."""
+        """Add the solutions of a pair of classes for its rows."""
         begin = path["begin"]
         for k in range(self.shape[0]):
             part = slice(begin[k], begin[k + 1])
@@ -203,7 +203,7 @@ class _Columns:
         self.violation = max(self.violation, float(path["violation"].max()))
 
     def scored(self, tuner: Tuner32 | Tuner64, number: int, fold: Fold) -> Scored:
-        """Return the decision values of the rows that a fold holds out, for all pairs."""
+        """Return the decision values of a fold's held-out rows for all pairs of classes."""
         column, kept = self._different()
         begin = np.concatenate([[0], np.cumsum([len(alpha) for _, alpha in kept])])
         examples = np.concatenate([examples for examples, _ in kept])
@@ -211,14 +211,14 @@ class _Columns:
         f = tuner.expand(fold.test, begin.astype(np.int64), examples, alpha)
         decision = np.empty((len(column), *f.shape[:1], column.shape[1]))
         for own, bias, out in zip(column, self.bias, decision, strict=True):
-            np.take(f, own, axis=1, out=out, mode="clip")  # which writes to `out` directly
+            np.take(f, own, axis=1, out=out, mode="clip")  # "clip" writes to `out` directly
             out += bias
         return Scored(number, decision, self.seconds, np.zeros(len(column)), self.violation)
 
     def _different(self) -> tuple[Ints, list[tuple[Ints, Float]]]:
-        """Return coefficients, each once, and which of them each C and pair of classes has.
+        """Return the distinct coefficients, and which of them each C and pair of classes uses.
 
-        Where no coefficient is at its bound, the next larger C has the same solution.
+        If no coefficient is at its bound, the next larger C has the same solution.
         """
         values, problems = self.shape
         column = np.zeros(self.shape, dtype=np.int64)
