@@ -1,4 +1,4 @@
-"""The connection to a cluster: the caller's, the current one, or one that is started."""
+"""The connection to a cluster: the caller's client, the current one, or a new local cluster."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ CONNECT_SECONDS = 5.0
 
 @contextmanager
 def connected(cluster: Client | str | None = None) -> Iterator[Client]:
-    """Connect to a cluster for the length of a block.
+    """Connect to a cluster for the duration of a ``with`` block.
 
     Parameters
     ----------
     cluster : distributed.Client, str or None, default=None
-        A client; the address of a scheduler, such as "tcp://10.0.0.1:8786"; "local" for one worker
-        per processor of this machine, or "local:2" for two. By default, the current client; without
-        one, workers are started on this machine, and a message says so.
+        A client, or the address of a scheduler, such as "tcp://10.0.0.1:8786". "local" starts one
+        worker per processor of this machine, and "local:2" starts two workers. None uses the
+        current client or, if there is none, starts workers on this machine and logs a message.
 
     Returns
     -------
     client : context manager
-        Gives a `distributed.Client`. What was started for the block is closed at its end.
+        Returns a `distributed.Client`. Clients and workers that were started for the block are
+        closed at its end.
     """
     if isinstance(cluster, str):
         with _addressed(cluster) as client:
@@ -71,7 +72,7 @@ def _running(client: Any) -> Client:
 
 @contextmanager
 def _addressed(address: str) -> Iterator[Client]:
-    """Connect to the scheduler at an address, or start the workers that it asks for."""
+    """Connect to the scheduler at an address, or start the requested local workers."""
     found = re.fullmatch(r"local(?::(\d+))?", address)
     if found is None:
         with _client(address) as client:
@@ -96,7 +97,7 @@ def _client(address: str) -> Client:
 
 @contextmanager
 def _started(workers: int) -> Iterator[Client]:
-    """Start a cluster on this machine, and close it at the end."""
+    """Start a cluster on this machine, and close it at the end of the block."""
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
