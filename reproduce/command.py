@@ -19,7 +19,7 @@ from typing import Any
 from reproduce import registry, rows
 from reproduce.experiment import Experiment, Results
 from reproduce.runner import CannotRunError, Options, run
-from reproduce.store import path_of, stored
+from reproduce.store import DamagedResultsError, path_of, stored
 
 SMOKE = "Smoke test on a small part of the data: these figures say nothing about the paper."
 
@@ -63,10 +63,12 @@ def main(given: list[str] | None = None) -> int:
         show_bar=not options.quiet,
     )
     try:
-        return run_all(registry.select(options.names), how, options.plot)
+        chosen = registry.select(options.names)
     except LookupError as problem:
         print(f"error: {problem.args[0]}", file=sys.stderr)
         return 2
+    try:
+        return run_all(chosen, how, options.plot)
     except KeyboardInterrupt:
         print("interrupted: what was measured is stored; run again to continue.", file=sys.stderr)
         return 130
@@ -111,13 +113,16 @@ def state(name: str, folder: Path | None) -> dict[str, Any]:
     cases = source.cases(False) if source.cases else {}
     needed = source.all_files(cases.values())
     lacking = [file for file in needed if folder is None or not (folder / file).is_file()]
-    results = stored(registry.measured(name))
-    done = sum(case in results for case in cases)
+    try:
+        results = stored(registry.measured(name))
+        done = f"{sum(case in results for case in cases)} of {len(cases)} cases"
+    except DamagedResultsError:
+        done = "unreadable results"
     return {
         "what": experiment.what,
         "title": experiment.title,
         "lacking": lacking,
-        "stored": f"{done} of {len(cases)} cases",
+        "stored": done,
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reproduce import registry
 from reproduce.experiment import Case, Experiment, Results
-from reproduce.store import Store, load_average, path_of
+from reproduce.store import DamagedResultsError, Store, load_average, path_of
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def run(name: str, options: Options) -> Results:
     experiment = registry.load(source)
     cases = _cases(source, experiment, options)
     folder = _folder(options, experiment.all_files(cases.values()))
-    store = Store(path_of(source, quick=options.quick, out=options.out))
+    store = _store(path_of(source, quick=options.quick, out=options.out))
     due = []
     for case, seed in _turns(experiment, cases, options):
         settings = _settings(experiment, case, folder, options.quick)
@@ -130,6 +130,13 @@ def run(name: str, options: Options) -> Results:
             store.add(case["name"], settings, seed, values)
             bar.update()
     return store.results()
+
+
+def _store(path: Path) -> Store:
+    try:
+        return Store(path)
+    except DamagedResultsError as error:
+        raise CannotRunError(str(error)) from error
 
 
 def _bar(name: str, total: int, show: bool) -> Any:

@@ -86,14 +86,38 @@ def rounded(value: Any) -> Any:
     return value
 
 
+class DamagedResultsError(ValueError):
+    """A file of results cannot be read."""
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Return what is stored in a file, or refuse a file that was not written by a `Store`."""
+    if not path.is_file():
+        return {"made": [], "cases": {}}
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        valid = isinstance(content["made"], list) and all(
+            isinstance(run, dict) and int(seed) >= 0
+            for case in content["cases"].values()
+            for seed, run in (case["settings"] and case["runs"]).items()
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DamagedResultsError(_damage(path, f"{type(error).__name__}: {error}")) from error
+    if not valid:
+        raise DamagedResultsError(_damage(path, "its runs are not those of cases and seeds"))
+    return content
+
+
+def _damage(path: Path, reason: str) -> str:
+    return f"{path} cannot be read ({reason}). Restore it with git, or delete it to measure anew."
+
+
 class Store:
     """The results of one experiment: runs by case and seed, each with its settings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.content: dict[str, Any] = {"made": [], "cases": {}}
-        if path.is_file():
-            self.content = json.loads(path.read_text(encoding="utf-8"))
+        self.content = _load(path)
 
     def holds(self, case: str, settings: dict[str, Any], seed: int) -> bool:
         """Return whether a run with these settings is stored."""

@@ -1,0 +1,97 @@
+"""What the reproduction command says if something is wrong, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reproduce import command, registry, store
+from reproduce.experiment import Experiment
+
+ROOT = Path(__file__).parents[2]
+RUN = ["none/figure0", "-q"]
+
+
+class Squares:
+    """An experiment of two cases and two seeds, which calls a function before each run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.before: Any = lambda name, seed: None
+        self.calls: list[tuple[str, int]] = []
+        self.experiment = Experiment(
+            "none", "Figure 0", "Squares", "", cases=self.cases, run=self.run, seeds=2
+        )
+        monkeypatch.setattr(registry, "load", lambda name: self.experiment)
+        monkeypatch.setattr(registry, "select", lambda names: list(names))
+
+    def cases(self, quick: bool) -> dict[str, Any]:
+        return {"a": {"power": 2}, "b": {"power": 3}}
+
+    def run(self, case: dict[str, Any], seed: int, data: Path, quick: bool) -> dict[str, Any]:
+        self.before(case["name"], seed)
+        self.calls.append((case["name"], seed))
+        return {"value": (seed + 2) ** case["power"]}
+
+
+@pytest.fixture
+def squares(monkeypatch: pytest.MonkeyPatch) -> Squares:
+    return Squares(monkeypatch)
+
+
+def runs(path: Path) -> dict[str, list[str]]:
+    cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    return {name: sorted(case["runs"]) for name, case in cases.items()}
+
+
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"cases": {}}',
+    '{"made": [], "cases": {"a": 3}}',
+    '{"made": [], "cases": {"a": {"settings": null, "runs": {}}}}',
+    '{"made": [], "cases": {"a": {"settings": {"power": 2}, "runs": {"x": {}}}}}',
+    '{"made": [], "cases": {"a": {"settings": {"power": 2}, "runs": {"0": 1}}}}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_damaged_results_are_kept_and_named(
+    content: str, squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none" / "figure0.json"
+    path.parent.mkdir()
+    path.write_text(content, encoding="utf-8")
+    assert command.main([*RUN, "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert f"none/figure0: {path} cannot be read (" in said
+    assert "Restore it with git, or delete it" in said
+    assert path.read_text(encoding="utf-8") == content
+    assert squares.calls == []
+
+
+def test_the_list_shows_damaged_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    (tmp_path / "bordes2005").mkdir()
+    (tmp_path / "bordes2005" / "figure10.json").write_text("{")
+    assert command.main(["--data", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "unreadable results stored" in said
+    assert "0 of 50 cases stored" in said
+
+
+def test_errors_inside_an_experiment_are_not_taken_for_a_wrong_name(
+    squares: Squares, tmp_path: Path
+) -> None:
+    def fail(name: str, seed: int) -> None:
+        raise KeyError("column")
+
+    squares.before = fail
+    with pytest.raises(KeyError, match="column"):
+        command.main([*RUN, "--out", str(tmp_path)])
