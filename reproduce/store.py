@@ -7,12 +7,19 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from reproduce.experiment import Results, Values
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "reproduce" / "results"
@@ -112,6 +119,20 @@ def _damage(path: Path, reason: str) -> str:
     return f"{path} cannot be read ({reason}). Restore it with git, or delete it to measure anew."
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time change the files of a folder, where the system has such locks."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 class Store:
     """The results of one experiment: runs by case and seed, each with its settings."""
 
@@ -129,16 +150,22 @@ class Store:
         )
 
     def add(self, case: str, settings: dict[str, Any], seed: int, values: Values) -> None:
-        """Store a run; runs of the case with other settings go."""
+        """Store a run; runs of the case with other settings go, those of other processes stay."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self.path.parent):
+            self.content = _load(self.path)
+            self._insert(case, rounded(settings), seed, values)
+            self._write()
+
+    def _insert(self, case: str, settings: dict[str, Any], seed: int, values: Values) -> None:
         made = circumstances()
         if made not in self.content["made"]:
             self.content["made"].append(made)
         stored = self.content["cases"].setdefault(case, {"settings": None, "runs": {}})
-        if stored["settings"] != rounded(settings):
-            stored |= {"settings": rounded(settings), "runs": {}}
+        if stored["settings"] != settings:
+            stored |= {"settings": settings, "runs": {}}
         values = {**values, "made": self.content["made"].index(made)}
         stored["runs"][str(seed)] = rounded(values)
-        self._write()
 
     def results(self) -> Results:
         """Return everything that is stored, by case and in the order of the seeds."""
@@ -151,7 +178,6 @@ class Store:
         )
 
     def _write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         unfinished.write_text(_compact(self.content), encoding="utf-8")
         unfinished.replace(self.path)

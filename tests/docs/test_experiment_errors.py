@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +97,29 @@ def test_errors_inside_an_experiment_are_not_taken_for_a_wrong_name(
     squares.before = fail
     with pytest.raises(KeyError, match="column"):
         command.main([*RUN, "--out", str(tmp_path)])
+
+
+def test_two_runs_at_once_keep_the_results_of_both(squares: Squares, tmp_path: Path) -> None:
+    given = [*RUN, "--out", str(tmp_path)]
+
+    def other_process(name: str, seed: int) -> None:
+        if (name, seed) == ("a", 0):
+            squares.before = lambda name, seed: None
+            assert command.main([*given, "--only", "b", "--seeds", "3"]) == 0
+
+    squares.before = other_process
+    assert command.main([*given, "--only", "a"]) == 0
+    assert squares.calls[:3] == [("b", 0), ("b", 1), ("b", 2)]
+    assert runs(tmp_path / "none" / "figure0.json") == {"a": ["0", "1"], "b": ["0", "1", "2"]}
+
+
+def test_many_writers(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from reproduce.store import Store\n"
+    code += "for k in range(20): Store(Path(sys.argv[1])).add(sys.argv[2], {'x': 1}, k, {})"
+    path = tmp_path / "one.json"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, path, name], cwd=ROOT) for name in "abc"
+    ]
+    assert [one.wait(timeout=120) for one in writers] == [0, 0, 0]
+    assert {name: len(seeds) for name, seeds in runs(path).items()} == dict.fromkeys("abc", 20)
+    assert [one.name for one in tmp_path.iterdir()] == ["one.json"]
