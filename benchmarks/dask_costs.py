@@ -28,7 +28,8 @@ def replayed(run: Row) -> list[Round]:
         unpack = min(unpack, work / 2)
         each = (work - unpack) / tasks + probes["start"]
         answers = one["returned"] * run["row_bytes"]
-        rounds.append(Round((each,) * tasks, one["learn"], one["ship"], unpack, answers=answers))
+        ship = one["ship"] + one["publish"]
+        rounds.append(Round((each,) * tasks, one["learn"], ship, unpack, answers=answers))
     return rounds
 
 
@@ -124,7 +125,8 @@ def costs(run: Row) -> Costs:
     probes = run["probes"]
     rounds = [one for one in run["rounds"] if one["bytes"] and one["epoch"] == 0]
     steady = rounds[len(rounds) // 2 :]
-    shipped = [one["ship"] for one in steady if one["ship"]]  # nothing follows the last rounds
+    # Nothing follows the last rounds.
+    shipped = [one["ship"] + one["publish"] for one in steady if one["publish"]]
     total = {
         name: sum(one[name] for one in steady)
         for name in ("rows", "returned", "read", "score", "learn", "bytes")

@@ -39,7 +39,7 @@ FILES = {
 TEST_ROWS = 5000  # of covtype
 KEPT = (
     *("epoch", "rows", "returned", "members", "bytes"),
-    *("read", "score", "slowest", "wait", "learn", "ship"),
+    *("read", "score", "slowest", "wait", "learn", "ship", "publish"),
 )
 PROBES = 400  # empty tasks
 ANSWER = 2**23  # bytes

@@ -26,7 +26,8 @@ rounds_ : list of dict
     Cost of each round of the last training call: numbers of rows evaluated and returned, stored
     examples, bytes of the snapshot, seconds that workers spent reading and scoring rows ("read",
     "score", and "slowest" for the longest task), seconds that the client process spent waiting,
-    learning and sending the snapshot ("wait", "learn", "ship"), and counts of sifting ("tally")."""
+    learning and taking the snapshot ("wait", "learn", "ship"), seconds in which another thread
+    published it ("publish"), and counts of sifting ("tally")."""
 
 _REFERENCE = """\
 .. [agarwal2013] A. Agarwal, L. Bottou, M. Dudík and J. Langford, "Para-active learning",

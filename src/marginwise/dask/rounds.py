@@ -71,7 +71,8 @@ class Service:
     slowest: float = 0.0  # task
     wait: float = 0.0  # of the driver, for answers
     learn: float = 0.0
-    ship: float = 0.0  # to take and publish the snapshot after it
+    ship: float = 0.0  # to take the snapshot after it
+    publish: float = 0.0  # it, in another thread
     tally: Tally = field(default_factory=Tally)
 
 
@@ -232,7 +233,7 @@ class Conductor:
             published()
         batch = self._collector.begin(tasks)
         if service is not None:
-            service.ship += time.monotonic() - began
+            service.publish += time.monotonic() - began
         return batch
 
     def _tasks(
