@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -123,13 +123,24 @@ def run(name: str, options: Options) -> Results:
         settings = _settings(experiment, case, folder, options.quick)
         if options.fresh or not store.holds(case["name"], settings, seed):
             due.append((case, seed, settings))
+    if due:
+        _write(store, store.check_writable)
     with _bar(source, len(due), options.show_bar) as bar:
         for case, seed, settings in due:
             bar.set_postfix_str(f"{case['name']}, seed {seed}")
             values = _measure(experiment, case, seed, folder, options.quick)
-            store.add(case["name"], settings, seed, values)
+            _write(store, partial(store.add, case["name"], settings, seed, values))
             bar.update()
     return store.results()
+
+
+def _write(store: Store, action: Callable[[], None]) -> None:
+    try:
+        action()
+    except OSError as error:
+        raise CannotRunError(
+            f"{store.path} cannot be written: {error}. Name another folder with --out."
+        ) from error
 
 
 def _store(path: Path) -> Store:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from reproduce.experiment import Results, Values
@@ -140,6 +141,12 @@ class Store:
         self.path = path
         self.content = _load(path)
 
+    def check_writable(self) -> None:
+        """Raise OSError if results cannot be written, before anything is measured."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=self.path.parent) as file:
+            file.write(b" " * (len(_compact(self.content)) + 4096))
+
     def holds(self, case: str, settings: dict[str, Any], seed: int) -> bool:
         """Return whether a run with these settings is stored."""
         stored = self.content["cases"].get(case)
@@ -179,8 +186,11 @@ class Store:
 
     def _write(self) -> None:
         unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        unfinished.write_text(_compact(self.content), encoding="utf-8")
-        unfinished.replace(self.path)
+        try:
+            unfinished.write_text(_compact(self.content), encoding="utf-8")
+            unfinished.replace(self.path)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def _compact(content: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -123,3 +124,34 @@ def test_many_writers(tmp_path: Path) -> None:
     assert [one.wait(timeout=120) for one in writers] == [0, 0, 0]
     assert {name: len(seeds) for name, seeds in runs(path).items()} == dict.fromkeys("abc", 20)
     assert [one.name for one in tmp_path.iterdir()] == ["one.json"]
+
+
+def test_results_that_cannot_be_written(
+    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert command.main([*RUN, "--out", str(file)]) == 1
+    assert "figure0.json cannot be written: " in capsys.readouterr().err
+    assert squares.calls == []  # noticed before anything was measured
+
+
+def test_a_full_disk_keeps_what_was_stored(
+    squares: Squares,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(self: Path, text: str, **_: Any) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill(name: str, seed: int) -> None:
+        if (name, seed) == ("b", 0):
+            monkeypatch.setattr(Path, "write_text", full)
+
+    squares.before = fill
+    assert command.main([*RUN, "--out", str(tmp_path)]) == 1
+    assert "cannot be written: [Errno 28] No space left" in capsys.readouterr().err
+    assert [one.name for one in (tmp_path / "none").iterdir()] == ["figure0.json"]
+    assert runs(tmp_path / "none" / "figure0.json") == {"a": ["0"]}
