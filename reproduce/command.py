@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from reproduce import registry, rows
 from reproduce.experiment import Experiment, Results
-from reproduce.runner import CannotRunError, Options, run
+from reproduce.runner import INSTALL, CannotRunError, Options, run
 from reproduce.store import DamagedResultsError, path_of, stored
 
 SMOKE = "Smoke test on a small part of the data: these figures say nothing about the paper."
@@ -51,8 +52,12 @@ def main(given: list[str] | None = None) -> int:
     if options.seeds is not None and options.seeds < 1:
         parser().error("--seeds must be at least 1.")
     if not options.names:
+        if any((options.quick, options.seeds, options.only, options.fresh, options.plot)):
+            parser().error("name the experiments to run, for example all or bordes2005/figure10.")
         print(json.dumps(states(options.data)) if options.json else listing(options.data))
         return 0
+    if options.plot and find_spec("matplotlib") is None:
+        parser().error(f"--plot needs matplotlib: {INSTALL}")
     how = Options(
         options.data,
         options.out,

@@ -14,6 +14,8 @@ from reproduce import registry
 from reproduce.experiment import Case, Experiment, Results
 from reproduce.store import DamagedResultsError, Store, load_average, path_of
 
+INSTALL = "pip install '.[reproduce]' in the checkout installs it."
+
 
 @dataclass(frozen=True)
 class Options:
@@ -93,8 +95,14 @@ def _measure(
 
     assert experiment.run is not None
     before, wall, cpu = load_average(), time.perf_counter(), time.process_time()
-    with threadpool_limits(1):
-        values = experiment.run(case, seed, folder, quick)
+    try:
+        with threadpool_limits(1):
+            values = experiment.run(case, seed, folder, quick)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("reproduce", "benchmarks", "marginwise"):
+            raise
+        raise CannotRunError(f"it needs {package}: {INSTALL}") from error
     seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     return {**values, "total": {**seconds, "load": before}}
 

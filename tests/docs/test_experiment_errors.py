@@ -6,6 +6,7 @@ import errno
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,31 @@ def test_a_full_disk_keeps_what_was_stored(
     assert "cannot be written: [Errno 28] No space left" in capsys.readouterr().err
     assert [one.name for one in (tmp_path / "none").iterdir()] == ["figure0.json"]
     assert runs(tmp_path / "none" / "figure0.json") == {"a": ["0"]}
+
+
+def test_missing_packages_are_named(
+    squares: Squares,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def resample(name: str, seed: int) -> None:
+        import_module("imblearn.under_sampling")
+
+    for name in [*sys.modules, "imblearn"]:
+        if name.partition(".")[0] == "imblearn":
+            monkeypatch.setitem(sys.modules, name, None)
+    squares.before = resample
+    assert command.main([*RUN, "--out", str(tmp_path)]) == 1
+    assert "needs imblearn: pip install '.[reproduce]'" in capsys.readouterr().err
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="2"):
+        command.main([*RUN, "--out", str(tmp_path), "--plot", str(tmp_path)])
+    assert "--plot needs matplotlib" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--quick"], ["--seeds", "2"], ["--only", "all"], ["--fresh"]])
+def test_options_of_runs_need_a_name(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command.main(given)
+    assert "name the experiments to run, for example all" in capsys.readouterr().err
