@@ -92,7 +92,7 @@ def run_all(names: list[str], options: Options, plot: Path | None) -> int:
         experiment = registry.load(name)
         path = path_of(registry.measured(name), quick=options.quick, out=options.out)
         print("\n".join(report(name, experiment, results, quick=options.quick)))
-        print(f"stored in {path}\n")
+        print(f"stored in {path}\n", flush=True)
         if plot is not None and experiment.draw is not None:
             from reproduce.drawing import save
 

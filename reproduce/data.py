@@ -30,6 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))  # so that the file also runs by its path
 
 from reproduce.converters import OPENERS, Arrays, Records, found  # noqa: E402
+from reproduce.pipes import until_closed  # noqa: E402
 from reproduce.sources import BY_FILE, SOURCES, UNTRIED, Original, Source  # noqa: E402
 
 # What reading a damaged original can raise.
@@ -295,4 +296,4 @@ def main(given: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_closed(main))

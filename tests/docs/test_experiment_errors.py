@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -184,3 +185,15 @@ def test_options_of_runs_need_a_name(given: list[str], capsys: pytest.CaptureFix
     with pytest.raises(SystemExit, match="2"):
         command.main(given)
     assert "name the experiments to run, for example all" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes are closed differently on Windows")
+@pytest.mark.parametrize("module", ["reproduce", "reproduce.data"])
+def test_output_that_nobody_reads(module: str, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    given = [sys.executable, "-m", module, "--data", str(tmp_path)]
+    done = subprocess.run(given, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 1
