@@ -488,6 +488,8 @@ class Dual {
 
     void catch_up(Index c);
     void catch_up(Index c, Sleepers& sleepers);
+    void catch_up_by_known_values(Index c, const Vector<Index>& changed, Sleepers& sleepers);
+    void catch_up_by_products(Index c, const Vector<Index>& changed, Sleepers& sleepers);
     bool wake(Index c, bool all);
     void put_in_order();
 
@@ -555,7 +557,7 @@ class Dual {
     Helpers helpers_;
     Vector<OwnFeatures<T>> own_;  // of each problem
     Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
-    std::shared_ptr<const MemberRows<T>> member_rows_;  // see FeatureRows
+    std::shared_ptr<const MemberRows<T>> member_rows_;     // see FeatureRows
     Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // of classes, where they are paired
 };
 

@@ -40,7 +40,7 @@ class BasicRowCache {
 
     Index bytes() const { return rows_.size() * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
-    Index room() const { return width_ > 0 ? room(width_) : kLeast; }  // rows that fit
+    Index room() const { return width_ > 0 ? room(width_) : kLeast; }         // rows that fit
     Index room_for(Index columns) const { return room(width_for(columns)); }  // ... of a width
     Index width() const { return width_; }
 

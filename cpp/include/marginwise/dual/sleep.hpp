@@ -39,27 +39,38 @@ void Dual<T>::sleep(Index c, bool idle_too) {
 // g -= sum of change K(s, .) over the members s whose weight has changed since g was up to date.
 template <class T>
 void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
-    constexpr Index kBlock = 128, kTogether = 8 * kBlock;
-    Subproblem& sub = subproblems[c];
+    const Subproblem& sub = subproblems[c];
     sleepers.counted.resize(sub.weight.size(), 0.0);
     Vector<Index> changed;
     for (Index s = 0; s < size(); ++s)
         if (sub.weight[s] != sleepers.counted[s]) changed.push_back(s);
     const Index n = sleepers.member.size();
-    if (known) {
-        Array<float> values(padded(n), 0.0f);
-        sleepers.g.resize(padded(n), 0.0);
-        for (const Index s : changed) {
-            recall(s, sleepers.member, values.data());
-            table().add(sleepers.g.data(), values.data(), sleepers.counted[s] - sub.weight[s],
-                        padded(n));
-        }
-        sleepers.g.resize(n);
-        return;
+    sleepers.g.resize(padded(n), 0.0);
+    if (known)
+        catch_up_by_known_values(c, changed, sleepers);
+    else
+        catch_up_by_products(c, changed, sleepers);
+    sleepers.g.resize(n);
+}
+
+template <class T>
+void Dual<T>::catch_up_by_known_values(Index c, const Vector<Index>& changed, Sleepers& sleepers) {
+    const Subproblem& sub = subproblems[c];
+    Array<float> values(sleepers.g.size(), 0.0f);
+    for (const Index s : changed) {
+        recall(s, sleepers.member, values.data());
+        table().add(sleepers.g.data(), values.data(), sleepers.counted[s] - sub.weight[s],
+                    sleepers.g.size());
     }
+}
+
+template <class T>
+void Dual<T>::catch_up_by_products(Index c, const Vector<Index>& changed, Sleepers& sleepers) {
+    constexpr Index kBlock = 128, kTogether = 8 * kBlock;
+    Subproblem& sub = subproblems[c];
+    const Index n = sleepers.member.size();
     const Members<T> those =
         members.some(Vector<Index>(sleepers.member.begin(), sleepers.member.end()), workers());
-    sleepers.g.resize(padded(n), 0.0);
     Vector<Array<float>> buffers(workers().threads(), Array<float>(kBlock * kLanes));
     Vector<Scratch<T>>& scratch = scratches(c);
     for (Index begin = 0; begin < changed.size(); begin += kTogether) {
@@ -82,7 +93,6 @@ void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
             }
         });
     }
-    sleepers.g.resize(n);
     sub.stats.kernel_evaluations += n * changed.size();
 }
 
