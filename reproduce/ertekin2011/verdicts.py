@@ -116,9 +116,9 @@ def _wins(results: Results, name: str, method: str, what: str) -> bool:
 
 
 def _noise(results: Results) -> Claim:
-    name, whats = "usps-0-noise", ("accuracy", "g_mean")
-    wins = [_wins(results, name, m, what) for m in ("NC", "I") for what in whats]
-    figures = [said(results, what, "{:.2f}", (name,), METHODS) for what in whats]
+    name, scores = "usps-0-noise", ("accuracy", "g_mean")
+    wins = [_wins(results, name, m, what) for m in ("NC", "I") for what in scores]
+    figures = [said(results, what, "{:.2f}", (name,), METHODS) for what in scores]
     return Claim(
         "On USPS with wrong labels, NC and I have a higher accuracy and g-means than FULL and G.",
         "section 8, table 3",
