@@ -1,4 +1,4 @@
-"""The blocks of a training set: on the workers, and what they hold."""
+"""The blocks of a training set, which stay on the workers, and their contents."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from marginwise.dask.faults import Collector, Task
 from marginwise.dask.tasks import labels_of, stacked, take_rows
 from marginwise.dask.versions import installed_version
 
-SAMPLED_BLOCKS = 16  # from which gamma, the centre and the precision are chosen
+SAMPLED_BLOCKS = 16  # blocks whose rows determine gamma, the centre and the precision
 
 
 class Blocks:
-    """The blocks of a training set, and what they hold.
+    """The blocks of a training set and their contents.
 
     Parameters
     ----------
     client : Client
         The connection to the cluster.
     X, y : Dask collections
-        Features and labels, divided alike.
+        Features and labels, divided into the same blocks.
     """
 
     def __init__(self, client: Client, X: Any, y: Any) -> None:
@@ -56,7 +56,7 @@ class Blocks:
         return [k for k, block in enumerate(self.population.blocks) if block.rows]
 
     def sample(self) -> Any:
-        """Return some rows of some blocks, from which gamma, centre and precision are chosen."""
+        """Return a sample of rows, which determines gamma, the centre and the precision."""
         filled = self._filled
         some = [filled[k] for k in spread_rows(len(filled), SAMPLED_BLOCKS)]
         each = -(-SAMPLE // len(some))
