@@ -1,7 +1,7 @@
-"""The census: what the blocks of a collection hold, checked where they are.
+"""The census: workers validate and summarize the blocks of a collection.
 
-Every block is looked at once before anything is learned. What is wrong with a block is returned
-rather than raised, so that the first bad block is reported, whichever worker answers first.
+Every block is validated once before training starts. Faults are returned rather than raised, so
+that the reported block is always the first bad one, regardless of which worker answers first.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from marginwise._sparse import check_sparse
 from marginwise.dask.tasks import features_of, labels_of
 from marginwise.dask.versions import check_version
 
-NUMBERS = "biuf"  # kinds of dtype that features may have
+NUMBERS = "biuf"  # supported kinds of feature dtypes
 
 
 @dataclass
 class Census:
-    """What one block holds.
+    """Summary of one block.
 
     Parameters
     ----------
     rows, columns : int
-        Its shape.
+        Shape of the block.
     classes : ndarray
         The labels that occur, sorted.
     counts : ndarray of int
-        How often each occurs.
+        Number of rows with each label.
     places : ndarray of int
-        The first row of each.
+        First row with each label.
     mean, squares : float
-        The mean of all entries, and the sum of their squared deviations from it.
+        Mean of all entries, and the sum of their squared deviations from it.
     names : tuple of str or None
-        The names of the columns, of data frames.
+        Column names of a data frame; None for arrays.
     digest : str
-        A digest of the rows and their labels, in their order.
+        Digest of the rows and their labels, in order.
     fault : str or None
-        What is wrong with the block.
+        Error message if the block is invalid.
     """
 
     rows: int
@@ -61,7 +61,7 @@ class Census:
 
 
 def take_census(version: str, x: Any, y: Any) -> Census:
-    """Look at a block: count its rows and classes, and check its values."""
+    """Validate a block, and count its rows and classes."""
     check_version(version)
     nothing = np.empty(0, dtype=np.int64)
     shape = tuple(getattr(x, "shape", ()))
@@ -104,7 +104,7 @@ def _checked(x: Any) -> Any:
 
 
 def _check_mask(values: Any, name: str) -> None:
-    """Raise if an array hides values, which would be learned as if they were known."""
+    """Raise if an array has masked values, which training would treat as known values."""
     if np.ma.is_masked(values):
         row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0])
         raise ValueError(
@@ -113,7 +113,7 @@ def _check_mask(values: Any, name: str) -> None:
 
 
 def _check_sizes(X: Any) -> None:
-    """Raise if |x|² of a row overflows."""
+    """Raise if the squared norm |x|² of a row overflows."""
     with np.errstate(over="ignore"):
         if sp.issparse(X):
             squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
@@ -149,7 +149,7 @@ def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels are None, NaN, NaT or pandas' NA, whose comparisons are not booleans."""
+    """Return which labels are None, NaN, NaT or pandas' NA (comparing NA yields no boolean)."""
     if labels.dtype.kind != "O":
         return np.asarray(labels != labels)
     same = [label is not None and label == label for label in labels]
@@ -157,7 +157,7 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _spread(X: Any) -> tuple[float, float]:
-    """Return the mean of all entries, and the sum of their squared deviations from it."""
+    """Return the mean of all entries and the sum of their squared deviations from it."""
     size = X.shape[0] * X.shape[1]
     if size == 0:
         return 0.0, 0.0
@@ -174,7 +174,7 @@ def _spread(X: Any) -> tuple[float, float]:
 
 
 def _digest(X: Any, labels: NDArray[Any], classes: NDArray[Any]) -> str:
-    """Return a digest of rows and labels, which other rows or another order of them change."""
+    """Return a digest of rows and labels, which depends on their order."""
     held = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
     places = np.searchsorted(classes, labels).astype(np.int64)
     found = hashlib.blake2b(str(X.dtype).encode(), digest_size=16)
@@ -185,14 +185,14 @@ def _digest(X: Any, labels: NDArray[Any], classes: NDArray[Any]) -> str:
 
 @dataclass
 class Population:
-    """What all blocks hold together.
+    """Summary of all blocks.
 
     Parameters
     ----------
     blocks : sequence of Census
-        What each of them holds.
+        Summary of each block.
     classes : ndarray
-        All labels, sorted.
+        The labels that occur in any block, sorted.
     """
 
     blocks: Sequence[Census]
@@ -204,7 +204,7 @@ class Population:
         return sum(block.rows for block in self.blocks)
 
     def balance(self) -> dict[Any, float]:
-        """Return the weights of classes that make up for how often they occur."""
+        """Return class weights inversely proportional to class frequencies."""
         counts = np.zeros(len(self.classes), dtype=np.int64)
         for block in self.blocks:
             counts[np.searchsorted(self.classes, block.classes)] += block.counts
@@ -230,7 +230,7 @@ class Population:
 
 
 def gather(censuses: Sequence[Census]) -> Population:
-    """Put together what blocks hold; raise if one is bad, or if they do not fit together."""
+    """Combine the summaries of blocks; raise if a block is invalid or inconsistent with others."""
     for number, census in enumerate(censuses):
         if census.fault is not None:
             raise ValueError(f"block {number} of X and y: {census.fault}")
@@ -261,7 +261,7 @@ def gather(censuses: Sequence[Census]) -> Population:
 
 
 def _alike(some: NDArray[Any], others: NDArray[Any]) -> bool:
-    """Return whether labels of two blocks can be put in one order."""
+    """Return whether the labels of two blocks can be sorted together."""
     if (some.dtype.kind in "OSUT") != (others.dtype.kind in "OSUT"):
         return False
     try:
@@ -272,7 +272,7 @@ def _alike(some: NDArray[Any], others: NDArray[Any]) -> bool:
 
 
 def check_known(population: Population, known: NDArray[Any]) -> None:
-    """Raise if a block has a label that a model does not know; name the block and the row."""
+    """Raise if a block has a label that is not a known class; name the block and the row."""
     for number, census in enumerate(population.blocks):
         unknown = ~np.isin(census.classes, known)
         if unknown.any():
