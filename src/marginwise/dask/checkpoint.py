@@ -1,8 +1,8 @@
-"""The file from which a run on a cluster continues.
+"""Checkpoints: files from which an interrupted run on a cluster continues.
 
-It is written when the answers of a round have arrived and before the round is learned. The model is
-then the one that the next round is judged by, so that the file needs the model and the picked rows,
-and no snapshot.
+A checkpoint is written after the results of a round have arrived and before they are learned. At
+that point, the model equals the snapshot that evaluates the next round, so that the file contains
+the model and the picked rows, but no snapshot.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _COURSE: dict[str, Rule] = {
 
 @dataclass
 class Standing:
-    """Where a run stands: with the model, all that is needed to continue as if never stopped.
+    """Position of a run. Together with the model, it suffices to continue without a difference.
 
     Parameters
     ----------
     seed : int
-        The seed of the run.
+        Seed of the run.
     epoch, round : int
-        The pass, and the round of it that is to be learned next.
+        Current pass, and the round of it to learn next.
     picks : Picks
-        What was picked of that round.
+        Rows that workers picked in that round.
     sketch : Sketch or None
-        The rough model.
+        Coarse approximation of the model.
     done : bool, default=False
-        Whether the run is over.
+        Whether the run is complete.
     """
 
     seed: int
@@ -60,20 +60,20 @@ class Standing:
 
 
 class RoundCheckpoint(Checkpoint):
-    """A file from which a run on a cluster continues where it was stopped.
+    """A file from which an interrupted run on a cluster continues.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     minutes : float
-        How much time may be lost.
+        Interval between checkpoints, in minutes.
     estimator : DaskClassifier
-        The model that learns.
+        The estimator that is trained.
     source : str
-        A digest of the rows that it learns from.
+        Digest of the training rows.
     sift : float
-        How rows are judged.
+        The argument `sift` of `fit`.
     """
 
     _standing: Standing
@@ -98,7 +98,7 @@ class RoundCheckpoint(Checkpoint):
         self.due = time.monotonic() + 60 * minutes
 
     def write_standing(self, standing: Standing, *, last: bool) -> OSError | None:
-        """Write all that is needed to continue; return the error if it is the last that fails."""
+        """Write the checkpoint; if the last one of a run fails, return the error."""
         self._standing = standing
         return self.write(None, None, last=last)  # type: ignore[arg-type]
 
@@ -121,9 +121,9 @@ class RoundCheckpoint(Checkpoint):
         return {name: value for name, value in parameters.items() if name not in OWN_FREE}
 
     def read_standing(self) -> Standing | None:
-        """Bring the model to where it was, and return where that is; None if there is no file.
+        """Restore the model and return the position of the run, or None if there is no file.
 
-        Raises ModelFileError, naming what differs, if the file is of another run.
+        Raises ModelFileError, naming the difference, if the file belongs to another run.
         """
         if not self.path.exists():
             return None
@@ -140,7 +140,7 @@ class RoundCheckpoint(Checkpoint):
         return Standing(picks=picks, sketch=sketch, **state["course"])
 
     def _refuse_other(self, state: dict[str, Any]) -> None:
-        """Raise if a checkpoint is of another estimator, of other rows or of other sifting."""
+        """Raise if a checkpoint belongs to another estimator, other rows or another `sift`."""
         name = self._estimator._local.__name__
         if state["estimator"] != name:
             self._refuse(f"it was made by a Dask{state['estimator']}, and this is a Dask{name}")
@@ -154,7 +154,7 @@ class RoundCheckpoint(Checkpoint):
             self._refuse(f"it was made with sift={state['sift']}, and this run has {self._sift}")
 
 
-# -- what a file must satisfy ------------------------------------------------------------------
+# -- validation of files -----------------------------------------------------------------------
 
 
 def _picks_state(picks: Picks) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _picks_state(picks: Picks) -> dict[str, Any]:
 
 
 def _picks(state: Any, model: dict[str, Any]) -> Picks:
-    """Return the picked rows of a state, which must fit a model's."""
+    """Return the picked rows of a state; raise if they do not fit the model."""
     plan, classes = model["_machine"]["plan"], len(model["classes_"])
     names = {"labels", "ids", "wanted", "sampled"}
     lists = isinstance(state, dict) and "X" not in state
@@ -209,7 +209,7 @@ def _picks(state: Any, model: dict[str, Any]) -> Picks:
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:
-    """Return the parts of a checkpoint, checked as far as they can be without the run."""
+    """Return the parts of a checkpoint, checked as far as possible without the run."""
     _, state = unpack(data, [KIND])
     if state.keys() != _PARTS:
         raise ValueError(f"its parts are not those expected: {min(set(state) ^ _PARTS)!r:.40}")
