@@ -1,4 +1,4 @@
-"""Dask collections as blocks: features and labels that stay where they are."""
+"""Dask collections as blocks of features and labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from distributed import Client, Future
 
 def is_frame(collection: Any) -> bool:
     """Return whether an object is a Dask data frame or series."""
-    # Of the class: a Delayed has any attribute that it is asked for.
+    # Test the class, because an instance of Delayed accepts any attribute name.
     return is_dask_collection(collection) and hasattr(type(collection), "divisions")
 
 
@@ -23,14 +23,14 @@ def is_array(collection: Any) -> bool:
 
 
 def is_collection(X: Any) -> bool:
-    """Return whether rows come as a Dask array or data frame."""
+    """Return whether an object is a Dask array or data frame."""
     return is_array(X) or is_frame(X)
 
 
 def check_collections(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return features and labels in blocks that fit together, as far as this is known yet.
+    """Return features and labels with matching blocks, as far as block lengths are known.
 
-    Labels that are divided otherwise are divided as the rows are, where the lengths are known.
+    If the lengths are known, labels with other blocks are rechunked to the blocks of the features.
     """
     if not is_collection(X):
         raise TypeError(
@@ -66,7 +66,7 @@ def check_collections(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _labels(X: Any, y: Any) -> Any:
-    """Return labels as a Dask array or series of one dimension."""
+    """Return labels as a one-dimensional Dask array or series."""
     if is_collection(y):
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[y.columns[0]] if is_frame(y) else y[:, 0]
@@ -93,7 +93,7 @@ def _labels(X: Any, y: Any) -> Any:
 
 
 def _lengths(collection: Any) -> tuple[float, ...]:
-    """Return the rows of each block, NaN where they are unknown."""
+    """Return the number of rows of each block, NaN if unknown."""
     if is_array(collection):
         return tuple(collection.chunks[0])
     return (math.nan,) * int(collection.npartitions)
@@ -102,7 +102,7 @@ def _lengths(collection: Any) -> tuple[float, ...]:
 def blocks_of(client: Client, X: Any, y: Any) -> tuple[list[Future], list[Future]]:
     """Compute the blocks of two collections, and return them as futures.
 
-    They stay in the memory of the workers, or wherever these spill it to, while the futures exist.
+    While the futures exist, the blocks stay in the workers' memory, or are spilled to disk.
     """
     rows, labels = delayed_blocks(X), delayed_blocks(y)
     futures = client.compute([*rows, *labels])
@@ -110,8 +110,8 @@ def blocks_of(client: Client, X: Any, y: Any) -> tuple[list[Future], list[Future
 
 
 def delayed_blocks(collection: Any) -> list[Any]:
-    """Return the blocks of a collection as delayed objects, as many as it has."""
+    """Return the blocks of a collection as delayed objects, one per block."""
     if is_array(collection):
         return list(collection.to_delayed().ravel())
-    # Optimization may join partitions, and those of rows otherwise than those of labels.
+    # Optimization may merge partitions, and not in the same way for rows and labels.
     return list(collection.to_delayed(optimize_graph=False))
