@@ -66,7 +66,7 @@ class DaskClassifier(DaskPredictor, DaskTraining):
         failures: list[OSError] = []
         call = Call(sift, checkpoint, checkpoint_minutes, self.sift_rounds)
         self._fit_blocks(X, y, call, failures)
-        if failures:  # to write the last checkpoint, without which the model is still good
+        if failures:  # the last checkpoint was not written, but the model is valid
             raise failures[0]
         return self
 
