@@ -1,8 +1,7 @@
-"""What may go wrong on a cluster: lost workers, silent workers, lost data, a lost scheduler.
+"""Fault tolerance: lost workers, unresponsive workers, lost data, a lost scheduler.
 
-A task that is lost is computed again, by the scheduler or, where the scheduler cannot, because it
-has lost what the task needs, by submitting it again. Tasks are pure functions, so that a second
-answer equals the first.
+The scheduler recomputes lost tasks. If it cannot, because it has lost data that a task needs, the
+task is submitted again. Tasks are pure functions, so that a repeated task returns the same result.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from distributed import Client, Future, KilledWorker
 from marginwise.dask.versions import installed_version
 
 LEAST_PATIENCE = 30.0  # seconds without an answer after which tasks are submitted again
-PATIENCE = 20.0  # ... or so many times as long as the longest task took
+PATIENCE = 20.0  # the same as a multiple of the longest task's duration; the maximum counts
 SILENT = 60.0  # seconds without a heartbeat after which a worker is restarted
-MOST_TRIES = 5  # of one task
-LOOK = 1.0  # seconds between looks at the connection
+MOST_TRIES = 5  # per task
+LOOK = 1.0  # seconds between checks of the connection
 
 
 class ClusterError(RuntimeError):
-    """The cluster failed in a way that training cannot continue from."""
+    """Training cannot continue, because the cluster failed."""
 
 
 def persevere(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
-    """Return what a call of the client gives; try again if a worker is lost during it."""
+    """Return the result of a client call; retry if a worker is lost during the call."""
     for attempt in range(MOST_TRIES):
         check_connection(client)
         try:
             return _attended(client, call)
-        except (OSError, TimeoutError) as error:  # Dask's errors of connections are among them
+        except (OSError, TimeoutError) as error:  # includes Dask's connection errors
             last = error
         time.sleep(2.0**attempt / 4)
     raise ClusterError(
@@ -45,7 +44,7 @@ def persevere(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def _attended(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a call on the client's event loop; while it takes long, look for silent workers."""
+    """Run a call on the client's event loop; if it takes long, look for silent workers."""
 
     async def made() -> Any:
         return await call()
@@ -61,14 +60,14 @@ def _attended(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def restart_silent(client: Client) -> None:
-    """Have workers restarted that no longer send heartbeats.
+    """Restart workers that no longer send heartbeats.
 
-    Dask waits `distributed.scheduler.worker-ttl`, five minutes by default, before it does so. Until
-    then, every task that needs a result of such a worker waits for it.
+    Dask does so only after `distributed.scheduler.worker-ttl`, five minutes by default. Until then,
+    every task that needs a result of such a worker has to wait.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     seen = {address: worker["last_seen"] for address, worker in workers.items()}
-    limit = max(SILENT, 10 + len(workers) / 20)  # large clusters send heartbeats more rarely
+    limit = max(SILENT, 10 + len(workers) / 20)  # workers of large clusters send fewer heartbeats
     silent = [address for address in seen if max(seen.values()) - seen[address] > limit]
     if silent:
         client.restart_workers(silent, timeout=LEAST_PATIENCE, raise_for_error=False)
@@ -85,15 +84,15 @@ def check_connection(client: Client) -> None:
 
 
 class Task:
-    """A call on the cluster that is repeated where it is lost.
+    """A call on the cluster that is repeated if it is lost.
 
     Parameters
     ----------
     name : str
-        What it works on, for messages.
+        Name of the data that it processes, for messages.
     submit : callable
-        Submits the call, and returns its future. It is given the workers that it may run on, or
-        None for any.
+        Submits the call and returns its future. Its argument is a list of the workers that may run
+        the call, or None for any worker.
     """
 
     def __init__(self, name: str, submit: Callable[[list[str] | None], Future]) -> None:
@@ -103,19 +102,19 @@ class Task:
         self.answer: Future | None = None
 
     def start(self, done: queue.SimpleQueue[Any], workers: list[str] | None = None) -> None:
-        """Submit the call once more."""
+        """Submit the call, for the first time or again."""
         future = self._submit(workers)
         self.futures.append(future)
         future.add_done_callback(lambda one: done.put((self, one)))
 
     def cancel(self) -> None:
-        """Drop the call."""
+        """Release the futures of the call."""
         for future in self.futures:
             future.release()
 
 
 class Collector:
-    """Waits for the answers of tasks.
+    """Collects the results of tasks.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ class Collector:
         self.repeated = 0  # tasks that were submitted again
 
     def note(self, seconds: float) -> None:
-        """Note how long a task took."""
+        """Record the duration of a task."""
         self._longest = max(self._longest, seconds)
 
     @property
@@ -139,14 +138,14 @@ class Collector:
         return max(LEAST_PATIENCE, PATIENCE * self._longest)
 
     def begin(self, tasks: Sequence[Task]) -> Batch:
-        """Submit tasks, and return them as a batch to be collected."""
+        """Submit tasks, and return them as a batch to collect."""
         batch = Batch(tasks)
         for task in tasks:
             task.start(batch.done)
         return batch
 
     def collect(self, batch: Batch) -> list[Any]:
-        """Wait for the answers of a batch, and return them in the order of its tasks."""
+        """Wait for the results of a batch, and return them in the order of its tasks."""
         began = time.monotonic()
         try:
             while True:
@@ -165,7 +164,7 @@ class Collector:
         return list(persevere(self._client, lambda: self._client.gather(answers)))
 
     def _wait(self, batch: Batch) -> None:
-        """Wait until every task has an answer."""
+        """Wait until every task has a result."""
         last = time.monotonic()
         while batch.open:
             try:
@@ -181,7 +180,7 @@ class Collector:
                 self._take(batch, task, future)
 
     def _take(self, batch: Batch, task: Task, future: Future) -> None:
-        """Look at a future that is done: an answer, an error, or a task that was lost."""
+        """Handle a future that is done: a result, an error or a lost task."""
         if future.status == "finished":
             task.answer = future
         elif future.status == "error":
@@ -201,7 +200,7 @@ class Collector:
         task.start(batch.done, workers)
 
     def _ask_others(self, batch: Batch) -> None:
-        """Submit the open tasks again, to workers other than those that do not answer."""
+        """Submit the open tasks again, to workers other than the unresponsive ones."""
         restart_silent(self._client)
         processing = persevere(self._client, self._client.processing)
         workers = list(processing)
@@ -213,7 +212,7 @@ class Collector:
                 self._again(batch, task, others)
 
     def _forget_lost(self, batch: Batch) -> bool:
-        """Note which answers were lost before they arrived; return whether there are any."""
+        """Submit tasks again whose results were lost in transit; return whether there were any."""
         check_connection(self._client)
         lost = [t for t in batch.tasks if t.answer is not None and t.answer.status != "finished"]
         for task in lost:
@@ -244,7 +243,7 @@ class Batch:
     Parameters
     ----------
     tasks : sequence of Task
-        The tasks, in the order in which their answers are returned.
+        The tasks, in the order of the returned results.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -253,17 +252,17 @@ class Batch:
 
     @property
     def open(self) -> list[Task]:
-        """The tasks that have no answer yet."""
+        """The tasks that have no result yet."""
         return [task for task in self.tasks if task.answer is None]
 
     def cancel(self) -> None:
-        """Drop the tasks, and what they have returned."""
+        """Release the tasks and their results."""
         for task in self.tasks:
             task.cancel()
 
 
 class Published:
-    """A value that every worker can fetch, published again where all copies are lost.
+    """A value that every worker can fetch, published again if all copies are lost.
 
     Parameters
     ----------
@@ -288,11 +287,11 @@ class Published:
         return self._future
 
     def _scatter(self) -> Future:
-        # To one worker, from which the others fetch it: the scheduler waits forever where a worker
-        # is lost while it replicates data.
+        # Scatter to one worker, from which the others fetch the value: if a worker is lost during
+        # replication, the scheduler waits forever.
         return self._client.scatter(self.value, hash=False)
 
     def drop(self) -> None:
-        """Let the workers drop their copies."""
+        """Release the copies of the workers."""
         if self._future is not None:
             self._future.release()
