@@ -1,4 +1,4 @@
-"""What the driver learns of a round: the picked rows, in the order of the plan."""
+"""Learning on the driver: the picked rows of each round, in the order of the plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from marginwise.dask.tasks import Picks, stacked
 
 
 def joined(picks: Sequence[Picks]) -> Picks:
-    """Return what was picked of several pieces as one; of several rows with one id, the first."""
+    """Concatenate the picks of several pieces; of rows with the same id, keep the first."""
     ids = np.concatenate([one.ids for one in picks])
     _, first = np.unique(ids, return_index=True)
     kept = np.sort(first)
@@ -42,12 +42,12 @@ def joined(picks: Sequence[Picks]) -> Picks:
 
 
 class Wanted(EveryRow):
-    """Learns rows in the problems that want them.
+    """Learns each row in the problems that want it.
 
     Parameters
     ----------
     wanted : ndarray of shape (rows, problems)
-        Which problems those are.
+        Whether each problem wants each row.
     """
 
     def __init__(self, wanted: Flags) -> None:
@@ -60,28 +60,28 @@ class Wanted(EveryRow):
         return chosen
 
     def learn(self, engine: Engine, batch: Batch, rows: Ints) -> int:
-        """Learn rows for a slice of time; return how many are done."""
+        """Learn rows for one time slice; return the number of rows that were learned."""
         wanted = self._wanted[len(self._wanted) - len(rows) :]
         return engine.native.learn_wanted(batch, rows, wanted, SLICE_SECONDS)
 
 
 def learn_round(model: Any, current: Round, picks: Picks, rule: str) -> None:
-    """Learn the picked rows of a round, and finish the model if a stage ends with it.
+    """Learn the picked rows of a round, and finish the model if the round ends a stage.
 
-    Rows that are chosen at random are learned as by `fit`: in windows, those that violate worst
-    first, judged by the model as it is now. Rows of other rules of selection are learned in the
-    problems that want them.
+    With random selection, rows are learned as by `fit`: in windows, worst violators first, scored
+    with the current model. With other selection rules, each row is learned in the problems that
+    want it.
 
     Parameters
     ----------
     model : KernelClassifier
-        The estimator that learns.
+        The estimator that is trained.
     current : Round
         The round.
     picks : Picks
-        What was picked of it.
+        Rows that were picked in the round.
     rule : str
-        The rule of selection.
+        The selection rule.
     """
     trainer: Trainer = replace(model._trainer, verbose=0)
     finish = current.finish and trainer.finish_at_end
@@ -105,7 +105,7 @@ def _chooser(rule: str, labels: Labels, wanted: Flags) -> EveryRow:
 
 
 def _foresee(engine: Engine, batch: Batch, sampled: NDArray[np.bool_]) -> None:
-    """Note decision values of the random sample: rows that were picked are not a fair one."""
+    """Record decision values of the random sample only: picked rows would bias them."""
     if engine.plan.foresees and batch.weighed:
         engine.native.foresee(batch, np.flatnonzero(sampled).astype(np.int64))
     batch.drop_weights()
