@@ -1,7 +1,7 @@
-"""The plan of a run: which rows are judged in which round.
+"""The plan of a run: the rows that are evaluated in each round.
 
-A plan is a function of the layout of the data, of `round_rows` and of the seed. It does not depend
-on the number of workers, on how fast they are, or on which of them are lost.
+A plan is a function of the layout of the data, `round_rows` and the seed. It does not depend on the
+number of workers, their speed, or lost workers.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import numpy as np
 from marginwise._arrays import Ints
 from marginwise._training.orders import Order
 
-WARM_ROWS = 2048  # of each of the first two rounds, which no model has judged
-WARM_BLOCKS = 16  # from which these rows are taken
-PIECES = 8  # of a round, at least: what workers share between them
-MOST_PIECE = 2048  # rows
+WARM_ROWS = 2048  # rows of each of the first two rounds, which are learned without evaluation
+WARM_BLOCKS = 16  # blocks from which these rows are taken
+PIECES = 8  # minimum per round, to be distributed over workers
+MOST_PIECE = 2048  # maximum number of rows of a piece
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows that one task judges.
+    """Rows that one task evaluates.
 
     Parameters
     ----------
     block : int
-        The block that has them; -1 for rows of a source.
+        Block of the rows; -1 for rows of a source.
     length : int
-        Rows of the block.
+        Number of rows of the block.
     first : int
-        The id of its row 0.
+        Id of row 0 of the block.
     start, stop : int
-        The places of the rows in the order of the block.
+        Range of the rows in the order of the block.
     seeds : tuple of int or None
-        Numbers that decide the order; None for the order in which rows are stored.
+        Seeds of the order; None keeps the order in which rows are stored.
     per_class : int, default=0
-        How many rows of each class come first, wherever they are in the block.
+        Minimum number of rows of each class. Missing rows are taken from the rest of the block.
     ids : ndarray of int64, default=None
-        The rows of a source instead, by id.
+        Ids of the rows, for rows of a source.
     """
 
     block: int
@@ -65,18 +65,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class Round:
-    """Rows that are judged by one state of the model.
+    """Rows that are evaluated with the same snapshot of the model.
 
     Parameters
     ----------
     number : int
-        Its number in the run.
+        Number of the round in its pass.
     pieces : tuple of Piece
-        Its rows, in the order in which they are applied.
+        The rows, in the order in which they are learned.
     epoch : int
-        The pass over the data that it is part of.
+        Number of the pass over the data.
     finish : bool
-        Whether a stage or a pass ends with it.
+        Whether the round ends a stage or a pass.
     """
 
     number: int
@@ -95,11 +95,11 @@ class Layout:
     Parameters
     ----------
     lengths : tuple of int
-        Rows of each block; some may be empty.
+        Number of rows of each block; blocks may be empty.
     classes : tuple of frozenset of int
-        The classes that occur in each block, by number.
+        Indices of the classes that occur in each block.
     first : int, default=0
-        The id of row 0.
+        Id of row 0.
     """
 
     lengths: tuple[int, ...]
@@ -113,12 +113,12 @@ class Layout:
 
 
 def piece_rows(round_rows: int) -> int:
-    """Return how many rows one task judges at most."""
+    """Return the maximum number of rows per task."""
     return max(1, min(MOST_PIECE, -(-round_rows // PIECES)))
 
 
 def round_sizes(round_rows: int, warm: bool) -> Iterator[int]:
-    """Give the rows of rounds; those of a new model are small at first, and grow."""
+    """Yield the number of rows of each round; a new model starts with small, growing rounds."""
     if warm:
         size = min(WARM_ROWS, round_rows)
         yield size
@@ -142,14 +142,14 @@ def block_rounds(
     layout : Layout
         The blocks.
     round_rows : int
-        Rows of a round.
+        Number of rows per round.
     seeds : sequence of int or None
-        Numbers that decide the order; None takes rows as they are stored.
+        Seeds of the order; None keeps the order in which rows are stored.
     warm : bool
-        Whether the model is new, so that the first two rounds are learned as a whole. Their rows
-        come from several blocks, among them one of each class.
+        Whether the model is new. If so, all rows of the first two rounds are learned. They come
+        from several blocks, in which every class occurs.
     per_class : int
-        How many rows of each class of these blocks are then among them.
+        Minimum number of rows of each class that the first round takes from each of these blocks.
     """
     blocks = np.flatnonzero(layout.lengths)
     if seeds is not None:
@@ -171,7 +171,7 @@ def block_rounds(
 
 
 def _warm_blocks(layout: Layout, blocks: list[int]) -> list[int]:
-    """Return the first blocks, and as many others as are needed for all classes to occur."""
+    """Return the first blocks, and further blocks until all classes occur."""
     chosen = blocks[:WARM_BLOCKS]
     met = frozenset[int]().union(*(layout.classes[b] for b in chosen))
     for block in blocks[WARM_BLOCKS:]:
@@ -189,7 +189,7 @@ def _piece(
     seeds: Sequence[int] | None,
     per_class: int = 0,
 ) -> Piece:
-    """Return the next rows of a block, and count them as done."""
+    """Return the next rows of a block, and mark them as done."""
     start = int(done[block])
     stop = min(start + rows, layout.lengths[block])
     done[block] = stop
@@ -201,7 +201,7 @@ def _piece(
 def _cut(
     layout: Layout, blocks: list[int], done: Ints, most: int, seeds: Sequence[int] | None
 ) -> list[Piece]:
-    """Cut what is left of each block into pieces of about the same size."""
+    """Divide the remaining rows of each block into pieces of about the same size."""
     pieces = []
     for block in blocks:
         left = layout.lengths[block] - int(done[block])
@@ -213,7 +213,7 @@ def _cut(
 
 
 def _grouped(pieces: list[Piece], sizes: Iterator[int]) -> Iterator[list[Piece]]:
-    """Give pieces in groups of as many rows as rounds have."""
+    """Group pieces into rounds of the given sizes."""
     group: list[Piece] = []
     size = next(sizes)
     for piece in pieces:
@@ -230,18 +230,18 @@ def _grouped(pieces: list[Piece], sizes: Iterator[int]) -> Iterator[list[Piece]]
 def source_rounds(
     order: Order, first: int, sizes: Iterator[int], most: int
 ) -> Iterator[list[Piece]]:
-    """Give the pieces of each round of a stage of a source.
+    """Yield the pieces of each round of a stage of a source.
 
     Parameters
     ----------
     order : Order
-        The order of its rows.
+        The order of the rows.
     first : int
-        The id of row 0.
+        Id of row 0.
     sizes : iterator of int
-        The rows of each round.
+        Number of rows of each round.
     most : int
-        Rows of a piece, at most.
+        Maximum number of rows of a piece.
     """
     done = 0
     while done < len(order):
