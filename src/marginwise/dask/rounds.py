@@ -1,8 +1,8 @@
-"""The driver's loop: publish the model, collect what workers pick, learn it.
+"""The driver's loop: publish the model, collect the rows that workers pick, and learn them.
 
-Round t is judged by the model as it was after round t - 2, so that workers judge one round while
-the driver learns the round before. What they return is applied in the order of the plan. The model
-is thus a function of the data, the plan and the seed.
+Round t is evaluated with the model after round t - 2, so that workers evaluate one round while the
+driver learns the previous one. The driver learns results in the order of the plan. The model is
+therefore a function of the data, the plan and the seed.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from marginwise.dask.supply import Supply
 from marginwise.dask.tasks import Picks, Rules, audit, draw_sketch, sift, take_labelled
 from marginwise.progress import Progress
 
-DELAY = 2  # rounds that are judged or learned at a time
-DRAWN, DRAWN_BLOCKS = 8192, 8  # rows that a sketch is fitted to, and the blocks they are from
+DELAY = 2  # rounds that are evaluated or learned at the same time
+DRAWN, DRAWN_BLOCKS = 8192, 8  # rows to which a sketch is fitted, and the number of their blocks
 AUDITED_BLOCKS = 64
 URGENT = 10  # priority of tasks that the driver waits for
 
 
 @dataclass
 class Flight:
-    """A round that is being judged.
+    """A round that workers are evaluating.
 
     Parameters
     ----------
     round : Round
         The round.
     published : Published
-        The snapshot that judges it.
+        Snapshot that evaluates the round.
     batch : concurrent.futures.Future
-        Its tasks, when the snapshot is published.
+        Tasks of the round, available once the snapshot is published.
     """
 
     round: Round
@@ -58,21 +58,21 @@ class Flight:
 
 @dataclass
 class Service:
-    """What a round has cost: seconds, and counts of rows."""
+    """Cost of a round: seconds, and counts of rows."""
 
     epoch: int
     round: int
     rows: int
     returned: int = 0  # rows
-    members: int = 0  # after it
-    bytes: int = 0  # of the snapshot that judged it
-    read: float = 0.0  # by workers, all together
-    score: float = 0.0  # likewise
-    slowest: float = 0.0  # task
-    wait: float = 0.0  # of the driver, for answers
+    members: int = 0  # stored examples after the round
+    bytes: int = 0  # size of the snapshot that evaluated the round
+    read: float = 0.0  # sum over all tasks
+    score: float = 0.0  # sum over all tasks
+    slowest: float = 0.0  # longest task
+    wait: float = 0.0  # driver waiting for results
     learn: float = 0.0
-    ship: float = 0.0  # to take the snapshot after it
-    publish: float = 0.0  # it, in another thread
+    ship: float = 0.0  # driver taking the snapshot after the round
+    publish: float = 0.0  # another thread publishing that snapshot
     tally: Tally = field(default_factory=Tally)
 
 
@@ -84,17 +84,17 @@ class Conductor:
     client : Client
         The connection to the cluster.
     model : KernelClassifier
-        The draft of the estimator that learns.
+        Draft of the estimator that is trained.
     supply : Supply
         The rows.
     rules : Rules
-        How they are judged.
+        Rules by which rows are evaluated.
     file : RoundCheckpoint or None
-        Where to write the state from time to time.
+        Checkpoint to write at intervals.
     progress : Progress
-        Where to show it.
+        Display of the progress.
     passes : int
-        Passes over the rows that are planned, and shown.
+        Planned number of passes over the rows, for the progress display.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class Conductor:
 
     @property
     def repeated(self) -> int:
-        """How many tasks were submitted again."""
+        """Number of tasks that were submitted again."""
         return self._collector.repeated
 
     # -- the loop ------------------------------------------------------------------------------
 
     def run(self, rounds: Iterator[Round], kept: Standing | None = None) -> None:
-        """Judge and learn the rows of a pass; continue where `kept` was written."""
+        """Evaluate and learn the rows of a pass; continue from `kept` if it is given."""
         try:
             if kept is None:
                 self._submit(list(islice(rounds, DELAY)))
@@ -155,11 +155,11 @@ class Conductor:
         self._drawing = None
 
     def close(self) -> None:
-        """End the thread that publishes snapshots."""
+        """Stop the thread that publishes snapshots."""
         self._shipper.shutdown(wait=False, cancel_futures=True)
 
     def _learn_next(self) -> None:
-        """Collect what was picked of the oldest round, and learn it."""
+        """Collect the picked rows of the oldest round, and learn them."""
         flight = self._flying.popleft()
         current = flight.round
         service = Service(*_outline(current))
@@ -188,7 +188,7 @@ class Conductor:
         self._file.write_standing(standing, last=False)
 
     def _count(self, service: Service, picks: Sequence[Picks], snapshot: Snapshot | None) -> None:
-        """Note what a round has cost, and what was counted."""
+        """Add the times and counts of picks to the cost of a round."""
         for one in picks:
             service.read += one.read_seconds
             service.score += one.score_seconds
@@ -202,7 +202,7 @@ class Conductor:
     # -- tasks ---------------------------------------------------------------------------------
 
     def _snapshot(self) -> Published:
-        """Return a snapshot of the model, to be published."""
+        """Return a snapshot of the model, not yet published."""
         snapshot: Snapshot | None = None
         if self._model._engine.native.size:
             snapshot = take_snapshot(self._model._engine, self.sketch)
@@ -210,7 +210,7 @@ class Conductor:
         return Published(self._client, snapshot)
 
     def _submit(self, coming: Sequence[Round]) -> None:
-        """Have rounds judged by the model as it is."""
+        """Submit rounds for evaluation with the current model."""
         if not coming:
             return
         began = time.monotonic()
@@ -227,7 +227,7 @@ class Conductor:
             service.ship += time.monotonic() - began
 
     def _ship(self, tasks: Sequence[Task], published: Published, service: Service | None) -> Batch:
-        """Publish a snapshot, and submit the tasks that need it."""
+        """Publish a snapshot, and submit the tasks that use it."""
         began = time.monotonic()
         if published.value is not None:
             published()
@@ -239,7 +239,7 @@ class Conductor:
     def _tasks(
         self, function: Callable[..., Any], pieces: Sequence[Piece], published: Published
     ) -> list[Task]:
-        """Return the tasks that judge some pieces."""
+        """Return one task per piece."""
         return [
             self._task(self._supply.name(piece), function, self._judging(piece, published))
             for piece in pieces
@@ -259,7 +259,7 @@ class Conductor:
         arguments: Callable[[], list[Any]],
         priority: int = 0,
     ) -> Task:
-        """Return a task; its arguments are found when it is submitted, the first time or again."""
+        """Return a task; `arguments` is called at every submission, because futures may be lost."""
 
         def submit(workers: list[str] | None) -> Future:
             key = f"marginwise-{function.__name__}-{self._token}-{uuid.uuid4().hex[:12]}"
@@ -272,9 +272,9 @@ class Conductor:
     # -- the sketch ----------------------------------------------------------------------------
 
     def _begin_sketch(self, published: Published) -> None:
-        """Have a sketch of the model drawn, if rows are sifted by one and it is out of date.
+        """Submit a new sketch of the model if `sift` requires one and the current one is stale.
 
-        It judges rows from the next snapshot on.
+        The new sketch is used from the next snapshot on.
         """
         engine = self._model._engine
         size, inserted = engine.native.size, engine.counters["inserted"]
@@ -310,7 +310,7 @@ class Conductor:
     # -- the audit -----------------------------------------------------------------------------
 
     def has_missed(self, epoch: int) -> bool:
-        """Return whether the model has missed many rows, judged by a random sample of all rows."""
+        """Return whether the model has missed many rows, estimated on a random sample."""
         rows = min(AUDITED, max(LEAST_AUDITED, len(self._supply) // 32))
         published = self._snapshot()
         if published.value is None:
@@ -322,7 +322,7 @@ class Conductor:
 
 
 def _drop(promise: Promise[Batch]) -> None:
-    """Drop tasks that were submitted, or are just being submitted."""
+    """Release tasks that were submitted before the promise could be cancelled."""
     if not promise.cancelled() and promise.exception() is None:
         promise.result().cancel()
 
