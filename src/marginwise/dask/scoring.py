@@ -191,7 +191,7 @@ def predict_files(
 
 
 def _prepared(model: Any, n_jobs: int, proba: bool) -> tuple[bytes, str]:
-    """Return a copy of a model as bytes, and a digest of what it predicts."""
+    """Return a pickled copy of a model, and a digest that identifies its predictions."""
     if isinstance(model, str | os.PathLike):
         model = load(model)
     copy = pickle.loads(pickle.dumps(model))  # the caller's model keeps its parameters
@@ -217,7 +217,7 @@ def _set_threads(estimator: Any, n_jobs: int | None) -> None:
 def _digest(model: Any) -> str:
     try:
         return model_digest(model)
-    except (ValueError, TypeError):  # a model that `save` does not know
+    except (ValueError, TypeError):  # a model that `save` does not support
         return str(joblib.hash(model))
 
 
@@ -231,10 +231,10 @@ def _layout(missing: Collection[str] = (), **given: Any) -> Layout:
 def _jobs(
     inputs: Any, folder: str | os.PathLike[str], layout: Layout, scores: bool, proba: bool
 ) -> list[Job]:
-    """Return one job per file; raise if two would write the same output, or one its input."""
+    """Return one job per file; raise if outputs would overwrite each other or an input."""
     target, release = Path(os.path.realpath(folder)), installed_version()
     found: dict[str, str] = {}
-    given: dict[str, str] = {}  # links have names of their own
+    given: dict[str, str] = {}  # names as passed: those of links, not of their targets
     for one in expand(inputs):
         given.setdefault(os.path.realpath(one), os.fspath(one))
     for path, named in given.items():
@@ -264,23 +264,23 @@ def output_name(path: str) -> str:
     suffix = Path(name).suffix.lower()
     typed = suffix in TYPED or (suffix not in TEXT and _is_typed(path))
     known = suffix in TYPED or suffix in TEXT
-    # A suffix that is not of a format, as in part.1, is a part of the name.
+    # A suffix that does not denote a format, such as that of part.1, belongs to the name.
     return (Path(name).stem if known else name) + (".parquet" if typed else ".csv")
 
 
 def _is_typed(path: str) -> bool:
     try:
         return kind_of(Path(path)) in ("parquet", "arrow", "arrow stream")
-    except (ValueError, OSError):  # which the task reports
+    except (ValueError, OSError):  # the task reports the error
         return False
 
 
 def _origin(job: Job, digest: str) -> dict[str, Any]:
-    """Return what an output depends on: the model, the options, and the identity of the input."""
+    """Return the origin of an output: the model, the options and the identity of the input."""
     try:
         status = os.stat(job.source)
         identity = [status.st_size, status.st_mtime_ns]
-    except OSError:  # which the task reports
+    except OSError:  # the task reports the error
         identity = []
     layout = {**asdict(job.layout), "missing": sorted(job.layout.missing)}
     wanted = {"scores": job.scores, "proba": job.proba, "layout": layout}
@@ -303,7 +303,7 @@ def _unfinished(
     report: ScoringReport,
     force: bool,
 ) -> list[Job]:
-    """Return the jobs whose outputs are missing or of another origin, and remove the latter."""
+    """Return the jobs whose outputs are missing or outdated, and remove outdated outputs."""
     todo = []
     for job in jobs:
         name = Path(job.target).name
@@ -317,7 +317,7 @@ def _unfinished(
         else:
             todo.append(job)
     record.plan([Path(job.target).name for job in todo])
-    for job in todo:  # so that predictions of two models are never found side by side
+    for job in todo:  # so that the folder never mixes predictions of two models
         Path(job.target).unlink(missing_ok=True)
     return todo
 
@@ -338,12 +338,12 @@ def _note(
 
 
 def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
-    """Give jobs with their outcomes as they are done; whatever ends this ends the other tasks."""
+    """Yield jobs with their outcomes as they complete; on exit, cancel the remaining tasks."""
     if not jobs:
         return
     run = secrets.token_hex(8)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        # A task, unlike data that were scattered, is repeated if all workers that had it are lost.
+        # If all workers with the model are lost, a task is repeated; scattered data would be lost.
         model = client.submit(unpack, payload, key=f"marginwise-model-{run}")
     futures = {
         client.submit(score_file, job, model, key=f"marginwise-predict-{run}-{k}"): job
@@ -359,7 +359,7 @@ def _run(client: Any, payload: bytes, jobs: list[Job]) -> Iterator[tuple[Job, Ou
 
 
 def _outcome(future: Any, job: Job, client: Any) -> Outcome:
-    """Return what a task returned; raise if the cluster is gone."""
+    """Return the outcome of a task; raise if the connection to the cluster is lost."""
     if future.status == "cancelled":
         raise ConnectionError(
             f"the Dask scheduler {client.scheduler.address} is gone. Files that are complete are "
