@@ -1,4 +1,4 @@
-"""What workers do: one file of rows to one file of predictions, complete or absent."""
+"""Tasks of `predict_files`: read one input file, and write one complete output file."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from marginwise.data.errors import DataError
 from marginwise.data.modelled import Layout, open_rows, split_model
 from marginwise.data.predictions import column_names, csv_rows, csv_text, predicted
 
-GROUP_ROWS = 1 << 17  # rows of a row group of the output
-# Errors of a file or of a worker, not of the code.
+GROUP_ROWS = 1 << 17  # minimum rows per row group of the output, except the last
+# Errors caused by a file or a worker rather than by the code.
 REFUSED = (ValueError, TypeError, OSError, ImportError, MemoryError, VersionError)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One input file, and what is to be written for it.
+    """One input file and the options of its output.
 
     Parameters
     ----------
     source, target : str
-        Absolute paths of the input and of the output.
+        Absolute paths of the input and the output.
     layout : Layout
-        Where the features are.
+        Layout of the input file.
     scores, proba : bool
-        Whether decision values and probabilities are written.
+        Whether to write decision values and probabilities.
     release : str
-        Version of marginwise that made the job.
+        Version of marginwise that created the job.
     """
 
     source: str
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: how many rows the output has and which file it is, or an error."""
+    """Outcome of a job: number of rows, size and time stamp of the output, or an error."""
 
     rows: int = 0
     size: int = 0
@@ -60,14 +60,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A fitted model that tasks share and do not change.
+    """A fitted model that tasks share without modifying it.
 
     Parameters
     ----------
     model : estimator or Pipeline
         The model.
     names : list of str or None
-        Names of its features, where the model itself does not have them.
+        Names of the features, if the model itself does not have them.
     """
 
     model: Any
@@ -75,24 +75,24 @@ class Scorer:
 
 
 def unpack(payload: bytes) -> Any:
-    """Return the scorer; other workers and tasks receive the object that this task returned."""
+    """Unpickle the scorer once; other tasks receive the result of this task."""
     return pickle.loads(payload)
 
 
 def score_file(job: Job, scorer: Scorer) -> Outcome:
-    """Predict the rows of one file, and write them to another that appears when it is complete.
+    """Predict the rows of one file, and write an output file that appears only when complete.
 
     Parameters
     ----------
     job : Job
-        The files.
+        The files and options.
     scorer : Scorer
         The model.
 
     Returns
     -------
     outcome : Outcome
-        An input that cannot be used is an outcome, not an exception: the task must not be repeated.
+        Errors in the input are returned, not raised, because the task must not be repeated.
     """
     began = time.perf_counter()
     try:
@@ -105,7 +105,7 @@ def score_file(job: Job, scorer: Scorer) -> Outcome:
 
 
 def _described(error: Exception, job: Job) -> str:
-    """Return the message of an error, which names the file that it is about."""
+    """Return the message of an error, including the name of the file."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):
@@ -144,7 +144,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _predictions(job: Job, estimator: Any, source: Any) -> Iterator[tuple[Any, Any]]:
-    """Give labels and numbers of some rows after the other."""
+    """Yield labels and numeric columns of the predictions, chunk by chunk."""
     first = 0
     for X, _ in source.chunks():
         try:
@@ -155,7 +155,7 @@ def _predictions(job: Job, estimator: Any, source: Any) -> Iterator[tuple[Any, A
 
 
 def _located(path: str, X: Any, first: int, error: ValueError) -> str:
-    """Return what is wrong with some rows of a file, and with which of them if one is to blame."""
+    """Return an error message for a chunk of rows, naming the row if one value is not finite."""
     values = X.data if hasattr(X, "indptr") else np.asarray(X)
     bad = np.flatnonzero(~np.isfinite(values.ravel()))
     if not bad.size:
@@ -186,7 +186,7 @@ def _csv(handle: BinaryIO, estimator: Any, names: list[str], blocks: Iterator[An
 
 
 def _parquet(handle: BinaryIO, estimator: Any, names: list[str], blocks: Iterator[Any]) -> int:
-    """Write Parquet in row groups of bounded size; return the number of rows."""
+    """Write Parquet in large row groups; return the number of rows."""
     pa = need_arrow()
     from pyarrow import parquet
 
@@ -204,7 +204,7 @@ def _parquet(handle: BinaryIO, estimator: Any, names: list[str], blocks: Iterato
 
 
 def _label_type(estimator: Any) -> Any:
-    """Return the Arrow type of labels; strings for labels that Arrow has no type for."""
+    """Return the Arrow type of labels; strings if Arrow has no type for them."""
     pa = need_arrow()
     labels = estimator.classes_.tolist() if hasattr(estimator, "classes_") else [-1, 1]
     try:
@@ -214,7 +214,7 @@ def _label_type(estimator: Any) -> Any:
 
 
 def _gathered(blocks: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Give blocks of many rows instead of few."""
+    """Merge successive blocks until they have at least `GROUP_ROWS` rows."""
     held: list[tuple[Any, Any]] = []
     for labels, numbers in blocks:
         held.append((labels, numbers))
