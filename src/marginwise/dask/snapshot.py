@@ -1,4 +1,4 @@
-"""Snapshots: what a worker needs of the model to judge rows, and nothing else."""
+"""Snapshots: the part of the model that workers need to evaluate rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marginwise._engine.features import caller_features
 from marginwise._engine.plan import Plan
 from marginwise._training.sift import Single, Sketch, widths
 
-LITTLE = 2**20  # bytes of kernel rows that an engine may keep that does not learn
+LITTLE = 2**20  # bytes of the kernel cache of engines that only evaluate rows
 
 
 @dataclass
@@ -27,21 +27,20 @@ class Snapshot:
     Parameters
     ----------
     plan : Plan
-        What shapes the model.
+        Configuration of the engine.
     features : dict
-        The support vectors in the form in which engines store them: "X", or the parts of a CSR
-        matrix.
+        The support vectors in the storage format of engines: "X", or the arrays of a CSR matrix.
     ids : ndarray of int64
-        Their ids, ascending.
+        Ids of the support vectors, ascending.
     coefficients : ndarray of shape (problems, n), float32
-        Their signed coefficients.
+        Signed coefficients of the support vectors.
     bias : ndarray of shape (problems,)
         The constant terms.
     margin : ndarray of shape (problems,)
-        The value of y f(x) below which a row is within the margin; minus infinity for problems that
-        cannot judge rows yet.
+        Value of y f(x) below which a row is inside the margin; minus infinity for problems that
+        cannot evaluate rows yet.
     sketch : Sketch or None
-        The rough model, where rows are sifted by one.
+        Coarse approximation of the model, if rows are sifted with one.
     """
 
     plan: Plan
@@ -55,7 +54,7 @@ class Snapshot:
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_judge", "_lock")  # which each process has for itself
+        own = ("_judge", "_lock")  # built by each process
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -64,27 +63,27 @@ class Snapshot:
 
     @property
     def nbytes(self) -> int:
-        """The size of its arrays."""
+        """Size of the large arrays in bytes."""
         return sum(array.nbytes for array in [*self.features.values(), self.coefficients])
 
-    def __sizeof__(self) -> int:  # by which Dask knows what moving it costs
+    def __sizeof__(self) -> int:  # used by Dask to estimate the cost of transfers
         return self.nbytes
 
     @property
     def judge(self) -> Judge:
-        """What computes decision values; built once per process."""
+        """The object that computes decision values; built once per process."""
         with self._lock:
             if self._judge is None:
                 self._judge = Judge(self)
             return self._judge
 
     def sees_nothing(self) -> bool:
-        """Return whether no problem can judge rows yet."""
+        """Return whether no problem can evaluate rows yet."""
         return not np.isfinite(self.margin).any()
 
 
 def take_snapshot(engine: Engine, sketch: Sketch | None) -> Snapshot:
-    """Return what is needed of a model to judge rows by it."""
+    """Return a snapshot of the model of an engine."""
     weights = engine.native.weights()
     state = engine.native.state()
     ids = state["ids"]
@@ -103,7 +102,7 @@ def take_snapshot(engine: Engine, sketch: Sketch | None) -> Snapshot:
 
 
 def _some(plan: Plan, state: dict[str, Any], used: NDArray[np.intp]) -> dict[str, Any]:
-    """Return the stored features of some members."""
+    """Return the stored features of the members `used`."""
     if not plan.sparse:
         return {"X": np.ascontiguousarray(state["X"][used])}
     parts = state["data"], state["indices"], state["indptr"]
@@ -116,7 +115,7 @@ def _some(plan: Plan, state: dict[str, Any], used: NDArray[np.intp]) -> dict[str
 
 
 class Judge:
-    """Computes decision values of rows by a snapshot.
+    """Computes decision values of rows with a snapshot.
 
     Parameters
     ----------
@@ -136,15 +135,15 @@ class Judge:
         self._centres: Any = None if self._sketch is None else self.pack(self._sketch.centres)
 
     def pack(self, rows: Any) -> Any:
-        """Return rows in the form in which the core meets many others with them."""
+        """Return rows in the packed format that the core uses for many kernel evaluations."""
         return self.engine.native.pack_rows(self.engine.batch(rows))
 
     def values(self, batch: Batch, rows: Ints) -> Single:
-        """Return f(x) of rows, a column for each problem."""
+        """Return f(x) of rows, with one column per problem."""
         return self.engine.native.rough_expansion(self._all, self._weights, self._bias, batch, rows)
 
     def rough_values(self, batch: Batch, rows: Ints) -> Single:
-        """Return the values of the sketch instead."""
+        """Return approximate values of f(x), computed with the sketch."""
         sketch = self._sketch
         assert sketch is not None
         return self.engine.native.rough_expansion(
@@ -152,9 +151,9 @@ class Judge:
         )
 
     def values_where(self, batch: Batch, asked: NDArray[np.bool_]) -> Single:
-        """Return f(x) of those pairs of a row and a problem that are asked for; inf elsewhere.
+        """Return f(x) for the requested pairs of rows and problems, and inf elsewhere.
 
-        A problem meets only its own support vectors.
+        Each problem evaluates only its own support vectors.
         """
         f = np.full(asked.shape, np.inf, dtype=np.float32)
         for c in range(asked.shape[1]):
@@ -177,7 +176,7 @@ class Judge:
 
 
 def _caller_rows(snapshot: Snapshot) -> Any:
-    """Return the support vectors in the units of the caller, in which rows come."""
+    """Return the support vectors in the caller's units, like the rows to evaluate."""
     plan = snapshot.plan
     if plan.sparse or plan.center or plan.double:
         return caller_features(plan, {**snapshot.features, "ids": snapshot.ids})
