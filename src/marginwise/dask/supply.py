@@ -1,4 +1,4 @@
-"""Where the rows of a run are: in blocks of the cluster, or in a source that workers read."""
+"""The rows of a run: blocks of Dask collections, or a data source that workers read."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from marginwise.dask.plan import (
     source_rounds,
 )
 
-WARM_PER_CLASS = 5  # rows of each class that open the first round
+WARM_PER_CLASS = 5  # minimum rows of each class that the first round takes from a block
 
 
 @dataclass(frozen=True)
 class Course:
-    """What decides the rounds of a run besides the data.
+    """Parameters that, together with the data, determine the rounds of a run.
 
     Parameters
     ----------
     seed : int
-        Decides the order of rows.
+        Seed of the order of rows.
     round_rows : int
-        Rows of a round.
+        Number of rows per round.
     shuffle : bool
-        Whether rows are taken in random order.
+        Whether to visit rows in random order.
     """
 
     seed: int
@@ -47,21 +47,21 @@ class Course:
 
 
 class Supply(Protocol):
-    """Rows that workers can reach, and the plan by which they are judged."""
+    """Rows that workers can access, and the plan for evaluating them."""
 
     def __len__(self) -> int: ...
 
     def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
-        """Give the rounds of a pass; the first are small where the model is new."""
+        """Yield the rounds of a pass; the first ones are small if the model is new."""
 
     def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
-        """Return pieces with random rows, of a limited number of blocks."""
+        """Return pieces with random rows from a limited number of blocks."""
 
     def held(self, piece: Piece) -> list[Future]:
-        """Return what holds the rows of a piece."""
+        """Return futures of the data that contain the rows of a piece."""
 
     def name(self, piece: Piece) -> str:
-        """Return what a piece is called in messages."""
+        """Return the name of a piece for messages."""
 
     def fingerprint(self) -> str:
         """Return a digest of the rows."""
@@ -80,9 +80,9 @@ class BlockSupply:
     xs, ys : list of Future
         The blocks.
     population : Population
-        What they hold.
+        Summary of the blocks.
     first : int
-        The id of row 0.
+        Id of row 0.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class BlockSupply:
         return self._population.rows
 
     def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
-        """Give the rounds of a pass; the first are small where the model is new."""
+        """Yield the rounds of a pass; the first ones are small if the model is new."""
         seeds = [course.seed, epoch] if course.shuffle else None
         groups = block_rounds(
             self._layout, course.round_rows, seeds, warm=warm, per_class=WARM_PER_CLASS
@@ -106,7 +106,7 @@ class BlockSupply:
         return _numbered(((group, group is groups[-1]) for group in groups), epoch)
 
     def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
-        """Return pieces with random rows, of a limited number of blocks."""
+        """Return pieces with random rows from a limited number of blocks."""
         rng = np.random.default_rng(seeds)
         lengths = np.array(self._layout.lengths)
         drawn = np.sort(rng.choice(len(lengths), most, p=lengths / lengths.sum()))
@@ -119,11 +119,11 @@ class BlockSupply:
         ]
 
     def held(self, piece: Piece) -> list[Future]:
-        """Return what holds the rows of a piece."""
+        """Return futures of the data that contain the rows of a piece."""
         return [self._xs[piece.block], self._ys[piece.block]]
 
     def name(self, piece: Piece) -> str:
-        """Return what a piece is called in messages."""
+        """Return the name of a piece for messages."""
         start = piece.first - self._layout.first
         return f"block {piece.block} of X (rows {start} to {start + piece.length - 1})"
 
@@ -137,18 +137,18 @@ class BlockSupply:
 
 
 class SourceSupply:
-    """Rows of a source, which every worker has a copy of.
+    """Rows of a source, of which every worker has a copy.
 
     Parameters
     ----------
     source : Source
         The source.
     ends : list of int
-        The ids at which its stages end.
+        Row numbers at which the stages of the source end.
     published : callable
-        Returns the future of the copies.
+        Returns the future of the published source.
     first : int
-        The id of row 0.
+        Id of row 0.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class SourceSupply:
         return self._ends[-1]
 
     def rounds(self, course: Course, epoch: int, *, warm: bool) -> Iterator[Round]:
-        """Give the rounds of a pass, stage by stage; the first are small for a new model."""
+        """Yield the rounds of a pass, stage by stage; the first ones are small for a new model."""
         return _numbered(self._groups(course, epoch, warm), epoch)
 
     def _groups(self, course: Course, epoch: int, warm: bool) -> Iterator[tuple[list[Piece], bool]]:
@@ -184,7 +184,7 @@ class SourceSupply:
         return BlockOrder(first, end, course.round_rows, seeds, block=block, anywhere=anywhere)
 
     def sample(self, seeds: Sequence[int], rows: int, most: int) -> list[Piece]:
-        """Return one piece with random rows, or with evenly spaced ones of a source in blocks."""
+        """Return one piece with random rows, or evenly spaced rows if the source has blocks."""
         if block_of(self._source) is not None:
             ids = sample_rows(self._source, len(self), rows)
         else:
@@ -193,11 +193,11 @@ class SourceSupply:
         return [Piece(-1, len(ids), self._first, 0, len(ids), None, ids=ids)]
 
     def held(self, piece: Piece) -> list[Future]:
-        """Return what holds the rows of a piece."""
+        """Return futures of the data that contain the rows of a piece."""
         return [self._published()]
 
     def name(self, piece: Piece) -> str:
-        """Return what a piece is called in messages."""
+        """Return the name of a piece for messages."""
         assert piece.ids is not None
         return f"{len(piece.ids)} rows of the source, the first of which is {int(piece.ids[0])}"
 
