@@ -1,7 +1,7 @@
-"""What runs on workers: pure functions of a piece of the rows, a snapshot of the model and a seed.
+"""Training tasks on workers: pure functions of a piece of rows, a model snapshot and a seed.
 
-The last arguments of a task are what holds the rows: a block of features and one of labels, or a
-source.
+The last arguments `held` of a task contain the rows: a block of features and a block of labels, or
+a data source.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from marginwise.dask.versions import check_version
 
 @dataclass(frozen=True)
 class Rules:
-    """How rows are judged, in all rounds of a run.
+    """Rules by which all rounds of a run evaluate rows.
 
     Parameters
     ----------
     classes : ndarray
         The labels, sorted.
     features : int
-        The number of features.
+        Number of features.
     problems : int
-        The number of binary problems.
+        Number of binary problems.
     pairs : bool
         Whether problems are pairs of classes.
     rule : str
-        The rule of selection.
+        The selection rule.
     pool_size : int
-        The rows of its pools.
+        Number of rows per pool of the selection rule.
     loss : float
-        The share of rows inside a margin that the sketch may hide; 0 if there is none.
+        Fraction of the rows inside a margin that the sketch may miss; 0 uses no sketch.
     seed : int
-        Decides which rows are sampled.
+        Seed of the random sample.
     sampled : int
-        One of so many rows travels whatever the model thinks of it.
+        One in `sampled` rows, on average, is returned regardless of its score.
     version : str
-        The version of marginwise that the driver has.
+        Version of marginwise on the driver.
     """
 
     classes: NDArray[Any]
@@ -66,16 +66,16 @@ class Rules:
 
     @property
     def sieve(self) -> Sieve:
-        """What scores and picks rows."""
+        """The sieve that scores and selects rows."""
         return Sieve(self.rule, self.pool_size, self.loss, self.seed)
 
     def encode(self, y: NDArray[Any]) -> Labels:
-        """Return labels as numbers of classes; -1 where they are unknown."""
+        """Return the class index of each label, -1 for unknown labels."""
         at = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         return np.where(self.classes[at] == y, at, -1).astype(np.int32)
 
     def signs(self, labels: Labels) -> Float:
-        """Return classes as +1 and -1, a column for each problem; 0 where they have no part."""
+        """Return +1 or -1 for each row and problem, 0 if the problem does not use the class."""
         return signs(labels, self.problems, self.pairs)
 
 
@@ -86,19 +86,19 @@ class Picks:
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n, features)
-        Their features.
+        Features of the rows.
     labels : ndarray of int32
-        Their classes, by number.
+        Class index of each row.
     ids : ndarray of int64
-        Their ids.
+        Ids of the rows.
     wanted : ndarray of shape (n, problems)
-        The problems that should learn them.
+        Whether each problem should learn each row.
     sampled : ndarray of bool
-        Which of them are in the random sample of all rows.
+        Whether each row belongs to the random sample of all rows.
     tally : Tally
-        What was counted.
+        Counts of sifting.
     read_seconds, score_seconds : float
-        The time that it took to read the rows, and to judge them.
+        Time spent on reading and on scoring rows.
     """
 
     X: Any
@@ -153,7 +153,7 @@ def read_piece(piece: Piece, rules: Rules, *held: Any) -> tuple[Any, Labels, Int
 
 
 def _read_source(ids: Ints, rules: Rules, source: Any) -> tuple[Any, Labels]:
-    """Read rows of a source, and check them; those of blocks were checked before."""
+    """Read rows of a source and validate them. The census has already validated blocks."""
     X, y = source.read(ids)
     X, y = features_of(X), labels_of(y)
     if X.shape != (len(ids), rules.features) or len(y) != len(ids):
@@ -173,7 +173,7 @@ def _read_source(ids: Ints, rules: Rules, source: Any) -> tuple[Any, Labels]:
 
 
 def take_rows(x: Any, rows: Ints | None) -> Any:
-    """Return rows of a block as they are, all of them if `rows` is None."""
+    """Return rows of a block without conversion, or all rows if `rows` is None."""
     if rows is None:
         return x
     if hasattr(x, "iloc"):
@@ -181,11 +181,11 @@ def take_rows(x: Any, rows: Ints | None) -> Any:
     return (sp.csr_array(x) if sp.issparse(x) else x)[rows]
 
 
-# -- judging -----------------------------------------------------------------------------------
+# -- evaluation --------------------------------------------------------------------------------
 
 
 def sift(piece: Piece, rules: Rules, snapshot: Snapshot | None, *held: Any) -> Picks:
-    """Judge the rows of a piece; return those that are worth learning."""
+    """Evaluate the rows of a piece; return those that are worth learning."""
     began = time.perf_counter()
     X, labels, ids = read_piece(piece, rules, *held)
     read = time.perf_counter()
@@ -218,10 +218,10 @@ def _choose(snapshot: Snapshot, rules: Rules, scores: Single, signed: Float, ids
     sieve, margin = rules.sieve, snapshot.margin
     wanted = np.zeros(scores.shape, dtype=np.uint8)
     for c in range(scores.shape[1]):
-        if not np.isfinite(margin[c]):  # problems that cannot judge learn all
+        if not np.isfinite(margin[c]):  # learn all rows until scores exist
             wanted[:, c] = signed[:, c] != 0
         elif rules.rule == "random":
-            wanted[:, c] = scores[:, c] < 1  # the driver's windows admit no others
+            wanted[:, c] = scores[:, c] < 1  # the driver's windows would reject others
         else:
             wanted[sieve.picks(scores[:, c], margin[c]), c] = 1
     counts = _counts_in(snapshot, ids)
@@ -236,7 +236,7 @@ def _scores(
     sampled: NDArray[np.bool_],
     tally: Tally,
 ) -> Single:
-    """Return the scores of all pairs, infinite for those that are far."""
+    """Return the scores of all rows and problems, inf if the sketch places them far away."""
     judge = snapshot.judge
     batch = judge.engine.batch(X)
     rows = np.arange(len(signed), dtype=np.int64)
@@ -254,7 +254,7 @@ def _scores(
 
 
 def _counts_in(snapshot: Snapshot, ids: Ints) -> NDArray[np.bool_]:
-    """Return in which problems rows are support vectors already."""
+    """Return the problems in which each row is already a support vector."""
     found = np.zeros((len(ids), len(snapshot.margin)), dtype=bool)
     if len(snapshot.ids):
         at = np.minimum(np.searchsorted(snapshot.ids, ids), len(snapshot.ids) - 1)
@@ -280,11 +280,11 @@ def draw_sketch(
     Parameters
     ----------
     rules : Rules
-        How rows are judged.
+        Rules by which rows are evaluated.
     snapshot : Snapshot
         The model.
     inserted : int
-        How many examples it had inserted, which also decides the centres.
+        Number of insertions into the model so far; also part of the seed of the centres.
     parts : sequence of tuple
         Features and classes of the rows.
     """
@@ -301,12 +301,13 @@ def draw_sketch(
 
 
 def audit(piece: Piece, rules: Rules, snapshot: Snapshot, *held: Any) -> Ints:
-    """Count, of each problem, rows that are no support vectors, and those of them that it missed.
+    """Count the rows that each problem missed, among those that are not support vectors.
 
     Returns
     -------
     counts : ndarray of shape (2, problems)
-        All of these rows, and those that violate the margin by much.
+        Number of rows that are not support vectors, and how many of them are missed because they
+        violate the margin by a large amount.
     """
     X, labels, ids = read_piece(piece, rules, *held)
     signed = rules.signs(labels)
