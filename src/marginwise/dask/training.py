@@ -1,4 +1,4 @@
-"""How an estimator learns from Dask collections and from sources that workers read."""
+"""Training from Dask collections and from data sources that workers read."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from marginwise.dask.tasks import Picks, Rules
 from marginwise.dask.versions import installed_version
 from marginwise.progress import Progress
 
-FEW_ROWS = 4096  # that are learned by the driver as `fit` does
-SAMPLED = 64  # one of so many rows travels whatever the model thinks of it, or more of them
-MOST_EXTRA = 3  # passes that follow while an audit finds that many rows were missed
+FEW_ROWS = 4096  # up to this number, the driver learns rows with the local `fit`
+SAMPLED = 64  # at least one in 64 rows, on average, is returned regardless of its score
+MOST_EXTRA = 3  # additional passes as long as an audit shows that many rows were missed
 _RUN_RULES: dict[str, Rule] = {
     "sift": non_negative(below=1),
     "checkpoint_minutes": non_negative(),
 }
-# Parameters of local estimators that need all rows, the value that they must have, and why.
+# Parameters that require all rows in memory, their only supported value, and the reason.
 _UNSUPPORTED: tuple[tuple[str, Any, str], ...] = (
     ("epochs", 1, "sift_rounds is the number of passes over the data"),
     ("stop", None, "a stopping rule needs all rows in memory"),
@@ -54,18 +54,18 @@ _UNSUPPORTED: tuple[tuple[str, Any, str], ...] = (
 
 @dataclass(frozen=True)
 class Call:
-    """What a training call is asked for besides the rows.
+    """Options of a training call.
 
     Parameters
     ----------
     sift, checkpoint, minutes
         The arguments of `fit` and `fit_source`.
     passes : int
-        Passes over the rows.
+        Number of passes over the rows.
     warm : bool
         Whether the model is new.
     complete : bool
-        Whether to finish the model and to look for rows that it has missed.
+        Whether to finish the model and to audit it for missed rows.
     """
 
     sift: float = 0.0
@@ -77,14 +77,14 @@ class Call:
 
 
 class DaskTraining(KernelClassifier):
-    """Base of the estimators that learn on a cluster."""
+    """Base class of the estimators that train on a cluster."""
 
     client: Any
     sift_rounds: int
     round_rows: int
     rounds_: list[dict[str, Any]]
 
-    # -- ways to learn -------------------------------------------------------------------------
+    # -- training calls ------------------------------------------------------------------------
 
     @on_draft
     def _fit_blocks(self, X: Any, y: Any, call: Call, failures: list[OSError]) -> Self:
@@ -148,7 +148,7 @@ class DaskTraining(KernelClassifier):
     # -- parts ---------------------------------------------------------------------------------
 
     def _check_call(self, call: Call) -> None:
-        """Check parameters and arguments before anything is asked of a cluster."""
+        """Check parameters and arguments before connecting to a cluster."""
         check_params(self)
         check_arguments(_RUN_RULES, sift=call.sift, checkpoint_minutes=call.minutes)
         name = type(self).__name__
@@ -178,7 +178,7 @@ class DaskTraining(KernelClassifier):
         weights: dict[Any, float] | None = None,
         population: Population | None = None,
     ) -> Any:
-        """Choose classes, weights, gamma and precision, and make an engine; return the sample."""
+        """Set classes, weights, gamma and precision, and create an engine; return the sample."""
         if len(classes) < 2:
             raise ValueError(
                 f"y holds the one class {plain(classes[0])!r}; training needs rows of two classes "
@@ -186,7 +186,7 @@ class DaskTraining(KernelClassifier):
             )
         X, _ = check_features(self, sample, reset=True)
         self._grows = False
-        shaped: Any = self._copy()  # with weights and gamma as numbers
+        shaped: Any = self._copy()  # with numeric weights and gamma
         if weights is not None:
             shaped.class_weight = weights
         if population is not None and isinstance(self.gamma, str) and self.gamma == "scale":
@@ -199,7 +199,7 @@ class DaskTraining(KernelClassifier):
         return X
 
     def _meet(self, blocks: Blocks, classes: ArrayLike | None) -> None:
-        """Prepare a model, new or not, for more rows and their classes."""
+        """Prepare a new or fitted model for more rows and their classes."""
         population = blocks.population
         if not hasattr(self, "_engine"):
             named = population.classes if classes is None else np.unique(np.asarray(classes))
@@ -216,7 +216,7 @@ class DaskTraining(KernelClassifier):
     # -- the rounds ----------------------------------------------------------------------------
 
     def _run(self, client: Client, supply: Supply, call: Call) -> list[OSError]:
-        """Judge and learn all rows; return the error if the last checkpoint failed."""
+        """Evaluate and learn all rows; if the last checkpoint fails, return the error."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         file = kept = None
         if call.checkpoint is not None:
@@ -246,9 +246,9 @@ class DaskTraining(KernelClassifier):
     def _pass_over(
         self, conductor: Conductor, supply: Supply, call: Call, kept: Standing | None
     ) -> int:
-        """Make passes over all rows; return how many there were.
+        """Make passes over all rows; return the number of passes.
 
-        Others follow the last while a sample shows that the finished model has missed many rows.
+        Additional passes follow as long as a sample shows that the model has missed many rows.
         """
         course = Course(conductor.rules.seed, self.round_rows, bool(self.shuffle))
         epoch = 0 if kept is None else kept.epoch
@@ -266,7 +266,7 @@ class DaskTraining(KernelClassifier):
                 return epoch
 
     def _judging(self, call: Call, seed: int) -> Rules:
-        """Return how the rows of a run are judged."""
+        """Return the rules by which a run evaluates rows."""
         plan = self._engine.plan
         rule, size = self._selection()
         return Rules(
@@ -284,7 +284,7 @@ class DaskTraining(KernelClassifier):
 
     @staticmethod
     def _nothing(rules: Rules) -> Picks:
-        """Return no rows."""
+        """Return picks without rows."""
         return Picks(
             X=np.empty((0, rules.features), dtype=np.float32),
             labels=np.empty(0, dtype=np.int32),
