@@ -9,16 +9,16 @@ from distributed import Client, get_worker
 
 
 class VersionError(RuntimeError):
-    """A worker has another version of marginwise than the driver."""
+    """The versions of marginwise on a worker and on the driver differ."""
 
 
 def installed_version() -> str:
-    """Return the version of marginwise of this process."""
+    """Return the version of marginwise in this process."""
     return version("marginwise")
 
 
 def check_version(expected: str) -> None:
-    """Raise unless this process, a worker, has the version of marginwise that the driver has."""
+    """Raise unless this worker process has the driver's version of marginwise."""
     found = installed_version()
     if found != expected:
         try:
