@@ -439,7 +439,12 @@ def test_reproduce_lists_experiments(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     found = report("reproduce")["experiments"]
     assert found["bordes2005/figure10"]["what"] == "Figure 10"
     assert call("reproduce", "nothing").exit_code == 2
+    assert "stores its results as JSON" in call("reproduce", "bordes2005", "--json").stderr
+    # Installed, but not as editable: the current folder is the checkout, or there is none.
     monkeypatch.setattr(marginwise, "__file__", str(tmp_path / "a" / "b" / "__init__.py"))
+    monkeypatch.chdir(root)
+    assert report("reproduce")["experiments"].keys() == found.keys()
+    monkeypatch.chdir(tmp_path)
     refused = call("reproduce")
     assert refused.exit_code == 1
     assert "not installed" in refused.stderr

@@ -15,7 +15,7 @@ import marginwise
 from marginwise.cli.group import Refused, main
 from marginwise.cli.output import Console, with_console
 
-REPOSITORY = "the source distribution of marginwise (pip download --no-binary :all: marginwise)"
+REPOSITORY = "https://github.com/marginwise/marginwise"
 
 
 @main.command(
@@ -50,11 +50,14 @@ def reproduce(names: tuple[str, ...], console: Console, **options: Any) -> None:
     """List the experiments of the papers, or run those called NAME.
 
     NAME is an experiment such as bordes2005/figure10, a paper such as bordes2005, or all.
-    Experiments are part of a checkout of the repository, not of the installed package. They read
-    the data folder named by --data or MARGINWISE_DATA. A run that was stopped continues.
+    Experiments are part of a checkout of the repository, not of the installed package: run the
+    command in the checkout. They read the data folder named by --data or MARGINWISE_DATA. A run
+    that was stopped continues.
     """
     folder = checkout()
-    if not names and console.as_json:
+    if names and console.as_json:
+        raise Refused("--json lists the experiments; a run stores its results as JSON files.")
+    if console.as_json:
         console.give({"experiments": experiments(folder, options["data"])}, ())
         return
     command = [sys.executable, "-m", "reproduce", *names, *(["--quiet"] if console.quiet else [])]
@@ -73,14 +76,15 @@ def _absolute(value: Any) -> Any:
 
 
 def checkout() -> Path:
-    """Return the root of the checkout, which holds the experiments."""
-    root = Path(marginwise.__file__).resolve().parents[2]
-    if not (root / "reproduce" / "__main__.py").is_file():
-        raise Refused(
-            f"the experiments are not installed: {root} has no folder reproduce. They are part of "
-            f"{REPOSITORY}."
-        )
-    return root
+    """Return the root of the checkout: that of an editable installation, or the current folder."""
+    roots = (Path(marginwise.__file__).resolve().parents[2], Path.cwd())
+    for root in roots:
+        if all((root / file).is_file() for file in ("reproduce/__main__.py", "pyproject.toml")):
+            return root
+    raise Refused(
+        f"the experiments are not installed, and {roots[1]} has no folder reproduce. They are part "
+        f"of the repository: clone {REPOSITORY}, and run the command in the clone."
+    )
 
 
 def experiments(root: Path, data: Path | None) -> dict[str, Any]:
