@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 from reproduce import registry
 from reproduce.experiment import CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE, Claim, Results, Table
 from reproduce.rows import markdown
-from reproduce.store import REPOSITORY, Store, path_of
+from reproduce.store import REPOSITORY, DamagedResultsError, Store, path_of
 
 NOTICE = "<!-- Written by `python -m reproduce.pages` from the stored results; do not edit. -->"
 VERDICTS = (CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE)
@@ -35,11 +36,9 @@ def claims_of(paper: str) -> list[Claim]:
     found = [
         one for name in of_paper(paper) for one in registry.load(name).claims(results_of(name))
     ]
-    try:
-        module = importlib.import_module(f"reproduce.{paper}.claims")
-    except ModuleNotFoundError:
+    if find_spec(f"reproduce.{paper}.claims") is None:
         return found
-    return [*found, *module.CLAIMS]
+    return [*found, *importlib.import_module(f"reproduce.{paper}.claims").CLAIMS]
 
 
 def picture(name: str) -> str:
@@ -161,15 +160,20 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, default=REPOSITORY / "docs", help="folder of the site")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="draw only these again")
     options = parser.parse_args(given)
-    draw_all(options.docs / "images" / "results", registry.select(options.only or ["all"]))
+    try:
+        drawn = registry.select(options.only or ["all"])
+        texts = pages()
+    except (LookupError, DamagedResultsError) as problem:
+        parser.error(str(problem.args[0]))
+    draw_all(options.docs / "images" / "results", drawn)
     from reproduce.single_page import report
 
-    for name, text in pages().items():
+    for name, text in texts.items():
         path = options.docs / "results" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     html = options.docs / "results" / "report.html"
-    html.write_text(report(pages(), options.docs / "results"), encoding="utf-8")
+    html.write_text(report(texts, options.docs / "results"), encoding="utf-8")
     print(f"written to {options.docs / 'results'}, report {html.stat().st_size / 1e6:.1f} MB")
     return 0
 

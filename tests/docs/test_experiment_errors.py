@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import command, registry, store
+from reproduce import command, pages, registry, store
 from reproduce.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
@@ -197,3 +197,41 @@ def test_output_that_nobody_reads(module: str, tmp_path: Path) -> None:
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 1
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def test_pages_without_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    assert pages.main(["--docs", str(tmp_path / "docs")]) == 0
+    page = (tmp_path / "docs" / "results" / "bordes2005.md").read_text(encoding="utf-8")
+    assert page.count("Not measured yet.") == len(pages.of_paper("bordes2005"))
+    assert "**confirmed**" not in page
+    assert not (tmp_path / "docs" / "images").exists()
+
+
+def test_pages_name_damaged_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    (tmp_path / "wang2009").mkdir()
+    (tmp_path / "wang2009" / "figure2.json").write_text("{")
+    docs = tmp_path / "docs"
+    for given in ([], ["--only", "bordes2006"]):
+        with pytest.raises(SystemExit, match="2"):
+            pages.main(["--docs", str(docs), *given])
+    said = capsys.readouterr().err
+    assert "figure2.json cannot be read" in said
+    assert "no experiment 'bordes2006'" in said
+    assert not docs.exists()
+
+
+def test_claims_that_cannot_be_imported_are_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'absent'", name="absent")
+
+    monkeypatch.setattr(pages.importlib, "import_module", fail)
+    monkeypatch.setattr(pages, "of_paper", lambda paper: [])
+    with pytest.raises(ModuleNotFoundError, match="absent"):
+        pages.claims_of("bordes2005")
