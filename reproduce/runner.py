@@ -57,14 +57,13 @@ def _folder(options: Options, files: list[str]) -> Path:
     if folder is None:
         raise CannotRunError(
             f"{', '.join(files)} must be in a data folder: name it by --data or MARGINWISE_DATA. "
-            "`python -m reproduce.data` makes the files from the public originals "
-            "(`python -m reproduce.data --list`)."
+            "This makes the files in the folder data from the public originals:\n"
+            "  python -m reproduce.data --originals originals --download --data data --only "
+            + " ".join(data.BY_FILE[file].name for file in files if file in data.BY_FILE)
         )
     lacking = data.missing(files, folder)
     if lacking:
-        raise CannotRunError(
-            f"{lacking}\n`python -m reproduce.data` makes the files from the public originals."
-        )
+        raise CannotRunError(lacking)
     return folder
 
 

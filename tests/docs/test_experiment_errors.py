@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import command, pages, registry, store
+from reproduce import command, data, pages, registry, store
 from reproduce.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
@@ -197,6 +197,17 @@ def test_output_that_nobody_reads(module: str, tmp_path: Path) -> None:
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 1
+
+
+def test_without_a_data_folder_a_command_makes_the_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(data, "data_folder", lambda given: None)
+    assert command.main(["bordes2005/figure10", "-q"]) == 1
+    given = capsys.readouterr().err.strip().rpartition("python -m reproduce.data ")[2].split()
+    options = data.arguments(given)
+    assert options.download
+    assert [source.file for source in data.chosen(options.only)] == ["banana.npz"]
 
 
 # -- pages -----------------------------------------------------------------------------------------
