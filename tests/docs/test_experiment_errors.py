@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -208,6 +210,37 @@ def test_without_a_data_folder_a_command_makes_the_files(
     options = data.arguments(given)
     assert options.download
     assert [source.file for source in data.chosen(options.only)] == ["banana.npz"]
+
+
+SLOW_TO_END = """
+import time
+try:
+    open("started", "w").close()
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(1.5)
+    open("stored", "w").close()
+    raise SystemExit(130)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups with SIGINT")
+def test_an_interrupt_waits_until_results_are_stored(tmp_path: Path) -> None:
+    (tmp_path / "reproduce").mkdir()
+    (tmp_path / "reproduce" / "__main__.py").write_text(SLOW_TO_END)
+    (tmp_path / "pyproject.toml").touch()
+    code = "import sys, marginwise; marginwise.__file__ = sys.argv.pop(1)\n"
+    code += "from marginwise.cli import main; main()"
+    inside = str(tmp_path / "src" / "marginwise" / "__init__.py")
+    given = [sys.executable, "-c", code, inside, "reproduce", "all"]
+    with subprocess.Popen(given, start_new_session=True) as running:
+        for _ in range(600):
+            if (tmp_path / "started").exists():
+                break
+            time.sleep(0.1)
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(timeout=60) == 130
+    assert (tmp_path / "stored").exists()
 
 
 # -- pages -----------------------------------------------------------------------------------------

@@ -67,8 +67,12 @@ def reproduce(names: tuple[str, ...], console: Console, **options: Any) -> None:
         given = options[name]
         command += [] if given is None else [f"--{name}", str(_absolute(given))]
     command += ["--only", *options["only"]] if options["only"] else []
-    done = subprocess.run(command, check=False, cwd=folder)
-    raise click.exceptions.Exit(done.returncode)
+    with subprocess.Popen(command, cwd=folder) as running:
+        try:
+            status = running.wait()
+        except KeyboardInterrupt:  # it has been interrupted too, and ends when it has stored
+            status = running.wait()
+    raise click.exceptions.Exit(status)
 
 
 def _absolute(value: Any) -> Any:
