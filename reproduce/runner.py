@@ -14,7 +14,7 @@ from reproduce import registry
 from reproduce.experiment import Case, Experiment, Results
 from reproduce.store import DamagedResultsError, Store, load_average, path_of
 
-INSTALL = "pip install '.[reproduce]' in the checkout installs it."
+INSTALL = "pip install 'marginwise[reproduce]' installs it."
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def _cases(name: str, experiment: Experiment, options: Options) -> dict[str, Cas
     known = experiment.cases(options.quick)
     unknown = [case for case in options.only if case not in known]
     if unknown:
-        raise CannotRunError(f"{name} has no case {unknown[0]!r}; expected {', '.join(known)}.")
+        expected = ", ".join(map(repr, known))
+        raise CannotRunError(f"{name} has no case {unknown[0]!r}; expected {expected}.")
     chosen = options.only or tuple(known)
     return {case: {**known[case], "name": case} for case in chosen}
 

@@ -175,7 +175,7 @@ def test_missing_packages_are_named(
             monkeypatch.setitem(sys.modules, name, None)
     squares.before = resample
     assert command.main([*RUN, "--out", str(tmp_path)]) == 1
-    assert "needs imblearn: pip install '.[reproduce]'" in capsys.readouterr().err
+    assert "needs imblearn: pip install 'marginwise[reproduce]'" in capsys.readouterr().err
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="2"):
         command.main([*RUN, "--out", str(tmp_path), "--plot", str(tmp_path)])

@@ -147,7 +147,7 @@ def test_unknown_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "no experiment 'bordes2006'; expected all, a paper" in capsys.readouterr().err
     given = ["bordes2005/figure10", "--quick", "--only", "no", "--out", str(tmp_path)]
     assert command.main(given) == 1
-    assert "has no case 'no'; expected online, 1," in capsys.readouterr().err
+    assert "has no case 'no'; expected 'online, 1', 'online, 1000'," in capsys.readouterr().err
 
 
 def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
