@@ -125,7 +125,7 @@ def run(name: str, options: Options) -> Results:
     experiment = registry.load(source)
     cases = _cases(source, experiment, options)
     folder = _folder(options, experiment.all_files(cases.values()))
-    store = _store(path_of(source, quick=options.quick, out=options.out))
+    store = _store(path_of(source, quick=options.quick, out=options.out), experiment.version)
     due = []
     for case, seed in _turns(experiment, cases, options):
         settings = _settings(experiment, case, folder, options.quick)
@@ -151,11 +151,20 @@ def _write(store: Store, action: Callable[[], None]) -> None:
         ) from error
 
 
-def _store(path: Path) -> Store:
+def _store(path: Path, version: int) -> Store:
+    """Open stored results, unless they are damaged or newer than this checkout."""
     try:
-        return Store(path)
+        store = Store(path)
     except DamagedResultsError as error:
         raise CannotRunError(str(error)) from error
+    cases = store.content["cases"].values()
+    newest = max((case["settings"].get("version", 0) for case in cases), default=0)
+    if newest > version:
+        raise CannotRunError(
+            f"{path} has results of version {newest} of this experiment, and this checkout has "
+            f"version {version}: update it, or name another folder with --out."
+        )
+    return store
 
 
 def _bar(name: str, total: int, show: bool) -> Any:

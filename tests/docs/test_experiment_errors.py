@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,20 @@ def test_an_interrupt_waits_until_results_are_stored(tmp_path: Path) -> None:
         os.killpg(running.pid, signal.SIGINT)
         assert running.wait(timeout=60) == 130
     assert (tmp_path / "stored").exists()
+
+
+def test_newer_results_are_not_replaced(
+    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = squares.experiment
+    squares.experiment = replace(older, version=2)
+    assert command.main([*RUN, "--out", str(tmp_path)]) == 0
+    path = tmp_path / "none" / "figure0.json"
+    before = path.read_bytes()
+    squares.experiment = older
+    assert command.main([*RUN, "--out", str(tmp_path)]) == 1
+    assert "has results of version 2 of this experiment" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 # -- pages -----------------------------------------------------------------------------------------
