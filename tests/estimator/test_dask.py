@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -399,12 +400,35 @@ def test_a_killed_worker_does_not_change_the_model() -> None:
         assert digest(found) == expected
 
 
-def test_a_stopped_worker_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def workers_with_and_without_nanny() -> Iterator[Client]:
+    """Start two workers, the second without a nanny to restart it."""
+    with cluster(1, processes=True) as client:
+        command = [sys.executable, "-m", "dask", "worker", client.scheduler.address]
+        alone = subprocess.Popen(
+            [*command, "--no-nanny", "--nthreads", "1", "--no-dashboard"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            client.wait_for_workers(2, timeout=60)
+            yield client
+        finally:
+            alone.kill()
+            alone.wait()
+
+
+@pytest.mark.parametrize("has_nanny", [True, False])
+def test_a_stopped_worker_does_not_change_the_model(
+    monkeypatch: pytest.MonkeyPatch, has_nanny: bool
+) -> None:
     X, y = moons(30000, 1000, 0)
     learn, learned = rounds.learn_round, []
-    with cluster(2, processes=True) as client:
+    with cluster(2, processes=True) if has_nanny else workers_with_and_without_nanny() as client:
         expected = digest(model(client=client, round_rows=4096).fit(X, y))
-        victim = next(iter(client.run(os.getpid).values()))
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        of_kind = [one for one, found in workers.items() if bool(found["nanny"]) == has_nanny]
+        victim = client.run(os.getpid, workers=of_kind[:1])[of_kind[0]]
 
         def stop(*arguments: Any) -> None:
             learned.append(1)
@@ -419,6 +443,17 @@ def test_a_stopped_worker_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(learned) > 2
         assert digest(found) == expected
         assert victim not in client.run(os.getpid).values()
+
+
+def test_a_failure_to_restart_workers_does_not_end_the_call(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(client: Client) -> None:
+        raise OSError("no answer")
+
+    monkeypatch.setattr(faults, "_restart_silent", fail)
+    faults.restart_silent(client)
+    assert "could not restart silent Dask workers: OSError('no answer')" in caplog.text
 
 
 SILENT, CALLS = threading.Event(), []  # of workers that are threads of this process

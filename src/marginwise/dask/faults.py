@@ -16,6 +16,7 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from marginwise.dask.versions import installed_version
+from marginwise.progress import log
 
 LEAST_PATIENCE = 30.0  # seconds without an answer after which tasks are submitted again
 PATIENCE = 20.0  # the same as a multiple of the longest task's duration; the maximum counts
@@ -60,17 +61,35 @@ def _attended(client: Client, call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def restart_silent(client: Client) -> None:
-    """Restart workers that no longer send heartbeats.
+    """Restart workers that no longer send heartbeats; remove those that have no nanny.
 
     Dask does so only after `distributed.scheduler.worker-ttl`, five minutes by default. Until then,
-    every task that needs a result of such a worker has to wait.
+    every task that needs a result of such a worker has to wait. A failure is logged, and the next
+    call tries again.
     """
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    pending = asyncio.run_coroutine_threadsafe(_restart_silent(client), client.loop.asyncio_loop)
+    try:
+        pending.result(timeout=LEAST_PATIENCE + LOOK)
+    except Exception as error:
+        log(f"could not restart silent Dask workers: {error!r}")
+    finally:
+        pending.cancel()
+
+
+async def _restart_silent(client: Client) -> None:
+    # Call the scheduler directly: Client.restart_workers refuses workers without a nanny.
+    workers = (await client.scheduler.identity(n_workers=-1))["workers"]
     seen = {address: worker["last_seen"] for address, worker in workers.items()}
     limit = max(SILENT, 10 + len(workers) / 20)  # workers of large clusters send fewer heartbeats
     silent = [address for address in seen if max(seen.values()) - seen[address] > limit]
     if silent:
-        client.restart_workers(silent, timeout=LEAST_PATIENCE, raise_for_error=False)
+        await client.scheduler.restart_workers(
+            workers=silent,
+            timeout=LEAST_PATIENCE,
+            wait_for_workers=False,
+            on_error="return",
+            stimulus_id=f"marginwise-silent-{time.time()}",
+        )
 
 
 def check_connection(client: Client) -> None:
