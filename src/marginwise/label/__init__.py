@@ -1,4 +1,4 @@
-"""Storage of labels given by annotators."""
+"""Storage of the labels of annotators."""
 
 from marginwise.label.events import KINDS as KINDS
 from marginwise.label.events import PURPOSES as PURPOSES

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 
 from marginwise.label.events import Answers
 
-BYTES = 8  # of a hash that is compared with a share
+BYTES = 8  # of the hash that is mapped to a number from 0 to 1
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two annotators gave the same label.
+    """Agreement between two annotators.
 
     Parameters
     ----------
     one, two : str
-        The annotators.
+        Names of the annotators.
     items : int
-        Number of items that both labelled; skipped ones do not count.
+        Number of items that both labelled, without skipped items.
     agree : float
-        Share of them with the same label.
+        Fraction of these items with the same label.
     kappa : float or None
-        Cohen's kappa, the agreement beyond that of chance; None if both gave one and the same
-        label throughout, where chance alone agrees always.
+        Cohen's kappa, the agreement corrected for chance. None if both annotators gave the same
+        single label to all items, because kappa is not defined in that case.
     """
 
     one: str
@@ -38,25 +38,25 @@ class Agreement:
 
 
 def share_of(seed: int, purpose: str, item: str) -> float:
-    """Return a number from 0 to 1 that depends on an item, a purpose and a seed alone.
+    """Return a number from 0 to 1 that depends only on an item, a purpose and a seed.
 
-    Items whose number is below 0.1 are a tenth of all, the same in every process, whatever the
-    number and order of the items; a larger share contains the smaller ones. Items that are chosen
-    for different purposes are chosen independently.
+    The items whose number is below 0.1 are a random tenth of all items. The selection is the same
+    in every process and does not depend on the number and order of the items. A larger fraction
+    contains the smaller ones. Selections for different purposes are independent.
     """
     digest = hashlib.blake2b(f"{purpose}:{seed}:{item}".encode(), digest_size=BYTES).digest()
     return int.from_bytes(digest, "big") / 2.0 ** (8 * BYTES)
 
 
 def is_shared(item: str, overlap: float, seed: int) -> bool:
-    """Return whether an item is one that every annotator is asked about."""
+    """Return whether every annotator is asked about an item."""
     return share_of(seed, "overlap", item) < overlap
 
 
 def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa of pairs of labels; None where it is not defined.
+    """Return Cohen's kappa of pairs of labels, or None if it is not defined.
 
-    That is without pairs, or if chance alone would always agree.
+    Kappa is not defined without pairs, or if the agreement expected by chance is 1.
     """
     n = len(pairs)
     first, second = (Counter(labels) for labels in zip(*pairs, strict=True)) if pairs else ({}, {})
@@ -68,7 +68,7 @@ def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def agreements(answers: Answers) -> list[Agreement]:
-    """Return the agreement of each two annotators who labelled some of the same items."""
+    """Return the agreement of each pair of annotators who labelled items in common."""
     labels = {
         name: {event.item: event.label for event in answers.effective(name) if event.label}
         for name in answers.annotators()

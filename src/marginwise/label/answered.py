@@ -1,4 +1,4 @@
-"""The answers of a session, with counts that are kept up to date."""
+"""The answers of a session, with counts that are updated incrementally."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from collections.abc import Container, Iterator
 from marginwise.label.events import Answers, Event
 
 UNASKED = ("browse", "import")  # purposes of answers to questions that were not in the queue
-PAUSE = 300.0  # seconds without an answer after which the annotator is taken to have paused
-RECENT = 200  # answers by which the speed is measured
+PAUSE = 300.0  # seconds without an answer that count as a pause
+RECENT = 200  # most recent answers, from which the speed is computed
 LEAST_TIMED = 3
 
 
 class Answered:
-    """Answers, and what is counted of them.
+    """Answers and their counts.
 
-    A new answer changes counts at once; a changed answer or an undo counts all of them again.
+    A new answer updates the counts incrementally. A changed answer or an undo recomputes them.
 
     Parameters
     ----------
     items : container of str or None, default=None
-        Ids of the items that count; None for any. Other processes may store answers about others.
+        Ids of the items to count; None counts all. Other processes may store answers to items that
+        are not among them.
 
     Attributes
     ----------
     answers : Answers
         The answers, flags and notes.
     counting : list of Event
-        The label or skip that counts for each answered item, in the order of `Answers.effective`.
+        The effective label or skip of each answered item, in the order of `Answers.effective`.
     counts : Counter of str
         Number of items with each label.
     flagged : set of str
-        Items that are flagged.
+        Ids of the flagged items.
     """
 
-    # INVARIANT: counting == answers.effective() without other items, and all counts are of these.
+    # INVARIANT: counting == answers.effective() restricted to items; all counts derive from it.
 
     def __init__(self, items: Container[str] | None = None) -> None:
         self._items = items
@@ -45,7 +46,7 @@ class Answered:
         self._recount()
 
     def apply(self, event: Event) -> bool:
-        """Apply an event; return whether an answer was changed or taken back."""
+        """Apply an event; return whether it changed or reverted an answer."""
         fresh = event.is_answer and self.answers.answer(event.item) is None
         self.answers.apply(event)
         if not self._counts(event):
@@ -63,26 +64,26 @@ class Answered:
 
     @property
     def skipped(self) -> int:
-        """Number of items that were skipped."""
+        """Number of skipped items."""
         return len(self.counting) - sum(self.counts.values())
 
     def given(self, annotator: str, purpose: str | None = None) -> int:
-        """Return how many questions of the queue an annotator has answered, for one or any reason.
+        """Return how many questions of the queue an annotator has answered.
 
         Parameters
         ----------
         annotator : str
-            Who answered.
+            Name of the annotator.
         purpose : str or None, default=None
-            Why the questions were asked; None for all of them.
+            Purpose of the questions to count; None counts all questions.
         """
         return self._given[annotator, purpose]
 
     def per_hour(self, annotator: str) -> float | None:
-        """Return how many answers an annotator gives per hour of work, pauses excluded.
+        """Return the number of answers per hour of work of an annotator, excluding pauses.
 
-        Of a pause, which is any time without an answer that is longer than five minutes, only the
-        time that the item was on screen counts, if that is known.
+        A pause is an interval of more than five minutes without an answer. Only the time that the
+        item was on screen counts as work in a pause, if that time is known.
         """
         last = list(self._newest_of(annotator))
         if len(last) < LEAST_TIMED:

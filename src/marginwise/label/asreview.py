@@ -1,8 +1,9 @@
-"""A classifier for ASReview that adds new labels to its model instead of fitting again.
+"""A classifier for ASReview that updates its model with each label instead of fitting again.
 
-ASReview fits its classifier to all labelled records after each label, and scores all others. Here
-the records that were labelled before are recognised, and only the new ones are learned. ASReview
-finds the class by the entry point ``asreview.models.classifiers``; nothing of ASReview is imported.
+ASReview fits its classifier to all labelled records after each label and then scores all others.
+This classifier recognises the records that it has already learned, and learns only the new ones.
+ASReview finds the class through the entry point ``asreview.models.classifiers``. This module does
+not import ASReview.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float
 from marginwise.online import OnlineSVC
 
-FEW_CHANGES = 16  # coefficients that are worth correcting one by one
+FEW_CHANGES = 16  # up to this number, changed coefficients are processed one by one
 
 
 class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classifier for ASReview, updated with each label.
 
-    If the rows given to `fit` begin with those of the call before, with the same labels, the model
-    learns only the rows that follow. Otherwise, for example after a label was changed or removed,
-    it is fitted from scratch. The weight vector is corrected by the coefficients that changed, so
-    that a score costs one sparse product.
+    If the rows passed to `fit` begin with those of the previous call, with the same labels, the
+    model learns only the remaining rows. Otherwise, for example after a label was changed or
+    removed, the model is fitted from scratch. Changed coefficients update the weight vector, so
+    that scoring takes a single sparse product.
 
-    ASReview's balancer changes the weights of all rows with each label, so that no row could stay
-    as it was learned. The balance is therefore fixed: relevant records have `relevant_weight` times
+    ASReview's balancer changes the weights of all rows with each label, which would require a new
+    fit every time. The balance is therefore fixed: relevant records have `relevant_weight` times
     the penalty of irrelevant ones, and `sample_weight` is ignored.
 
     Parameters
@@ -43,7 +44,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels: 0, irrelevant, and 1, relevant.
+        The labels: 0 (irrelevant) and 1 (relevant).
     coef_ : ndarray of shape (1, n_features)
         Feature weights.
     intercept_ : ndarray of shape (1,)
@@ -55,7 +56,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    marginwise.OnlineSVC : The classifier that is used.
+    marginwise.OnlineSVC : The underlying classifier.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.relevant_weight = relevant_weight
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the rows that were not in the call before.
+        """Learn the rows that were not in the previous call.
 
         Parameters
         ----------
@@ -87,7 +88,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Labels: 1 for relevant records, 0 for irrelevant ones.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of ASReview's balancer, which are ignored.
+            Weights of ASReview's balancer. They are ignored.
 
         Returns
         -------
@@ -107,7 +108,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Float:
-        """Return the score of each row; larger ones are more likely to be relevant.
+        """Return the score of each row; rows with larger scores are more likely to be relevant.
 
         Parameters
         ----------
@@ -117,7 +118,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Signed distances from the boundary, in units of the margin.
+            Signed distances to the decision boundary, in units of the margin.
         """
         check_is_fitted(self)
         rows = X if sp.issparse(X) else np.asarray(X)
@@ -146,10 +147,10 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[relevant.astype(np.intp)]
         return labels
 
-    # -- what is known already -------------------------------------------------------------------
+    # -- incremental updates ---------------------------------------------------------------------
 
     def _known(self, rows: Any, labels: NDArray[Any]) -> int:
-        """Return how many rows the model has learned; 0 unless the given rows begin with them."""
+        """Return how many of the rows are already learned; 0 if they begin with other rows."""
         before = self._rows
         known = int(before.shape[0])
         same = (
@@ -179,7 +180,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._alpha: Float = np.empty(0)
 
     def _update_weights(self) -> None:
-        """Correct the feature weights by the coefficients that changed."""
+        """Update the feature weights with the coefficients that changed."""
         known = len(self._alpha)
         ids, _, coefficients = self._model._fitted().coefficients
         alpha = np.zeros(self._rows.shape[0])
@@ -201,7 +202,7 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _add_row(weights: Float, rows: Any, row: int, factor: float) -> None:
-    """Add one of the rows, times a factor, to the weights in place."""
+    """Add a multiple of one row to the weights, in place."""
     if sp.issparse(rows):
         stored = slice(rows.indptr[row], rows.indptr[row + 1])
         np.add.at(weights, rows.indices[stored], factor * rows.data[stored])
@@ -210,7 +211,7 @@ def _add_row(weights: Float, rows: Any, row: int, factor: float) -> None:
 
 
 def _begins_with(rows: Any, before: Any) -> bool:
-    """Return whether the first of some rows are those that were learned before."""
+    """Return whether rows begin with those that were learned before."""
     known = before.shape[0]
     if not sp.issparse(rows):
         return np.array_equal(rows[:known], before)

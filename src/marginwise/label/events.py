@@ -119,13 +119,13 @@ class Answers:
         Number of the last event; the state after `LabelStore.events(after=seq)` is the newest one.
     """
 
-    # INVARIANT: every list of numbers below is increasing and has no event that was taken back.
+    # INVARIANT: every list of numbers below is increasing and contains no reverted event.
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.seq = 0
         self._events: dict[int, Event] = {}
         self._by_annotator: dict[str, list[int]] = {}
-        self._by_item: dict[tuple[str, str], list[int]] = {}  # (what, item), what see _what
+        self._by_item: dict[tuple[str, str], list[int]] = {}  # by (what, item); see _what
         self._last: dict[str, Event] = {}
         self._pending: dict[str, tuple[str, ...]] = {}
         for event in events:
@@ -159,18 +159,18 @@ class Answers:
     def _take_back(self, undo: Event) -> None:
         event = self._events.get(undo.undone or 0)
         if event is None or event.annotator != undo.annotator:
-            return  # taken back before, or not an event of this annotator
+            return  # already reverted, or not an event of this annotator
         del self._events[event.seq]
         for numbers in self._lists_of(event):
             del numbers[bisect.bisect_left(numbers, event.seq)]
 
     def _lists_of(self, event: Event) -> list[list[int]]:
         found = [self._by_item.setdefault((_what(event), event.item), [])]
-        if event.purpose != "import":  # which was not done on the page, so undo passes over it
+        if event.purpose != "import":  # imported events cannot be undone on the page
             found.append(self._by_annotator.setdefault(event.annotator, []))
         return found
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- resulting state ---------------------------------------------------------------------------
 
     def answer(self, item: str, annotator: str | None = None) -> Answer | None:
         """Return the current answer of an item, or None if it has none.
@@ -196,7 +196,7 @@ class Answers:
         return "" if event is None else event.text or ""
 
     def has_earlier(self, answer: Event) -> bool:
-        """Return whether the annotator had answered the item of an answer before."""
+        """Return whether the annotator had already answered the same item before."""
         return any(
             seq < answer.seq and self._is_of(seq, answer.annotator)
             for seq in self._by_item.get(("answer", answer.item), [])
@@ -208,11 +208,11 @@ class Answers:
         return self._events[numbers[-1]] if numbers else None
 
     def last_pending(self, annotator: str) -> tuple[str, ...]:
-        """Return the questions that were open after the last event of an annotator on the page."""
+        """Return the pending questions after the last event of an annotator on the page."""
         return self._pending.get(annotator, ())
 
     def last(self, annotator: str) -> Event | None:
-        """Return the last event of an annotator, undos included, or None."""
+        """Return the last event of an annotator, including undos, or None."""
         return self._last.get(annotator)
 
     def effective(self, annotator: str | None = None) -> list[Event]:
@@ -269,7 +269,7 @@ class Answers:
 
 
 def _what(event: Event) -> str:
-    """Return what an event is about: a newer event about the same replaces it."""
+    """Return the aspect of an item that an event sets; a newer event of that aspect replaces it."""
     return "answer" if event.is_answer else event.kind
 
 
@@ -277,7 +277,7 @@ def _what(event: Event) -> str:
 
 
 def _problems(event: Event) -> Iterable[tuple[str, str]]:
-    """Yield the fields whose values are wrong, and what was expected."""
+    """Yield the fields with invalid values, and the expected values."""
     for name, (test, expected) in _RULES.items():
         if not test(event):
             yield name, f"{expected}; got {getattr(event, name)!r}"
@@ -289,7 +289,7 @@ def _is_text(value: object) -> bool:
         return False
     try:
         return value.isascii() or bool(value.encode())
-    except UnicodeEncodeError:  # a half of a surrogate pair
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
 
 

@@ -22,15 +22,16 @@ from marginwise.label.formats import (
 )
 from marginwise.label.records import Record
 
-CONTROL = "label"  # name of the tag Choices in the labelling configuration of Label Studio
+CONTROL = "label"  # name of the Choices tag in the labelling configuration of Label Studio
 POSITIVE = ("1", "yes", "true", "included", "include", "relevant", "positive")
 INCLUDED = ("asreview_label", "included", "label_included", "included_label", "final_included")
 
 
 # -- Label Studio ----------------------------------------------------------------------------------
 #
-# A task has the columns of an item as data; annotations have one choice each. Annotators are users
-# of Label Studio there, who need not exist, so names are in the meta data of the task.
+# The data of a task are the columns of an item. Each annotation has one choice. Label Studio
+# expects annotators to be its own users, which may not exist, so their names are stored in the
+# metadata of the task.
 
 
 def _write_tasks(records: Sequence[Record], context: Context) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _records_of_task(task: dict[str, Any], where: str, context: Context) -> Iter
 
 
 def _annotator(made: Any, k: int, meta: dict[str, Any], where: str) -> str | None:
-    """Return who made an annotation: the name that was exported, or the user of Label Studio."""
+    """Return the annotator of an annotation: the exported name, or the user of Label Studio."""
     if not isinstance(made, dict):
         raise DataError(f"{where}: expected an object for each annotation.")
     names, user = meta.get("annotators") or [], made.get("completed_by")
@@ -126,7 +127,7 @@ def _annotator(made: Any, k: int, meta: dict[str, Any], where: str) -> str | Non
 
 
 def _choice(made: dict[str, Any], where: str) -> str | None:
-    """Return the choice of an annotation; None if it was skipped or has none."""
+    """Return the choice of an annotation; None if the task was skipped or has no choice."""
     results = made.get("result") or []
     chosen = [
         choice
@@ -148,7 +149,7 @@ def _choice(made: dict[str, Any], where: str) -> str | None:
 
 
 def _write_asreview(records: Sequence[Record], context: Context) -> Iterator[str]:
-    """Yield all items, of which those without a label may still be screened."""
+    """Yield all items; those without a label can still be screened in ASReview."""
     positive = positive_label(context)
     own = {record.item: record for record in records}
     rows = [
@@ -206,7 +207,7 @@ def _label_column(row: Row, path: str) -> str:
 
 
 def _columns(row: Row, context: Context) -> Row:
-    """Return the columns of a row under the names that the items have."""
+    """Return the columns of a row, renamed to the columns of the items."""
     first: Mapping[str, Any] = next(iter((context.fields or {}).values()), {})
     renamed = {"text": row["abstract"]} if "text" in first and row.get("abstract") else {}
     kept = ("item", "annotator", "time", "note", *INCLUDED)
@@ -214,7 +215,7 @@ def _columns(row: Row, context: Context) -> Row:
 
 
 def positive_label(context: Context) -> str:
-    """Return the label that is called included; raise if it cannot be known."""
+    """Return the label that corresponds to "included"; raise if it cannot be determined."""
     if context.positive is not None:
         if context.labels and context.positive not in context.labels:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Features of items where none are given: TF-IDF, images, encoded columns, or users' functions."""
+"""Features of items: given ones, TF-IDF, images, encoded columns, or a user-defined function."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from marginwise.label.items import Items
 from marginwise.progress import Progress
 
 MOST_TERMS = 20_000
-MANY = 1000  # texts from which a term must occur in two
+MANY = 1000  # from this number of texts on, terms must occur in at least two
 
 
 @dataclass
 class Features:
-    """Features of items, and the fitted steps by which items become features.
+    """Features of items, and the fitted transformers that compute them.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_items, n_features)
         The features.
     steps : list of (str, transformer)
-        Fitted steps before a model in a pipeline; empty where features were given or computed by
-        a function.
+        Fitted pipeline steps that precede the model. Empty if the features were given or computed
+        by a function.
     origin : str
-        What they are, in a few words.
+        Short description of the features.
     is_given : bool
-        Whether they were given, or computed by a function of users.
+        Whether the features were given or computed by a user-defined function.
     """
 
     X: Any
@@ -55,12 +55,12 @@ def make_features(
     items : Items
         The items.
     function : str, default=None
-        ``module:function`` that turns the list of items into an array: texts, paths of images, or
-        dicts of columns.
+        ``module:function`` that computes an array from the list of items, which are texts, paths
+        of images, or dicts of columns.
     verbose : int, default=0
         Whether to show progress.
     scale : bool, default=True
-        Whether columns of numbers are standardised, where items are rows of tables.
+        Whether to standardise numeric columns if the items are rows of a table.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def _terms(items: Items, verbose: int) -> Features:
     try:
         with Progress(len(items), verbose, unit="text") as progress:
             X = vectorizer.fit_transform(_counted(items, progress))
-    except ValueError as error:  # an empty vocabulary
+    except ValueError as error:  # empty vocabulary
         raise DataError(
             f"{items.name}: the texts have no words of two letters or more; expected texts. Name "
             "their column by --text-column, or compute features by --features."
@@ -108,11 +108,11 @@ def _counted(items: Items, progress: Progress) -> Iterator[str]:
     progress.count(len(items) % 1000)
 
 
-# -- functions of users ----------------------------------------------------------------------------
+# -- user-defined functions ------------------------------------------------------------------------
 
 
 def _plugged(items: Items, name: str) -> Any:
-    """Return what a user's function makes of the items, checked."""
+    """Return the features that a user-defined function computes, after checking them."""
     function = _function(name)
     try:
         made = function(items.content.values())
@@ -138,7 +138,7 @@ def _plugged(items: Items, name: str) -> Any:
 
 
 def _function(name: str) -> Callable[[list[Any]], Any]:
-    """Import a function; modules of the current folder are found."""
+    """Import a function; modules of the current folder are available."""
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ValueError(f"--features must be MODULE:FUNCTION, got {name!r}.")

@@ -1,4 +1,4 @@
-"""Formats in which labels are exported and imported: which one a file has, CSV and JSON lines."""
+"""Formats for the export and import of labels: detection of the format, CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Context:
-    """What formats need besides the records.
+    """Information about the items that formats need in addition to the records.
 
     Parameters
     ----------
     fields : mapping or None
-        The columns of each item by its id, in the order of the items; None if they are unknown.
+        The columns of each item by id, in the order of the items; None if they are unknown.
     kind : {"text", "image", "table"}
-        What the items are.
+        Kind of the items.
     labels : sequence of str
-        Labels that may be given; empty if they are unknown.
+        Permitted labels; empty if they are unknown.
     positive : str or None
-        The label that ASReview calls included.
+        The label that corresponds to "included" in ASReview.
     """
 
     fields: Fields | None = None
@@ -48,7 +48,7 @@ class Context:
     _index: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = field(default_factory=dict)
 
     def item_of(self, given: Any, columns: Mapping[str, Any], where: str) -> str:
-        """Return the id of an item: the one that is given, or the one with the same columns."""
+        """Return the given id of an item, or the id of the item with the same columns."""
         if given not in (None, ""):
             if self.fields is not None and str(given) not in self.fields:
                 raise DataError(
@@ -93,18 +93,18 @@ def _comparable(values: Mapping[str, Any], names: Sequence[str]) -> tuple[str, .
 
 @dataclass(frozen=True)
 class Format:
-    """How labels are written and read.
+    """Reader and writer of a format.
 
     Parameters
     ----------
     write : callable
-        Returns the text of records.
+        Converts records to text.
     read : callable
-        Returns the records in a text.
+        Parses the records in a text.
     needs_items : bool
         Whether writing needs the columns of the items.
     every : bool
-        Whether the answers of all annotators have a place.
+        Whether the format supports the answers of several annotators to an item.
     """
 
     write: Callable[[Sequence[Record], Context], Iterator[str]]
@@ -114,12 +114,12 @@ class Format:
 
 
 def format_of(path: str, text: str | None = None) -> str:
-    """Return the name of the format of a file, by its suffix, and by its columns if there is text.
+    """Return the name of the format of a file, from its suffix and the columns of its text, if any.
 
     Raises
     ------
     ValueError
-        If the suffix is not one of a format.
+        If no format has the suffix.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
@@ -139,14 +139,14 @@ def format_of(path: str, text: str | None = None) -> str:
 
 
 def shown_time(seconds: float | None) -> str:
-    """Return a time as ISO 8601, to the microsecond; empty if there is none."""
+    """Return a time in ISO 8601 format, with microseconds; empty for None."""
     if seconds is None:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def read_time(value: Any, where: str) -> float | None:
-    """Return a time in seconds since 1970, from ISO 8601 or a number; None if there is none."""
+    """Parse a time, ISO 8601 or a number, as seconds since 1970; None if it is empty."""
     if value in (None, ""):
         return None
     try:
@@ -226,7 +226,7 @@ def _truth(value: Any, where: str) -> bool:
 
 
 def read_duration(value: Any, where: str) -> float | None:
-    """Return a number of seconds; None if there is none."""
+    """Return a duration in seconds; None if it is empty."""
     if value in (None, ""):
         return None
     try:
@@ -251,12 +251,12 @@ def csv_lines(rows: Iterable[Row], names: Sequence[str]) -> Iterator[str]:
 def _csv_line(values: Sequence[Any]) -> str:
     buffer = io.StringIO()
     shown = [str(value).lower() if isinstance(value, bool) else value for value in values]
-    csv.writer(buffer, lineterminator="\r\n").writerow(shown)  # so that both are quoted in values
+    csv.writer(buffer, lineterminator="\r\n").writerow(shown)  # quotes \r and \n in values
     return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_rows(text: str, path: str, needed: Sequence[str]) -> Iterator[tuple[Row, str]]:
-    """Yield the rows of CSV, each with its place; raise if a column is missing."""
+    """Yield the rows of CSV and their locations; raise if a column is missing."""
     before = csv.field_size_limit(sys.maxsize)
     try:
         reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))

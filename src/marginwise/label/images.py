@@ -1,4 +1,4 @@
-"""Images: which files are readable, what is served of them, and their features."""
+"""Images: validation of files, conversion for browsers, and features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from marginwise._arrays import Ints
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
-FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # that are decoded; others are refused
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # other formats are rejected
 SERVED = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
-MOST_PIXELS = 50_000_000  # of an image; larger ones may be made to exhaust memory
+MOST_PIXELS = 50_000_000  # of an image; larger ones could exhaust memory
 MOST_BYTES = 50_000_000  # of a file
-SMALL = 4096  # values of an image up to which its pixels are the features
-GREY, EDGES, CELL, ANGLES = 32, 64, 8, 9  # sides of the reduced images, cells and directions
+SMALL = 4096  # images with at most this many values use their pixels as features
+GREY, EDGES, CELL, ANGLES = 32, 64, 8, 9  # sides of resized images and of cells; directions
 
 Singles = NDArray[np.float32]
 
@@ -39,7 +39,7 @@ def need_pillow() -> Any:
 
 
 def inside(path: Path, folder: Path) -> bool:
-    """Return whether a path, with links followed, is in a folder."""
+    """Return whether a path is inside a folder, after resolving symbolic links."""
     try:
         return path.resolve(strict=True).is_relative_to(folder.resolve(strict=True))
     except (OSError, ValueError, RuntimeError):
@@ -48,12 +48,12 @@ def inside(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """Open an image of a known format and of bounded size."""
+    """Open an image of a supported format and size."""
     Image = need_pillow()
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path}: the file has more than {MOST_BYTES:,} bytes.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of sizes, which are checked here
+        warnings.simplefilter("ignore")  # Pillow warns about sizes, which are checked here
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise ValueError(f"{path}: the image has more than {MOST_PIXELS:,} pixels.")
@@ -61,7 +61,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def readable(path: Path, folder: Path) -> bool:
-    """Return whether a path is an image within a folder that can be decoded."""
+    """Return whether a path is inside a folder and is an image that can be decoded."""
     need_pillow()
     if not inside(path, folder) or not path.is_file():
         return False
@@ -69,13 +69,13 @@ def readable(path: Path, folder: Path) -> bool:
         with opened(path) as image:
             image.draft("L", (GREY, GREY))
             image.load()
-    except Exception:  # damaged files make decoders raise anything
+    except Exception:  # decoders of damaged files can raise any exception
         return False
     return True
 
 
 def served(path: Path, folder: Path) -> tuple[bytes, str]:
-    """Return the bytes of an image for browsers, and their type; other formats become PNG."""
+    """Return an image and its media type; formats that browsers do not support become PNG."""
     if not inside(path, folder):
         raise FileNotFoundError(f"{path} is not within {folder}.")
     with opened(path) as image:
@@ -89,7 +89,7 @@ def served(path: Path, folder: Path) -> tuple[bytes, str]:
 
 @dataclass
 class ImageContent:
-    """Images in files within a folder, and digests of the files."""
+    """Image files within a folder, and their digests."""
 
     paths: Sequence[Path]
     hashes: Sequence[bytes]
@@ -114,7 +114,7 @@ class ImageContent:
         return self.hashes
 
     def take(self, rows: Ints) -> ImageContent:
-        """Return some images."""
+        """Return the images of some rows."""
         kept = rows.tolist()
         paths, hashes = [self.paths[k] for k in kept], [self.hashes[k] for k in kept]
         return ImageContent(paths, hashes, self.folder)
@@ -128,15 +128,15 @@ class ImageContent:
 
 
 def image_features(paths: Sequence[Path], count: Any = None) -> Singles:
-    """Return pixels of images that are small and of one shape, and else a fixed descriptor.
+    """Return the pixels if all images are small and of equal shape, otherwise a descriptor.
 
-    The descriptor joins three parts of length 1: the image in grey at 32 x 32 without its mean,
-    a histogram of directions of edges in each of 8 x 8 cells, and a histogram of colours.
+    The descriptor concatenates three vectors of unit length: the centred 32 x 32 grey image, a
+    histogram of edge directions in each of 8 x 8 cells, and a histogram of colours.
 
     Parameters
     ----------
     paths : sequence of Path
-        The files.
+        Image files.
     count : callable, default=None
         Called with 1 after each image.
 
@@ -186,17 +186,18 @@ def descriptor(image: Any) -> Singles:
 
 
 def edge_histograms(grey: Singles) -> Singles:
-    """Return how much edge of each direction is in each cell of a square image.
+    """Return histograms of edge directions in the cells of a square image.
 
     Parameters
     ----------
     grey : ndarray of shape (side, side)
-        Brightness; the side is a multiple of 8.
+        Brightness; `side` is a multiple of 8.
 
     Returns
     -------
     cells : ndarray of shape (side / 8, side / 8, 9)
-        Sums of gradient lengths by direction (0 to 180 degrees), each cell of length at most 1.
+        Sums of gradient magnitudes by direction (0 to 180 degrees). The norm of each cell is at
+        most 1.
     """
     down, right = np.gradient(grey)
     length = np.hypot(down, right)

@@ -1,4 +1,4 @@
-"""Files and folders as items."""
+"""Reading items from files and folders."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from marginwise.label.images import IMAGES, ImageContent, inside, readable
 from marginwise.label.items import Items, grouped
 
 PROSE = ("text", "title", "abstract", "body", "message", "content", "review", "comment", "question")
-LISTED = 10  # files that a note names
-SHOWN = 50  # values of a row of numbers that are shown
-PROFILED = 2000  # rows by which columns of text are recognised
+LISTED = 10  # maximum number of files that a note lists
+SHOWN = 50  # maximum number of displayed values of a row of numbers
+PROFILED = 2000  # rows that are inspected to recognise text columns
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are used, by name.
+    """Names of the columns of a table to use.
 
     Parameters
     ----------
     label : str or None
-        Labels that exist already.
+        Column of existing labels.
     text : tuple of str
-        Texts, which are joined.
+        Columns of text, which are joined.
     image : str or None
-        Paths of images, relative to the folder of the table.
+        Column of paths to images, relative to the folder of the table.
     """
 
     label: str | None = None
@@ -53,9 +53,10 @@ class Columns:
 
 @dataclass
 class TextContent:
-    """Texts in a pyarrow array, and titles where there are some.
+    """Texts in a pyarrow array, with optional titles.
 
-    Titles are not part of the texts; headings, the column "title" of a table, are their beginning.
+    Titles are not part of the texts. Headings, from the column "title" of a table, are at the
+    beginning of the texts.
     """
 
     texts: Any
@@ -80,12 +81,12 @@ class TextContent:
         return found
 
     def digests(self) -> Iterator[bytes]:
-        """Give the texts."""
+        """Yield the texts."""
         for text in self.texts:
             yield text.as_py().encode()
 
     def take(self, rows: Ints) -> TextContent:
-        """Return some texts."""
+        """Return the texts of some rows."""
         titles = None if self.titles is None else [self.titles[row] for row in rows.tolist()]
         heads = None if self.headings is None else [self.headings[row] for row in rows.tolist()]
         return TextContent(self.texts.take(need_arrow().array(rows)), titles, heads)
@@ -106,7 +107,7 @@ class RowContent:
         return int(self.table.num_rows)
 
     def show(self, row: int) -> dict[str, Any]:
-        """Return names and values of the columns."""
+        """Return the names and values of the columns."""
         values = self.table.slice(row, 1).to_pylist()[0]
         return {"fields": [[name, plain(value)] for name, value in values.items()]}
 
@@ -116,7 +117,7 @@ class RowContent:
         return found
 
     def digests(self) -> Iterator[bytes]:
-        """Give names and values of each row."""
+        """Yield the column names and values of each row."""
         for row in self.table.to_pylist():
             yield json.dumps(row, sort_keys=True, default=str).encode()
 
@@ -131,7 +132,7 @@ class RowContent:
 
 @dataclass
 class NumberContent:
-    """Rows of features that have no other form."""
+    """Rows of features without another representation."""
 
     X: Any
     kind = "table"
@@ -140,7 +141,7 @@ class NumberContent:
         return int(self.X.shape[0])
 
     def show(self, row: int) -> dict[str, Any]:
-        """Return the values that are not 0, the largest of them if they are many."""
+        """Return the nonzero values, or the largest ones if there are many."""
         values = self.X[[row]].toarray()[0] if sp.issparse(self.X) else np.asarray(self.X[row])
         largest = np.argsort(-np.abs(values), kind="stable")[:SHOWN]
         kept = sorted(k for k in largest.tolist() if values[k] != 0)
@@ -154,7 +155,7 @@ class NumberContent:
         return list(self.X)
 
     def digests(self) -> Iterator[bytes]:
-        """Give the bytes of each row."""
+        """Yield the bytes of each row."""
         for row in range(len(self)):
             X = self.X[[row]]
             parts = (X.indices, X.data) if sp.issparse(X) else (X,)
@@ -170,7 +171,7 @@ class NumberContent:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a table as JSON can hold it; numbers that are whole without a fraction."""
+    """Return a value of a table as a JSON value; whole numbers become integers."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -196,9 +197,9 @@ def open_items(
         CSV, JSON lines, Parquet, Arrow, svmlight, .npy or .npz file, or a folder of text files or
         images.
     columns : Columns, default=None
-        Which columns of a table are used.
+        Columns of a table to use.
     items_file : str or path-like, default=None
-        File or folder that shows the items whose features are in `path`, in the same order.
+        File or folder of the items to display if `path` contains only features, in the same order.
 
     Returns
     -------
@@ -250,14 +251,14 @@ def _from_table(path: Path, columns: Columns) -> Items:
 
 
 def _labels(column: Any) -> list[str | None]:
-    """Return labels as strings; None where one is missing or empty."""
+    """Return labels as strings; None for missing or empty labels."""
     shown = (plain(value) for value in column.to_pylist())
     texts = (None if value is None else str(value).strip() for value in shown)
     return [text or None for text in texts]
 
 
 def prose_columns(table: Any) -> list[str]:
-    """Return the columns of text: those that look like it, and others by their usual names."""
+    """Return the columns with usual names of text, or else those whose content is text."""
     pa = need_arrow()
     head = table.slice(0, PROFILED)
     strings = [
@@ -282,11 +283,11 @@ def _texts(table: Any, names: Sequence[str]) -> TextContent:
 
 
 def _joined(table: Any, names: Sequence[str]) -> Any:
-    """Return the texts of columns, joined by blank lines; missing ones are left out."""
+    """Return the texts of columns, joined by blank lines; missing values are omitted."""
     pa = need_arrow()
     columns = [table[name].cast(pa.large_string()) for name in names]
     if len(columns) > 1:
-        # Not by binary_join_element_wise, which drops rows in which all values are missing.
+        # binary_join_element_wise would drop rows in which all values are missing.
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
         parts = ("\n\n".join(part for part in row if part is not None) for row in rows)
         return pa.array(parts, pa.large_string(), size=table.num_rows)
@@ -295,7 +296,7 @@ def _joined(table: Any, names: Sequence[str]) -> Any:
 
 
 def _from_numbers(path: Path, columns: Columns, items_file: str | os.PathLike[str] | None) -> Items:
-    """Read features, and what shows their rows."""
+    """Read features, and the content to display for their rows."""
     labelled = columns.label is not None
     if items_file is None:
         if columns.text or columns.image:
@@ -324,7 +325,7 @@ def _from_numbers(path: Path, columns: Columns, items_file: str | os.PathLike[st
 
 
 def _from_folder(folder: Path, columns: Columns) -> Items:
-    """Read the images of a folder, or else its text files."""
+    """Read the images of a folder, or its text files if it has no images."""
     if columns.label or columns.text or columns.image:
         raise ValueError(f"{folder} is a folder of files, which has no columns; leave them out.")
     files = sorted(
@@ -357,7 +358,7 @@ def _text_of(path: Path, folder: Path) -> str | None:
 
 
 def _left_out(bad: Sequence[Path | None], expected: str) -> list[str]:
-    """Return a note on files that are left out."""
+    """Return a note about files that were omitted."""
     if not bad:
         return []
     names = ", ".join("a missing path" if path is None else str(path) for path in bad[:LISTED])
@@ -372,7 +373,7 @@ def _images(
     labels: list[str | None] | None,
     files: Sequence[Path] = (),
 ) -> Items:
-    """Read images; those that cannot be read are left out, with a note."""
+    """Read images; omit unreadable ones, with a note."""
     found = [path if path is not None and readable(path, folder) else None for path in paths]
     good = np.array([k for k, path in enumerate(found) if path is not None], dtype=np.int64)
     known = set(paths)

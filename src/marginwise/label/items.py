@@ -13,7 +13,7 @@ import numpy as np
 from marginwise._arrays import Ints
 from marginwise.data import DataError
 
-ID_BYTES = 10  # of the digest of an item's content; ids are hexadecimal
+ID_BYTES = 10  # length of the digest of an item's content; ids are hexadecimal
 
 
 class Content(Protocol):
@@ -24,16 +24,16 @@ class Content(Protocol):
     def __len__(self) -> int: ...
 
     def show(self, row: int) -> dict[str, Any]:
-        """Return what the page shows of an item: "text", "fields" or "title"."""
+        """Return the content that the page displays: "text", "fields" or "title"."""
 
     def values(self) -> list[Any]:
-        """Return all items as users' functions receive them."""
+        """Return all items in the form that is passed to user-defined functions."""
 
     def digests(self) -> Iterable[bytes]:
-        """Give the bytes that each item is identified by."""
+        """Yield the bytes that identify each item."""
 
     def take(self, rows: Ints) -> Content:
-        """Return some items."""
+        """Return the content of some rows."""
 
     def path(self, row: int) -> Path | None:
         """Return the file of an image."""
@@ -50,7 +50,7 @@ class Items:
     name : str
         Name of the file or folder.
     content : Content
-        What the items show; one entry per distinct item.
+        Content of the items; one entry per distinct item.
     ids : list of str
         Digests of the contents.
     counts : ndarray of shape (n_items,)
@@ -60,13 +60,13 @@ class Items:
     first : ndarray of shape (n_items,)
         Row of the file that each item was read from.
     given : array or sparse matrix, default=None
-        Features that the file has, one row per item.
+        Features in the file, one row per item.
     notes : list of str
-        Messages about items that were combined or left out.
+        Messages about items that were combined or omitted.
     table : pyarrow Table, default=None
-        Columns that features may be encoded from, one row per item.
+        Columns from which features can be encoded, one row per item.
     rows : int, default=0
-        Number of rows or files that were read, those that were left out included.
+        Number of rows or files that were read, including omitted ones.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Items:
 
     @property
     def kind(self) -> str:
-        """What the items are: "text", "image" or "table"."""
+        """Kind of the items: "text", "image" or "table"."""
         return self.content.kind
 
     @property
@@ -109,7 +109,7 @@ class Items:
         return self._rows[item]
 
     def show(self, row: int) -> dict[str, Any]:
-        """Return what the page shows of an item."""
+        """Return the content of an item that the page displays."""
         shown = {"id": self.ids[row], "kind": self.kind, "duplicates": int(self.counts[row]) - 1}
         if self.kind == "image":
             shown["image"] = f"/api/image/{self.ids[row]}"
@@ -125,22 +125,22 @@ def grouped(
     table: Any = None,
     notes: Iterable[str] = (),
 ) -> Items:
-    """Return the distinct items of some content, with a note on what was grouped.
+    """Combine rows with the same content into items, with a note about combined rows.
 
     Parameters
     ----------
     name : str
         Name of the file or folder.
     content : Content
-        What the rows of the file show.
+        Content of the rows of the file.
     labels : sequence of str or None, default=None
-        Labels that the rows have.
+        Labels of the rows.
     given : array or sparse matrix, default=None
         Features of the rows.
     table : pyarrow Table, default=None
-        Columns of the rows, from which features may be encoded.
+        Columns of the rows, from which features can be encoded.
     notes : iterable of str, default=()
-        What was left out before.
+        Messages about rows or files that were already omitted.
     """
     n, noted = len(content), list(notes)
     if n == 0:
@@ -169,7 +169,7 @@ def grouped(
 
 
 def _merged(labels: Sequence[str | None] | None, of: Ints, n: int) -> tuple[list[str | None], int]:
-    """Return the first label of each group, and in how many groups labels differ."""
+    """Return the first label of each group, and the number of groups with different labels."""
     found: list[str | None] = [None] * n
     differing = set()
     for group, label in zip(of.tolist(), labels or (), strict=False):
@@ -183,7 +183,7 @@ def _merged(labels: Sequence[str | None] | None, of: Ints, n: int) -> tuple[list
 
 
 def checked_labels(items: Items, labels: Sequence[str] | None) -> list[str]:
-    """Return the labels that may be given; raise if the items have others, or none are known."""
+    """Return the permitted labels; raise if items have other labels, or if none are known."""
     there = sorted({label for label in items.labels if label is not None})
     if not labels:
         if len(there) < 2:

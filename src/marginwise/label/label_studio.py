@@ -1,8 +1,8 @@
-"""The ML backend of Label Studio: predictions for its tasks, learned from its annotations.
+"""ML backend for Label Studio: predicts labels of its tasks and learns from its annotations.
 
-Label Studio connects to a backend by `/health` and `/setup`, asks for predictions by `/predict`,
-and reports annotations to `/webhook`. Annotations become events of the session's store, as if they
-had been given on the page, and are learned before the request is answered.
+Label Studio connects to a backend with `/health` and `/setup`, requests predictions with
+`/predict`, and sends annotations to `/webhook`. Annotations become events in the store of the
+session, like answers on the page, and are learned before the backend responds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from marginwise.label.events import Event
 from marginwise.label.label_studio_tasks import Config, Matcher, read_config
 from marginwise.label.session import Session
 
-MOST_BODY = 16 * 1024 * 1024  # of requests, which carry tasks in batches
-MOST_TASKS = 1000  # and annotations, of one request
-MOST_NAME = 80  # characters of what names a project, a user or a version
-REMEMBERED = 100_000  # tasks whose items are known without their data
+MOST_BODY = 16 * 1024 * 1024  # bytes of a request, which contains a batch of tasks
+MOST_TASKS = 1000  # tasks or annotations in one request
+MOST_NAME = 80  # characters of the name of a project, a user or a version
+REMEMBERED = 100_000  # tasks whose items are remembered, for requests without task data
 PATHS = ("/setup", "/predict", "/webhook")
 BODIES = dict.fromkeys(PATHS, MOST_BODY)
 CREATED = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED")
@@ -37,12 +37,12 @@ def routes(session: Session) -> list[Any]:
     Parameters
     ----------
     session : Session
-        What predicts and learns.
+        Session that predicts and learns.
 
     Returns
     -------
     routes : list of Route
-        For `make_app`, together with `BODIES`.
+        Routes to pass to `make_app`, together with `BODIES`.
     """
     from starlette.routing import Route
 
@@ -59,12 +59,12 @@ def routes(session: Session) -> list[Any]:
 
 
 class Backend:
-    """Answers Label Studio's requests from a session.
+    """Handler of Label Studio's requests.
 
     Parameters
     ----------
     session : Session
-        What predicts and learns.
+        Session that predicts and learns.
     """
 
     def __init__(self, session: Session) -> None:
@@ -73,10 +73,10 @@ class Backend:
         self._lock = threading.Lock()
         self._tasks: OrderedDict[tuple[str, int], str] = OrderedDict()  # items by project and task
 
-    # -- what Label Studio asks for ----------------------------------------------------------------
+    # -- requests of Label Studio ------------------------------------------------------------------
 
     def health(self) -> dict[str, Any]:
-        """Return that the server is up."""
+        """Report that the server is up."""
         return {"status": "UP", "model_class": "marginwise"}
 
     def setup(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -85,11 +85,11 @@ class Backend:
         return {"model_version": self._version}
 
     def predict(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return a prediction for each task, in their order.
+        """Return a prediction for each task, in the order of the tasks.
 
-        Its score is the confidence in the label, from 0 to 1, so that Label Studio's uncertainty
-        sampling takes the least certain task first. Tasks that are not among the items, and all
-        tasks before there is a model, have no prediction.
+        The score is the confidence in the label, from 0 to 1, so that Label Studio's uncertainty
+        sampling selects the least certain task first. Predictions are empty for tasks that are not
+        among the items, and for all tasks before the first model is trained.
         """
         tasks = given.get("tasks")
         if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
@@ -107,7 +107,7 @@ class Backend:
         return {"results": results, "model_version": version}
 
     def webhook(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Learn the annotations that an event reports; other events change nothing."""
+        """Learn the annotations of an event; ignore other events."""
         action = _text(given, "action")
         project = given.get("project")
         project = project if isinstance(project, dict) else {"id": project}
@@ -118,7 +118,7 @@ class Backend:
         elif action == "PROJECT_UPDATED":
             self._config(_text(project, "label_config"))
             stored = 0
-        elif action == "START_TRAINING":  # all annotations have been learned
+        elif action == "START_TRAINING":  # all annotations are already learned
             stored = self._session.record([])
         else:
             return {"status": "ignored"}
@@ -128,7 +128,7 @@ class Backend:
 
     @property
     def _version(self) -> str:
-        """Version of the model, another one after each event, so that predictions are renewed."""
+        """Version of the model. It changes with each event, so that predictions are updated."""
         return f"marginwise-{self._session.answered.answers.seq}"
 
     def _config(self, text: str) -> Config:
@@ -157,7 +157,7 @@ class Backend:
     # -- tasks -------------------------------------------------------------------------------------
 
     def _item(self, project: str, task: Any, config: Config) -> str | None:
-        """Return the item of a task with its data, and remember it; None for an unknown one."""
+        """Return the item of a task that includes its data, and remember it; None if unknown."""
         if not isinstance(task, dict):
             return None
         item = self._matcher.find(task, config.field)
@@ -169,7 +169,7 @@ class Backend:
         return item
 
     def _item_of(self, annotation: dict[str, Any], task: Any, name: str, config: Config) -> str:
-        """Return the item of an annotation, whose event may or may not have the task."""
+        """Return the item of an annotation; its event does not always include the task."""
         number = annotation.get("task", task.get("id") if isinstance(task, dict) else None)
         item = self._item(name, task, config)
         if item is None and type(number) is int:
@@ -214,7 +214,7 @@ class Backend:
         )
 
     def _label(self, annotation: dict[str, Any]) -> str | None:
-        """Return the choice of an annotation; None if the task was skipped or left empty."""
+        """Return the choice of an annotation; None if the task was skipped or has no choice."""
         results = annotation.get("result")
         if annotation.get("was_cancelled") or not results:
             return None
@@ -230,7 +230,7 @@ class Backend:
         raise ValueError(f"the annotation has no choice among {', '.join(labels)}.")
 
     def _take_back(self, given: dict[str, Any], project: dict[str, Any]) -> int:
-        """Undo the answers of deleted annotations; older ones become skips."""
+        """Withdraw the answers of deleted annotations, by an undo or, for older ones, by a skip."""
         stored = 0
         for annotation in _annotations(given):
             start = _key(_project(project.get("id")), annotation)
@@ -262,7 +262,7 @@ def _annotations(given: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _project(value: Any) -> str:
-    """Return the number of a project; requests other than events add when it was created."""
+    """Return the number of a project; requests other than events append its creation time."""
     return str(value).partition(".")[0][:MOST_NAME]
 
 

@@ -1,4 +1,4 @@
-"""Projects and tasks of Label Studio: what they ask about, and which items they are."""
+"""Projects and tasks of Label Studio: labelling configurations, and the items of tasks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from xml.etree import ElementTree
 from marginwise.label.items import ID_BYTES, Items
 
 KINDS = {"Text": "text", "HyperText": "text", "Image": "image", "Table": "table"}  # by tag
-NAME = "item"  # of the field of a task's data or meta data that names its item, as exports do
-UPLOADED = re.compile(r"^[0-9a-f]{8}-")  # what Label Studio puts before names of uploaded files
+NAME = "item"  # field of a task's data or metadata with the id of its item; exports include it
+UPLOADED = re.compile(r"^[0-9a-f]{8}-")  # prefix that Label Studio adds to uploaded files
 
 
 @dataclass(frozen=True)
 class Config:
-    """The part of a labelling configuration that is answered.
+    """The supported part of a labelling configuration.
 
     Parameters
     ----------
     control, target : str
-        Names of the Choices tag and of what it is about.
+        Names of the Choices tag and of the tag that it refers to.
     kind : {"text", "image", "table"}
-        What is shown.
+        Kind of the displayed items.
     field : str
-        Field of a task's data that is shown.
+        Field of a task's data that is displayed.
     choices : tuple of str
-        The choices, by alias where they have one.
+        The choices; aliases replace values.
     """
 
     control: str
@@ -43,19 +43,19 @@ class Config:
 
 
 def read_config(text: str, labels: Sequence[str]) -> Config:
-    """Return the choices of a labelling configuration that are the labels of a session.
+    """Parse a labelling configuration whose choices are the labels of a session.
 
     Parameters
     ----------
     text : str
-        The configuration, XML.
+        The configuration, as XML.
     labels : sequence of str
-        The labels.
+        Labels of the session.
 
     Raises
     ------
     ValueError
-        If the configuration is not XML, or has no such choices.
+        If the configuration is not XML or does not have these choices.
     """
     root = _parsed(text)
     objects = {tag.get("name"): tag for tag in root.iter() if tag.tag in KINDS}
@@ -86,7 +86,7 @@ def read_config(text: str, labels: Sequence[str]) -> Config:
 
 
 def _parsed(text: str) -> ElementTree.Element:
-    """Parse XML without a document type, which could define entities without bounds."""
+    """Parse XML; reject document types, because their entities could expand without bound."""
     if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
         raise ValueError("the labelling configuration must not define a document type.")
     try:
@@ -101,7 +101,7 @@ def _one_of(names: Any) -> str:
 
 
 class Matcher:
-    """Finds the item that a task of Label Studio is about.
+    """Finds the items that correspond to tasks of Label Studio.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ class Matcher:
         self._items = items
 
     def find(self, task: dict[str, Any], field: str | None = None) -> str | None:
-        """Return the id of the item, or None if there is none.
+        """Return the id of the item of a task, or None if there is none.
 
         Parameters
         ----------
         task : dict
             The task.
         field : str, default=None
-            The field of its data that is shown; None if it is not known.
+            Displayed field of the task's data; None if it is unknown.
         """
         data, meta = task.get("data"), task.get("meta")
         if not isinstance(data, dict):
@@ -138,7 +138,7 @@ class Matcher:
         return self._row(data)
 
     def _text(self, texts: list[str]) -> str | None:
-        """Return the item whose text is one of these."""
+        """Return the item whose text equals one of the given texts."""
         for text in texts:
             digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=ID_BYTES)
             if digest.hexdigest() in self._items:
@@ -146,7 +146,7 @@ class Matcher:
         return None
 
     def _image(self, address: str) -> str | None:
-        """Return the item whose file an address names."""
+        """Return the item whose file matches an address."""
         for name in _names(address):
             if self._files.get(name):
                 return self._files[name]
@@ -154,7 +154,7 @@ class Matcher:
 
     @cached_property
     def _files(self) -> dict[str, str | None]:
-        """Items by path and by name of their files; None for names that are not unique."""
+        """Items by the paths and names of their files; None for ambiguous names."""
         found: dict[str, str | None] = {}
         for row, item in enumerate(self._items.ids):
             path = PurePosixPath(self._items.content.show(row)["title"])
@@ -163,7 +163,7 @@ class Matcher:
         return found
 
     def _row(self, data: dict[str, Any]) -> str | None:
-        """Return the item with the values of a task."""
+        """Return the item with the same values as a task."""
         nested = [value for value in data.values() if isinstance(value, dict)]
         for values in (data, *nested):
             item = self._by_values.get(tuple(_plain(values.get(name)) for name in self._columns))
@@ -185,7 +185,7 @@ class Matcher:
 
 
 def _names(address: str) -> Iterator[str]:
-    """Give the names that an address of Label Studio may mean, the most precise first."""
+    """Yield the file names that an address of Label Studio may refer to, most specific first."""
     try:
         parts = urlsplit(address)
         local = parse_qs(parts.query).get("d", [])  # files that Label Studio serves from a folder
@@ -199,7 +199,7 @@ def _names(address: str) -> Iterator[str]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as text; numbers are the same whether they were quoted or not."""
+    """Return a value as text, so that quoted and unquoted numbers are equal."""
     if value is None or isinstance(value, dict | list):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""The model of a session: a function of the answers that count, in their order."""
+"""The model of a session, which is a function of the ordered effective answers."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from marginwise.active.pool import UNSEEN
 from marginwise.active.questions import WHOLE_POOL
 from marginwise.active.scores import least_positive
 
-# Items by row, with a label, or None for a skip, and why they were asked about.
+# Row of the item, its label (None for a skip), and the purpose of the question.
 Taught = list[tuple[int, str | None, str | None]]
 
-REFINED = 64  # best rows of a ranking that are scored again, exactly
-FORESEEN = 300  # held-out items whose labels are predicted now and then,
-EVERY = 10  # which is after so many labels
-WHY = {"random": "audit", "strategy": "strategy", "rank": "strategy"}  # as learners name purposes
+REFINED = 64  # best rows of an approximate ranking, whose scores are recomputed exactly
+FORESEEN = 300  # held-out items whose labels are predicted periodically
+EVERY = 10  # labels between these predictions
+WHY = {"random": "audit", "strategy": "strategy", "rank": "strategy"}  # ActiveLearner's purposes
 
 
 class LabelModel:
     """An active learner over the items that are not held out, driven by lists of answers.
 
-    The learner that has been taught a list of answers one by one is the same as one that was
-    rebuilt from that list, and asks the same questions. So a session that was killed continues as
-    if it had not been.
+    A learner that was taught a list of answers one by one has the same state as one that was
+    rebuilt from the list, and asks the same questions. A session that was killed therefore
+    continues as if it had not been interrupted.
 
     Parameters
     ----------
     X : {ndarray, CSR array} of shape (n_items, n_features)
         Features of all items.
     held : ndarray of shape (n_held,)
-        Rows of the items that are never learned, in the order in which they are asked about.
+        Rows of the held-out items, which are never learned, in the order of their questions.
     estimator : estimator
-        What learns.
+        Classifier to train.
     labels : sequence of str
         All labels.
     strategy : str
-        Which item to ask about; see `ActiveLearner`.
+        Query strategy; see `ActiveLearner`.
     seed : int
         Seed of the sampling.
     stop : StoppingRule or None
@@ -49,13 +49,13 @@ class LabelModel:
     Attributes
     ----------
     learner : ActiveLearner
-        The learner, whose rows are those of `pool`.
+        The active learner over the rows in `pool`.
     pool, held : ndarray
-        Rows of the items that may be learned, and of those that are held out.
+        Rows of the items that can be learned, and of the held-out items.
     taught : list of (int, str or None, str or None)
-        Rows, their answers and purposes, in the order in which they were learned.
+        Rows, answers and purposes, in the order in which they were learned.
     foreseen : list of (int, list of str)
-        After some numbers of labels, what the model predicted for the first held-out items.
+        Numbers of labels, and the predictions for the first held-out items after that many labels.
     """
 
     def __init__(
@@ -103,13 +103,13 @@ class LabelModel:
         return found
 
     def holds(self, rows: Any) -> Any:
-        """Return whether an item, or each of several, may be learned."""
+        """Return whether one item, or each of several, can be learned."""
         return self._place[rows] >= 0
 
     # -- answers -----------------------------------------------------------------------------------
 
     def learn(self, row: int, label: str | None, purpose: str | None) -> None:
-        """Learn the answer of an item that has none yet, unless it is held out."""
+        """Learn the first answer to an item, unless the item is held out."""
         place = int(self._place[row])
         if place < 0:
             return
@@ -122,7 +122,7 @@ class LabelModel:
             self._foresee()
 
     def become(self, answers: Taught) -> None:
-        """Be the model of these answers, given as all that count, in their order."""
+        """Change the model to that of a complete, ordered list of effective answers."""
         pairs = enumerate(zip(answers, self.taught, strict=False))
         same = next((k for k, (a, b) in pairs if a != b), min(len(answers), len(self.taught)))
         labels = sum(label is not None for _, label, _ in answers[:same])
@@ -142,7 +142,7 @@ class LabelModel:
         self.taught = list(answers)
 
     def _foresee(self) -> None:
-        """Note what the model predicts for held-out items."""
+        """Record the predictions for held-out items."""
         if len(self.held) and self.ready:
             self.foreseen.append((self.version, self.predict(self.held[:FORESEEN])))
 
@@ -151,22 +151,22 @@ class LabelModel:
     def ask(
         self, without: Collection[int], audited: Collection[int] = ()
     ) -> tuple[int, str] | None:
-        """Return the item to ask about next that is not one of some rows, and why.
+        """Return the next item to ask about, except some rows, and the purpose of the question.
 
         Parameters
         ----------
         without : collection of int
-            Rows that may not be asked about.
+            Rows to exclude.
         audited : collection of int, default=()
-            Those of them that wait for an answer and were drawn at random.
+            Excluded rows that were drawn at random and are not answered yet.
 
         Returns
         -------
         question : (int, str) or None
-            The row, and "random" for an audit or "strategy"; None if there is none left.
+            The row, and "random" for an audit or "strategy"; None if no row is left.
         """
         places = self._place[np.array(sorted(without), dtype=np.int64)]
-        # What the learner noted itself would be lost in a restart.
+        # The learner's own record would be lost in a restart.
         self.learner._audited = {int(self._place[row]) for row in audited}
         found = self.learner.ask(1, exclude=places[places >= 0])
         if not len(found):
@@ -182,9 +182,9 @@ class LabelModel:
     def _first(self, rule: Callable[[Float], Float], without: Collection[int]) -> int:
         """Return the unseen item whose decision values a rule maps to the smallest number.
 
-        Decision values of the whole pool are kept up to date by sums, whose last bits depend on
-        when they were computed. So the best of them are scored again, and the choice depends on
-        the answers alone.
+        The decision values of the pool are updated incrementally, so their last bits depend on
+        when they were computed. The scores of the best items are therefore recomputed, which makes
+        the choice a function of the answers alone.
         """
         unseen = self.unseen()
         unseen = unseen[~np.isin(unseen, list(without))]
@@ -212,19 +212,19 @@ class LabelModel:
     # -- scores ------------------------------------------------------------------------------------
 
     def values(self, rows: Ints) -> Float:
-        """Return the decision values of items, held-out ones included."""
+        """Return the decision values of items, including held-out ones."""
         estimator = self.learner.estimator_
         found: Float = estimator.decision_function(self._X[rows])
         return found
 
     def scores(self, label: str) -> Float:
-        """Return how much the model is for a label, for all items; -inf for held-out ones."""
+        """Return the scores of all items for a label; -inf for held-out items."""
         found = np.full(self._X.shape[0], -np.inf)
         found[self.pool] = self.toward(label, self.learner.decision_values())
         return found
 
     def toward(self, label: str, values: Float) -> Float:
-        """Return how much decision values are for a label."""
+        """Return the scores for a label, given decision values."""
         place = self.classes.index(label)
         if values.ndim == 1:
             return values if place == 1 else -values
@@ -232,11 +232,11 @@ class LabelModel:
         return column
 
     def predict(self, rows: Ints) -> list[str]:
-        """Return the labels that the model gives to items."""
+        """Return the predicted labels of items."""
         return [self.named(value) for value in self.values(rows).tolist()]
 
     def named(self, value: Any) -> str:
-        """Return the label that a decision value, or several of them, stands for."""
+        """Return the label that corresponds to the decision value, or values, of an item."""
         if isinstance(value, list):
             return self.classes[int(np.argmax(value))]
         return self.classes[int(value > 0)]

@@ -1,4 +1,4 @@
-"""Connections to label stores: what a file must be, and errors of SQLite in plain words."""
+"""Connections to label stores: validation of files, and readable messages for SQLite errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from marginwise.label.schema import APPLICATION_ID, VERSION
 
-PATIENCE = 30.0  # seconds to wait for other processes that write
+PATIENCE = 30.0  # seconds to wait for other writing processes
 
 
 class StoreError(ValueError):
@@ -20,9 +20,9 @@ class StoreError(ValueError):
 
 
 def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
-    """Return a connection to a store, which may still have no tables if it is new.
+    """Return a connection to a store; a new store does not have tables yet.
 
-    Files that are not label stores are refused before anything is written to them.
+    Files that are not label stores are rejected before anything is written to them.
     """
     _check_place(path, create and not readonly)
     with explained(path):
@@ -38,7 +38,7 @@ def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
 
 
 def read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of the tables; 0 if there are none. Raise if the file is not a store."""
+    """Return the schema version, 0 without tables. Raise if the file is not a store."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -57,7 +57,7 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into a StoreError that names the file and what to do."""
+    """Convert SQLite errors to a StoreError that names the file and suggests a solution."""
     try:
         yield
     except sqlite3.Error as error:
@@ -81,7 +81,7 @@ def _remove_unused(path: Path) -> None:
         with contextlib.closing(_connect_to(path, "ro")) as connection:
             ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
             used = connection.execute("SELECT count(*) FROM event").fetchone()[0]
-    except sqlite3.Error:  # there is none, or it is not complete
+    except sqlite3.Error:  # the table is missing or incomplete
         return
     if ours and not used:
         for suffix in ("", "-wal", "-shm"):
@@ -107,7 +107,7 @@ def _check_place(path: Path, create: bool) -> None:
 
 
 def _connect_to(path: Path, mode: str) -> sqlite3.Connection:
-    """Connect; files in a folder that cannot be written to are read as files that do not change."""
+    """Connect to a file; in read-only folders, treat it as immutable."""
     name = urllib.parse.quote(str(path.absolute()))
     immutable = ""
     if mode == "ro" and not os.access(path.absolute().parent, os.W_OK):
@@ -123,7 +123,7 @@ def _connect_to(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check_content(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
-    """Raise unless the file is an undamaged store, or empty."""
+    """Raise unless the file is empty or an undamaged store."""
     if read_version(connection, path) == 0 and readonly:
         raise StoreError(f"{path}: is empty, not a label store; give the name of one.")
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -132,20 +132,20 @@ def _check_content(connection: sqlite3.Connection, path: Path, readonly: bool) -
 
 
 def _make_durable(connection: sqlite3.Connection) -> None:
-    """Use the write-ahead log, and wait for the disk at the end of every transaction."""
+    """Enable the write-ahead log, and synchronize with the disk after every transaction."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
             break
-        except sqlite3.OperationalError as error:  # for this, SQLite does not wait by itself
+        except sqlite3.OperationalError as error:  # the timeout does not apply here
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")
 
 
-_ADVICE = {  # by a part of the message of SQLite
+_ADVICE = {  # by a substring of the SQLite message
     "file is not a database": "is not a label store; it is left as it is. Give the name of a label "
     "store, or a new name.",
     "malformed": "is damaged ({error}). Restore it from a copy, or save what can be read by "

@@ -1,7 +1,7 @@
-"""What annotators see of their work: counts, speed, curves, estimates and the verdict.
+"""Progress of a session: counts, speed, curves, estimates and the verdict.
 
-All of it is computed from the answers and the model when it is asked for, and kept until one of
-them changes. An answer waits only for counts and, now and then, for the verdict.
+All values are computed on demand from the answers and the model, and cached until either of them
+changes. An answer waits only for the counts and, every few answers, for the verdict.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from marginwise.label.review import (
 )
 
 WINDOW = 50  # answers over which the accuracy of predictions is averaged
-POINTS = 300  # of a curve, at most
-SAMPLED = 1000  # unseen items by which the margin is examined
+POINTS = 300  # maximum number of points of a curve
+SAMPLED = 1000  # unseen items in the sample for the margin
 EVERY = 5  # answers between two verdicts
 
 
 class Measures:
-    """What is measured of a session.
+    """Measures of the progress of a session.
 
     Parameters
     ----------
     items : Items
-        What is labelled.
+        Items to label.
     settings : Settings
-        How the session asks.
+        Settings of the session.
     model : LabelModel
         The model.
     answered : Answered
         The answers.
     queue : Queue
-        The queue, which draws random questions.
+        The queue, which defines the order of random questions.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Measures:
         self._items, self._settings, self._model = items, settings, model
         self._answered, self._queue = answered, queue
         self._stop: dict[str, Any] | None = None
-        self._stop_at = -1  # number of answers of the verdict
+        self._stop_at = -1  # number of answers at the latest verdict
         self._kept: tuple[int, dict[str, Any]] | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Measures:
     # -- the verdict -------------------------------------------------------------------------------
 
     def _verdict(self, every: int) -> dict[str, Any]:
-        """Return whether to stop, and why; a former verdict until there are some more answers."""
+        """Return whether to stop, and why; update the verdict after every few answers."""
         number = len(self._answered.counting)
         if self._stop is None or abs(number - self._stop_at) >= every:
             stop, reason = self._decided()
@@ -123,10 +123,11 @@ class Measures:
         return [e for e in self._answered.counting if e.label in labels and holds(row(e.item))]
 
     def _curves(self) -> dict[str, Any]:
-        """Return the accuracy of predictions before items were learned, and support vectors.
+        """Return curves of the accuracy before learning and of the number of support vectors.
 
-        Accuracy is that of the last 50 answers. The strategy asks what is hard to predict, so it
-        is lower than the accuracy on all items.
+        The accuracy is that of the predictions for the last 50 answers, made before the items were
+        learned. The strategy selects items that are hard to predict, so this accuracy is lower
+        than the accuracy on all items.
         """
         right: list[bool] = []
         accuracy: list[float | None] = []
@@ -144,7 +145,7 @@ class Measures:
         }
 
     def _holdout(self) -> list[list[float]] | None:
-        """Return the error on held-out items after some numbers of labels, with its bounds."""
+        """Return the error on held-out items, with bounds, by number of labels."""
         if self._settings.holdout <= 0:
             return None
         given = self._held_answers(self._model.held)
@@ -164,21 +165,21 @@ class Measures:
         return [None if answer is None else answer.label for answer in found]
 
     def _margin(self) -> dict[str, Any] | None:
-        """Return the share of unseen items inside the margin, by a sample."""
+        """Estimate the fraction of unseen items inside the margin from a sample."""
         learner = self._model.learner
         if not learner.has_model_ or not learner.n_unseen_:
             return None
         rows = learner.sample_unseen(SAMPLED)
         inside = int(np.count_nonzero(closeness(learner.decision_values(rows)) < 1))
         low, high = binomial_bounds(inside, len(rows))
-        if len(rows) == learner.n_unseen_:  # all of them
+        if len(rows) == learner.n_unseen_:  # the sample is complete
             low = high = inside / len(rows)
         return {"share": inside / len(rows), "low": low, "high": high, "sampled": len(rows)}
 
     # -- finding -----------------------------------------------------------------------------------
 
     def _review(self) -> dict[str, Any] | None:
-        """Return what was found and what may be left, with the goal "find"."""
+        """Return the numbers of found and remaining relevant items, for the goal "find"."""
         if self._settings.goal != "find":
             return None
         evidence = self._evidence()
@@ -200,7 +201,7 @@ class Measures:
         }
 
     def _evidence(self) -> Evidence:
-        """Collect what is known of the items that may be learned."""
+        """Collect the evidence about the items that can be learned."""
         wanted, row = self._settings.labels[0], self._items.row
         seen = [e for e in self._answered.counting if self._model.holds(row(e.item))]
         draws = [event for event in seen if event.purpose == "random"]
@@ -209,7 +210,7 @@ class Measures:
         sample = max((self._queue.audit_places[row(event.item)] + 1 for event in draws), default=0)
         first = order[:sample].tolist()
         known = [relevant[place] for place in first if place in relevant]
-        # Random questions become rare with the first hit, so that hit is not a fair draw.
+        # Random questions become rare after the first hit, so that hit is not a random draw.
         started = any(event.label == wanted for event in draws)
         return Evidence(
             items=len(self._model.pool),
@@ -243,13 +244,13 @@ class Measures:
 
 
 def thinned(n: int) -> list[int]:
-    """Return at most 300 of n places, evenly spaced, the last of them included."""
+    """Return at most 300 of n positions, evenly spaced, including the last one."""
     if n <= POINTS:
         return list(range(n))
     return sorted({round(k) for k in np.linspace(0, n - 1, POINTS)})
 
 
 def _error(pairs: Sequence[tuple[str, str | None]]) -> tuple[float, float, float]:
-    """Return the share of pairs that differ, with bounds."""
+    """Return the fraction of pairs that differ, with bounds."""
     wrong = sum(one != other for one, other in pairs)
     return (wrong / len(pairs), *binomial_bounds(wrong, len(pairs)))

@@ -1,4 +1,4 @@
-"""The queue: which items an annotator is asked about next, and why."""
+"""The queue: the next questions of an annotator and their purposes."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from marginwise.label.answered import Answered
 from marginwise.label.items import Items
 from marginwise.label.model import LabelModel
 
-DEPTH = 3  # questions that the page has at a time
-AUDIT = 10  # one of so many questions is drawn at random
-ACTIVE = 1800.0  # seconds within which the questions of other annotators are left to them
-RETRIES = 10  # to find a question about an item that is not shared
-AUDITS = "audit"  # names the order in which random questions are drawn
+DEPTH = 3  # length of the queue
+AUDIT = 10  # one in this many questions is drawn at random
+ACTIVE = 1800.0  # seconds for which questions of other annotators remain reserved for them
+RETRIES = 10  # attempts to find a question about an item that is not shared
+AUDITS = "audit"  # name of the order in which random questions are drawn
 
-# Returns the row of an item, with the purpose where that is not the one that was chosen for.
+# Returns the row of an item, and its purpose if that differs from the purpose of the chooser.
 Chooser = Callable[[], int | tuple[int, str] | None]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a session asks.
+    """Settings of a session.
 
     Parameters
     ----------
     labels : tuple of str
-        All labels, in the order of their keys; with the goal "find", the first is looked for.
+        All labels, in the order of their keys. The goal "find" searches for the first label.
     annotator : str
-        Who answers.
+        Name of the annotator.
     goal : {"learn", "find"}
-        Whether to ask what teaches the model most, or to find items of the first label.
+        Whether to select the most informative items, or to find items of the first label.
     strategy : str
-        Which item to ask about with the goal "learn"; see `ActiveLearner`.
+        Query strategy for the goal "learn"; see `ActiveLearner`.
     holdout : float
-        Share of the questions whose answers are not learned, but measure the error.
+        Fraction of the questions whose answers are not learned and measure the error.
     overlap : float
-        Share of the questions that every annotator is asked.
+        Fraction of the questions that every annotator is asked.
     seed : int
-        Seed of all draws.
+        Seed of all random draws.
     """
 
     labels: tuple[str, ...]
@@ -57,18 +57,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Question:
-    """An item that is asked about.
+    """A question about an item.
 
     Parameters
     ----------
     item : str
-        Its id.
+        Id of the item.
     purpose : str
-        Why.
+        Purpose of the question.
     version : int
-        Number of labels that the model had learned when the item was chosen.
+        Number of labels that the model had learned when the item was selected.
     score : float, list of float or None
-        Its decision value, or values, at that time.
+        Decision value, or values, of the item at that time.
     """
 
     item: str
@@ -78,7 +78,7 @@ class Question:
 
 
 def drawn(items: Items, seed: int, purpose: str, share: float = 1.0) -> Ints:
-    """Return a share of the items, in an order that depends on their ids, seed and purpose."""
+    """Draw a fraction of the items, in an order given by their ids, the seed and the purpose."""
     if share <= 0:
         return np.empty(0, dtype=np.int64)
     ranks = np.array([share_of(seed, purpose, item) for item in items.ids])
@@ -87,31 +87,31 @@ def drawn(items: Items, seed: int, purpose: str, share: float = 1.0) -> Ints:
 
 
 class Queue:
-    """Questions that one annotator has been given, in order.
+    """Ordered questions that are assigned to one annotator.
 
     INVARIANT: the queue is a function of the items, the settings and the events of the store: it is
-    the `pending` list of the annotator's last event, filled up by `fill`. So it is the same after a
-    restart.
+    the `pending` list of the annotator's last event, extended by `fill`. A restart therefore does
+    not change it.
 
     Parameters
     ----------
     items : Items
-        What is labelled.
+        Items to label.
     settings : Settings
-        How to ask.
+        Settings of the session.
     model : LabelModel
         The model.
     answered : Answered
         The answers.
     held : ndarray
-        Rows that are held out, in the order in which they are asked about.
+        Rows of the held-out items, in the order of their questions.
 
     Attributes
     ----------
     questions : list of Question
         The questions.
     audit_places : ndarray of shape (n_items,)
-        Place of each row in `audits`, -1 if it is held out; set by `audits`.
+        Position of each row in `audits`, -1 for held-out rows; set by `audits`.
     """
 
     audit_places: Ints
@@ -124,13 +124,13 @@ class Queue:
         self._shared = drawn(items, settings.seed, "overlap", settings.overlap)
         self._shared_rows = set(self._shared.tolist())
         self._audits: Ints | None = None
-        self._starts: dict[str, int] = {}  # up to which place all items of an order are answered
+        self._starts: dict[str, int] = {}  # first unanswered position of each order
         self.questions: list[Question] = []
 
-    # -- as it changes -----------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Continue with the questions that were open after the annotator's last event."""
+        """Restore the questions that were pending after the annotator's last event."""
         pending = self._answered.answers.last_pending(self._settings.annotator)
         self.questions = [
             Question(item, purpose or "strategy", self._model.version, self.score(item))
@@ -141,11 +141,11 @@ class Queue:
         self.fill()
 
     def reset(self) -> None:
-        """Forget which items were answered, since some answers were taken back."""
+        """Forget which items are answered, because some answers were reverted."""
         self._starts.clear()
 
     def find(self, item: str) -> Question | None:
-        """Return the question about an item, if it is in the queue."""
+        """Return the question about an item, or None if it is not in the queue."""
         return next((asked for asked in self.questions if asked.item == item), None)
 
     def without(self, item: str) -> list[Question]:
@@ -153,7 +153,7 @@ class Queue:
         return [asked for asked in self.questions if asked.item != item]
 
     def prune(self) -> None:
-        """Drop the questions that were answered, by other annotators as well unless shared."""
+        """Drop answered questions; for shared items, only answers of this annotator count."""
         self.questions = [asked for asked in self.questions if self._is_open(asked)]
 
     def _is_open(self, asked: Question) -> bool:
@@ -161,7 +161,7 @@ class Queue:
         return self._answered.answers.answer(asked.item, own) is None
 
     def fill(self) -> None:
-        """Choose questions until there are enough."""
+        """Choose questions until the queue is full."""
         while len(self.questions) < DEPTH:
             chosen = self._choose()
             if chosen is None:
@@ -169,7 +169,7 @@ class Queue:
             self.questions.append(chosen)
 
     def score(self, item: str) -> Any:
-        """Return the decision value of an item, or values; None without a model."""
+        """Return the decision value, or values, of an item; None without a model."""
         if not self._model.ready:
             return None
         return self._model.values(np.array([self._items.row(item)])).tolist()[0]
@@ -177,7 +177,7 @@ class Queue:
     # -- choosing ----------------------------------------------------------------------------------
 
     def _choose(self) -> Question | None:
-        """Choose the next question, which depends on the answers and on the queue alone."""
+        """Choose the next question, as a function of the answers and the queue."""
         slot = self._answered.given(self._settings.annotator) + len(self.questions) + 1
         for purpose, chooser in self._choosers(slot):
             found = chooser()
@@ -188,7 +188,7 @@ class Queue:
         return None
 
     def _choosers(self, slot: int) -> list[tuple[str, Chooser]]:
-        """Return how the question of a slot may be chosen, what is preferred first."""
+        """Return the choosers for the question of a slot, in order of preference."""
         settings = self._settings
         mine = {self._items.row(asked.item) for asked in self.questions}
         taken = mine | self._of_others()
@@ -209,15 +209,15 @@ class Queue:
         return [(name, choosers[name]) for name in names]
 
     def _count(self, purpose: str) -> int:
-        """Return how many questions were asked for a reason, those in the queue included."""
+        """Return the number of questions with a purpose, including those in the queue."""
         waiting = sum(asked.purpose == purpose for asked in self.questions)
         return self._answered.given(self._settings.annotator, purpose) + waiting
 
     def _unshared(self, taken: set[int]) -> tuple[int, str] | None:
-        """Return what the model asks about, of the items that are not shared if possible.
+        """Return the item that the model asks about, preferably one that is not shared.
 
-        Shared items have questions of their own, or else more than their share would be asked of
-        all annotators.
+        Shared items have separate questions. Otherwise, more than the fraction `overlap` of the
+        questions would be asked of all annotators.
         """
         waiting = [self._items.row(q.item) for q in self.questions if q.purpose == "random"]
         found = first = self._model.ask(taken, waiting)
@@ -229,7 +229,7 @@ class Queue:
         return first
 
     def audits(self) -> Ints:
-        """Return the items that may be learned, in the order in which random ones are drawn."""
+        """Return the items that can be learned, in the order of random questions."""
         if self._audits is None:
             order = drawn(self._items, self._settings.seed, AUDITS)
             self._audits = order[self._model.holds(order)]
@@ -238,7 +238,7 @@ class Queue:
         return self._audits
 
     def _of_others(self) -> set[int]:
-        """Return the items that other annotators have been given and may be looking at."""
+        """Return the items that are currently assigned to other active annotators."""
         answers = self._answered.answers
         lasts = [last for name in answers.annotators() if (last := answers.last(name)) is not None]
         newest = max((last.time for last in lasts), default=0.0)
@@ -251,7 +251,7 @@ class Queue:
         return {self._items.row(item) for item in items if item in self._items}
 
     def _next(self, name: str, rows: Ints, without: set[int], annotator: str | None) -> int | None:
-        """Return the first of some items that is not answered yet, by one or any annotator."""
+        """Return the first of some items that one annotator, or any, has not answered yet."""
         answers, first = self._answered.answers, True
         for place in range(self._starts.get(name, 0), len(rows)):
             row = int(rows[place])
@@ -264,5 +264,5 @@ class Queue:
 
 
 def pending(questions: Sequence[Question]) -> tuple[str, ...]:
-    """Return what an event stores of the queue after it: items, and why they are asked about."""
+    """Return the queue as events store it: items and purposes."""
     return tuple(f"{asked.item}:{asked.purpose}" for asked in questions)

@@ -16,20 +16,20 @@ from marginwise.label.store import LabelStore
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of an item.
+    """Answer, flag and note of an item.
 
     Parameters
     ----------
     item : str
         Id of the item.
     annotator : str or None
-        Who answered; None if a file does not state it.
+        Name of the annotator; None if a file does not include it.
     kind : {"label", "skip", ""}
-        What the answer is; empty for an item that is only flagged or has only a note.
+        Kind of the answer; empty for an item that has only a flag or a note.
     label : str or None
         The label.
     time : float or None
-        When it was answered, in seconds since 1970; None if a file does not state it.
+        Time of the answer, in seconds since 1970; None if a file does not include it.
     duration : float or None
         Number of seconds that the item was shown.
     flagged : bool
@@ -37,7 +37,7 @@ class Record:
     note : str
         The note; empty if there is none.
     where : str
-        Place in a file, for messages.
+        Location in a file, for messages.
     """
 
     item: str
@@ -53,16 +53,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did.
+    """Result of an import.
 
     Parameters
     ----------
     added : int
         Number of events that were stored.
     same : int
-        Records that the store had.
+        Number of records that were already stored.
     older : int
-        Records that are older than the answer that their annotator has given since.
+        Number of records that are older than the stored answer of the same annotator.
     """
 
     added: int
@@ -70,7 +70,7 @@ class Imported:
     older: int
 
 
-# -- out -------------------------------------------------------------------------------------------
+# -- export ----------------------------------------------------------------------------------------
 
 
 def records_of(answers: Answers, annotator: str | None = None, each: bool = False) -> list[Record]:
@@ -81,9 +81,9 @@ def records_of(answers: Answers, annotator: str | None = None, each: bool = Fals
     answers : Answers
         The current state.
     annotator : str or None
-        Whose answers; None for the most recent one of each item.
+        Name of the annotator. None means the most recent answer to each item.
     each : bool
-        Whether there is a record for each annotator of an item.
+        Whether to return one record per annotator of an item.
     """
     if annotator is not None and annotator not in answers.annotators():
         known = ", ".join(answers.annotators()) or "none"
@@ -114,23 +114,23 @@ def _record(answers: Answers, item: str, annotator: str | None) -> Record | None
     )
 
 
-# -- in --------------------------------------------------------------------------------------------
+# -- import ----------------------------------------------------------------------------------------
 
 
 def import_records(store: LabelStore, records: Iterable[Record], annotator: str) -> Imported:
-    """Store what records add to a store.
+    """Store the differences between records and the current state of a store.
 
-    A second import of the same records changes nothing, whatever was answered in between. An
-    answer does not replace a later one of the same annotator.
+    A second import of the same records changes nothing, even if items were answered in between.
+    An imported answer does not replace a later one of the same annotator.
 
     Parameters
     ----------
     store : LabelStore
         The store.
     records : iterable of Record
-        What to store.
+        Records to store.
     annotator : str
-        Who answered where a record does not state it.
+        Name of the annotator for records without one.
     """
     answers = Answers(store.events())
     keys = {event.key for event in store.events()}
@@ -151,7 +151,7 @@ def import_records(store: LabelStore, records: Iterable[Record], annotator: str)
 
 
 def _is_older(record: Record, answers: Answers) -> bool:
-    """Return whether the annotator has given another answer since."""
+    """Return whether the annotator has since given another answer."""
     current = answers.answer(record.item, record.annotator)
     if current is None or record.time is None or not record.kind:
         return False
@@ -168,7 +168,7 @@ def _check_label(record: Record, known: Sequence[str]) -> None:
 
 
 def _events(record: Record, answers: Answers) -> list[Event]:
-    """Return the events by which a record differs from the current state."""
+    """Return the events that change the current state to that of a record."""
     item, who, found = record.item, str(record.annotator), []
     if record.kind:
         current = answers.answer(item, who)
@@ -182,7 +182,7 @@ def _events(record: Record, answers: Answers) -> list[Event]:
 
 
 def _event(record: Record, kind: str, **given: Any) -> Event:
-    """Return an event whose key follows from its content, so that it is stored once."""
+    """Return an event whose key is derived from its content, so that it is stored only once."""
     value = given.get("label") or given.get("text")
     content = json.dumps([kind, record.item, record.annotator, value, record.time])
     digest = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""The items of a store: where they are, and how they are read again."""
+"""The items of a store: their location, and how to read them again."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from marginwise.label.store import ItemSet, LabelStore
 
 @dataclass(frozen=True)
 class Request:
-    """What to label, and where to store it.
+    """Items to label, and the store of the answers.
 
     Parameters
     ----------
     items : str
         File or folder of the items.
     columns : Columns
-        Columns of the items that are used.
+        Columns of the items to use.
     items_file : str or None
-        What shows the items, where `items` has features only.
+        File or folder of the items to display if `items` contains only features.
     features : str or None
         ``module:function`` that computes features.
     store : str
-        File of the answers.
+        File that stores the answers.
     """
 
     items: str
@@ -43,12 +43,12 @@ class Request:
 
 
 def item_set(items: Items) -> ItemSet:
-    """Return what identifies items."""
+    """Return the identity of items."""
     return ItemSet(items.name, len(items), items.fingerprint)
 
 
 def remember(store: LabelStore, request: Request) -> None:
-    """Store where the items are and how they are read, for commands that read them again."""
+    """Store the location and columns of the items, for commands that read them again."""
     shown = request.items_file
     values = {
         "items_path": os.path.abspath(request.items),
@@ -61,16 +61,16 @@ def remember(store: LabelStore, request: Request) -> None:
 
 
 def request_of(store: LabelStore, items: str | None = None, texts: tuple[str, ...] = ()) -> Request:
-    """Return how the items of a store are read.
+    """Return the request that reads the items of a store.
 
     Parameters
     ----------
     store : LabelStore
         The store.
     items : str or None
-        Where the items are now; None for where they were.
+        Current path of the items; None uses the stored path.
     texts : tuple of str, default=()
-        Columns of text; empty for those that the store knows.
+        Columns of text; if empty, the stored columns are used.
     """
     meta = store.meta()
     path = items or meta.get("items_path")
@@ -93,7 +93,7 @@ def request_of(store: LabelStore, items: str | None = None, texts: tuple[str, ..
 
 
 def items_of(store: LabelStore, request: Request) -> Items:
-    """Return the items of a store; raise if they are not those of its labels."""
+    """Return the items of a store; raise if its labels belong to other items."""
     found = open_items(request.items, request.columns, request.items_file)
     if store.items is None:
         check_answers(store, found)
@@ -102,7 +102,7 @@ def items_of(store: LabelStore, request: Request) -> Items:
 
 
 def check_answers(store: LabelStore, items: Items) -> None:
-    """Raise if a store has answers of items that are not among these."""
+    """Raise if a store has answers to other items."""
     others = {event.item for event in store.events()} - set(items.ids)
     if others:
         raise StoreError(
@@ -113,7 +113,7 @@ def check_answers(store: LabelStore, items: Items) -> None:
 
 
 def fields_of(items: Items, request: Request) -> dict[str, dict[str, Any]]:
-    """Return the columns of each item by its id: those of its table, or what is shown of it."""
+    """Return the columns of each item by id, from its table or from its displayed content."""
     table = request.items_file or request.items
     if is_table(table):
         source = open_source(table, labelled=False, encoder=None)

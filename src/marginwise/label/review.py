@@ -1,30 +1,31 @@
-"""How many relevant items are found, and how many may be left, where items are ranked.
+"""Estimates of the number of relevant items that are still unseen when items are ranked.
 
-With the goal "find", the items that the model scores highest are shown first, and one question in
-ten is about an item that is drawn at random from all that are unseen. The random ones carry the
-estimate, because what the model has not learned to recognise is not among its high scores.
+With the goal "find", the items with the highest scores are shown first, and one question in ten is
+about an item that is drawn at random from all unseen items. The estimate relies on the random
+questions, because relevant items that the model does not recognise yet do not have high scores.
 
-The number V of relevant items among the unseen is bounded from both sides by binomial proportions,
-by the method of Clopper and Pearson, which is conservative for draws without replacement:
+The number V of relevant unseen items has a lower and an upper bound. Both use binomial proportions
+and the method of Clopper and Pearson, which is conservative for draws without replacement:
 
-1. *From above, by recent draws.* The later half of the random questions were drawn from the items
-   that were unseen at that time. As long as ranking takes relevant items out of the unseen faster
-   than chance would, the share of relevant items among the unseen falls, and an upper bound of the
-   share that these draws show is one of the share now.
-2. *From below, by the sample.* Random questions follow one random order of all items. When the last
-   of them was asked at place m of that order, all of its first m items have been seen, whether they
-   were asked at random or by rank. So these m are a random sample of all items. A lower bound of
-   the share of relevant items in it bounds the number of all relevant items, and V is what of them
-   was not found. The first random hit is left out of the sample: until then all questions are
-   random and from then on few, so that the size of the sample depends on it.
+1. *Upper bound, from recent draws.* The later half of the random questions were drawn from the
+   items that were unseen at that time. As long as the ranking finds relevant items faster than
+   random draws would, the proportion of relevant items among the unseen items decreases. An upper
+   bound on the proportion at the time of these draws is then also an upper bound on the current
+   proportion.
+2. *Lower bound, from the sample.* Random questions follow one random order of all items. If the
+   last random question is at position m of that order, the first m items have all been seen,
+   either at random or by rank. These m items are therefore a random sample of all items. A lower
+   bound on the proportion of relevant items in the sample bounds the total number of relevant
+   items, and subtracting the found ones bounds V. The sample excludes the first random hit: all
+   questions before it are random and only few after it, so the sample size depends on it.
 
-The first bound rests on the assumption that it states, which may fail while the model is poor. It
-becomes small when random questions find nothing for a long time, which is what to wait for before
-stopping. Bounds hold at a given time; who looks at them often sees a wrong one more often.
+The first bound relies on the stated assumption, which may fail while the model is poor. It becomes
+small after random questions have found nothing for a long time, which is the time to stop. Each
+bound holds at a given time; repeated looks increase the probability of seeing a wrong one.
 
-The estimate itself is the sum of the probabilities of all unseen items, by a sigmoid of decision
-values that is fitted to the answers and the values that items had before they were learned. Where
-it lies outside the bounds, it is moved to the nearer one.
+The estimate itself is the sum of the probabilities of all unseen items. The probabilities come from
+a sigmoid of decision values, fitted to the answers and to the values of the items before they were
+learned. An estimate outside the bounds is moved to the nearer bound.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ from marginwise._arrays import Float
 from marginwise.calibration import Sigmoid
 
 ERROR = 0.05  # probability that the true number is outside the bounds
-GOAL = 0.95  # recall from which to stop
-LATEST = 300  # answers that probabilities are fitted to
+GOAL = 0.95  # recall at which to stop
+LATEST = 300  # most recent answers, to which the sigmoid is fitted
 LEAST_FITTED = 10
 
 
 def binomial_bounds(hits: int, draws: int, error: float = ERROR) -> tuple[float, float]:
-    """Return bounds of a proportion by Clopper and Pearson.
+    """Return the Clopper-Pearson bounds of a proportion.
 
     Parameters
     ----------
     hits, draws : int
-        How many of how many draws were hits.
+        Number of hits, and number of draws.
     error : float, default=0.05
-        Probability that the proportion is outside; half of it on each side.
+        Probability that the proportion is outside the bounds, half of it on each side.
     """
     low = 0.0 if hits == 0 else float(beta.ppf(error / 2, hits, draws - hits + 1))
     high = 1.0 if hits == draws else float(beta.ppf(1 - error / 2, hits + 1, draws - hits))
@@ -62,16 +63,16 @@ def binomial_bounds(hits: int, draws: int, error: float = ERROR) -> tuple[float,
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a search.
+    """Evidence about the relevant items of a search.
 
     Parameters
     ----------
     items, seen, found : int
-        Numbers of all items, of those with an answer, and of the relevant ones among these.
+        Numbers of all items, of answered items, and of relevant items among the answered ones.
     sample, sample_found : int
-        Size of the random sample of all items, and number of relevant ones in it.
+        Size of the random sample of all items, and number of relevant items in it.
     draws : sequence of bool
-        Whether each random question found a relevant item, in the order of asking.
+        Whether each random question found a relevant item, in chronological order.
     expected : float or None
         Sum of the probabilities of all unseen items; None without a model.
     """
@@ -87,14 +88,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many relevant items are unseen, and the recall.
+    """Number of relevant unseen items, and recall.
 
     Parameters
     ----------
     unseen, unseen_low, unseen_high : float
-        Number of relevant items that are unseen, and its bounds.
+        Number of relevant unseen items, and its bounds.
     recall, low, high : float or None
-        Share of the relevant items that were found; None if there is none.
+        Fraction of the relevant items that were found, and its bounds; None without relevant items.
     """
 
     unseen: float
@@ -106,12 +107,12 @@ class Estimate:
 
 
 def estimate(evidence: Evidence) -> Estimate:
-    """Return the estimate and its bounds; see the module.
+    """Return the estimate and its bounds, as described in the module docstring.
 
     Parameters
     ----------
     evidence : Evidence
-        What is known.
+        Evidence about the relevant items.
 
     Returns
     -------
@@ -138,27 +139,27 @@ def _recall(found: int, left: float) -> float | None:
 
 
 def expected_relevant(values: Float, relevant: Sequence[bool], unseen: Float) -> float | None:
-    """Return how many relevant items are expected among unseen ones.
+    """Return the expected number of relevant unseen items.
 
     Parameters
     ----------
     values : ndarray of shape (n_answers,)
-        Scores that answered items had before they were learned.
+        Scores of the answered items before they were learned.
     relevant : sequence of bool
-        Whether they are relevant.
+        Whether the answered items are relevant.
     unseen : ndarray of shape (n_unseen,)
         Scores of the unseen items.
 
     Returns
     -------
     expected : float or None
-        None if there are too few answers of either kind.
+        Expected number; None if there are too few relevant or irrelevant answers.
     """
     target = np.asarray(relevant, dtype=np.float64)[-LATEST:]
     given = np.asarray(values, dtype=np.float64)[-LATEST:]
     if len(given) < LEAST_FITTED or not 0 < target.sum() < len(target):
         return None
-    # As Platt does, so that slopes stay finite where scores separate the classes.
+    # Platt's targets keep the slope finite if the scores separate the classes.
     positive, negative = target.sum(), len(target) - target.sum()
     soft = np.where(target > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
     curve = Sigmoid.fit(given, soft, np.ones_like(given), shifted=True)

@@ -1,8 +1,8 @@
-"""The tables of a label store: the statements of each version, in the order of versions."""
+"""The schema of a label store: the statements of each migration, in order."""
 
 from __future__ import annotations
 
-APPLICATION_ID = 0x4D774C62  # "MwLb", by which file(1) and other programs may know the format
+APPLICATION_ID = 0x4D774C62  # "MwLb"; file(1) and other programs can recognise it
 
 _M001_EVENTS = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -36,7 +36,7 @@ _M001_EVENTS = (
       SELECT RAISE(ABORT, 'events are never deleted; append an undo');
     END
     """,
-    # INSERT OR REPLACE deletes rows without the trigger above.
+    # INSERT OR REPLACE deletes rows without firing the trigger above.
     """
     CREATE TRIGGER event_replace BEFORE INSERT ON event
     WHEN EXISTS (SELECT 1 FROM event WHERE key = NEW.key OR seq = NEW.seq
@@ -44,7 +44,7 @@ _M001_EVENTS = (
       SELECT RAISE(ABORT, 'events are never replaced; append an undo');
     END
     """,
-    # The answers that count, one per item and annotator, for readers of the file.
+    # The effective answers, one per item and annotator, for other programs that read the file.
     """
     CREATE VIEW answer AS
       SELECT item, annotator, kind, label, time, duration, purpose, seq FROM event

@@ -1,9 +1,10 @@
-"""Who may talk to the server: token, Host, Origin, sizes of requests, and headers of answers.
+"""Access control: token, Host and Origin headers, request sizes, and response headers.
 
 Any page that is open in the same browser can send requests to a server on the loopback address,
-and any user of the machine can connect to it. So every request must name the server as its host
-(which defeats DNS rebinding), must come from its own page where the browser says where it comes
-from, and must know the token, which is printed once and kept in a cookie that scripts cannot read.
+and any user of the machine can connect to it. Every request must therefore name the server in its
+Host header (which prevents DNS rebinding), must come from the server's own page if the browser
+sends the origin, and must contain the token. The token is printed once and stored in a cookie that
+scripts cannot read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 64 * 1024
-OPEN = ("/health",)  # without a token
+OPEN = ("/health",)  # paths that do not require a token
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,14 +42,14 @@ HEADERS = {
 
 
 class RefusedError(Exception):
-    """A request that is refused.
+    """Exception for a rejected request.
 
     Parameters
     ----------
     status : int
         The HTTP status.
     message : str
-        Why.
+        The reason.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -58,12 +59,12 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens, and the token that it asks for.
+    """Address of a server, and the token that it requires.
 
     Parameters
     ----------
     host : str
-        The host name or address that it was bound to.
+        The host name or address to which the server is bound.
     port : int
         The port.
     token : str
@@ -81,7 +82,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Address to open in a browser."""
+        """URL to open in a browser."""
         name = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"http://{shown}:{self.port}/?token={quote(self.token, safe='')}"
@@ -89,11 +90,11 @@ class Address:
     def serves(self, host: str) -> bool:
         """Return whether a Host header names this server.
 
-        A server that listens on all addresses is also reached by any of them and by the name of
-        the machine. Addresses cannot be rebound; other names can, and are refused.
+        A server that listens on all addresses also accepts each of these addresses and the name of
+        the machine. Addresses cannot be rebound. Other names can, and are rejected.
         """
         if self.port == 80 and not host.rpartition("]")[2].partition(":")[1]:
-            host += ":80"  # which browsers leave out
+            host += ":80"  # browsers omit the default port
         name, _, port = host.rpartition(":")
         if not name or port != str(self.port):
             return False
@@ -114,18 +115,18 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """ASGI middleware that lets only proper requests through, and adds headers to all answers.
+    """ASGI middleware that rejects invalid requests and adds headers to all responses.
 
     Parameters
     ----------
     app : ASGI application
-        What answers proper requests.
+        Application that handles valid requests.
     address : Address
-        The server.
+        Address of the server.
     refuse : callable
-        Makes the ASGI answer for a `RefusedError`.
+        Returns the ASGI response for a `RefusedError`.
     bodies : dict of str to int, default=None
-        Bytes that requests of some paths may have; of all others, 64 kB.
+        Maximum size of request bodies, in bytes, by path. The maximum for other paths is 64 kB.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Guard:
         self._bodies = bodies or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             return
 
@@ -172,7 +173,7 @@ class Guard:
             self._check_origin(headers)
 
     def _knows_token(self, scope: Scope, headers: Headers) -> bool:
-        """Return whether the cookie, the Authorization header or the address has the token."""
+        """Return whether the cookie, the Authorization header or the URL contains the token."""
         given = [headers.cookie(self._address.cookie), headers.authorization()]
         if scope["path"] == "/" and scope["method"] == "GET":
             given.append(query_of(scope).get("token", ""))
@@ -180,7 +181,7 @@ class Guard:
         return any(hmac.compare_digest(one.encode(), token) for one in given)
 
     def _check_origin(self, headers: Headers) -> None:
-        """Raise if a request that changes something comes from another page, or is a form."""
+        """Raise if a request that modifies state comes from another page or from a form."""
         origin, site = headers.one("origin"), headers.one("sec-fetch-site")
         scheme, _, host = origin.partition("://")
         if origin and (scheme != "http" or not self._address.serves(host)):
@@ -235,7 +236,7 @@ class Headers:
 
 
 def query_of(scope: Scope) -> dict[str, str]:
-    """Return the query of a request's address."""
+    """Return the query parameters of a request."""
     text = scope.get("query_string", b"").decode("latin-1")
     try:
         return dict(parse_qsl(text, max_num_fields=20))
@@ -244,7 +245,7 @@ def query_of(scope: Scope) -> dict[str, str]:
 
 
 async def _whole_body(scope: Scope, receive: Receive, most: int) -> Receive:
-    """Read the body, which must be small, and return what gives it to the application."""
+    """Read the body up to a maximum size; return a function that passes it to the application."""
     declared = Headers(scope).one("content-length")
     if declared and (not declared.isdigit() or int(declared) > most):
         raise RefusedError(413, f"the request has more than {most:,} bytes.")

@@ -1,4 +1,4 @@
-"""The web application: routes, JSON in and out, and the server that runs it."""
+"""The web application: routes, JSON requests and responses, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_HISTORY = 200
 
 
 def need_starlette() -> None:
-    """Raise ImportError with the command that installs the web server, if it is missing."""
+    """Raise ImportError with an installation command if the web server is not installed."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
@@ -53,16 +53,16 @@ def make_app(
     session : Session
         The session.
     address : Address
-        Where it is served, and its token.
+        Address and token of the server.
     routes : list of Route, default=None
-        Further routes.
+        Additional routes.
     bodies : dict of str to int, default=None
-        Bytes that requests of some paths may have, where that is more than usual.
+        Maximum size of request bodies, in bytes, for paths that need more than the default.
 
     Returns
     -------
     app : ASGI application
-        Answers requests; every request passes `Guard`.
+        The application. `Guard` checks every request.
     """
     need_starlette()
     from starlette.applications import Starlette
@@ -73,7 +73,7 @@ def make_app(
     return Guard(app, address, _refusal, bodies)
 
 
-# -- answers ---------------------------------------------------------------------------------------
+# -- responses -------------------------------------------------------------------------------------
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Any:
@@ -89,14 +89,14 @@ def _refusal(denied: RefusedError) -> App:
 
 
 def _on_error(request: Any, error: Any) -> Any:
-    """Answer for an error that is the caller's."""
+    """Return the response for an invalid request."""
     status = getattr(error, "status_code", None) or (404 if isinstance(error, KeyError) else 400)
     message = getattr(error, "detail", None) or (error.args[0] if error.args else str(error))
     return _json({"error": str(message)}, status)
 
 
 def _on_fault(request: Any, error: Any) -> Any:
-    """Answer for an error that is the server's, such as a full disk."""
+    """Return the response for an error of the server, such as a full disk."""
     return _json({"error": str(error) or type(error).__name__}, 500)
 
 
@@ -150,7 +150,7 @@ def _routes(session: Session, address: Address) -> list[Any]:
 
 
 def _in_thread(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return an endpoint that runs in a thread, so that others are answered meanwhile."""
+    """Return an endpoint that runs in a thread and does not block other requests."""
     from starlette.concurrency import run_in_threadpool
 
     async def endpoint(request: Any) -> Any:
@@ -160,7 +160,7 @@ def _in_thread(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _posted(function: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], Any]:
-    """Return an endpoint that reads a JSON object and answers with one."""
+    """Return an endpoint that receives and returns JSON objects."""
     from starlette.concurrency import run_in_threadpool
 
     async def endpoint(request: Any) -> Any:
@@ -212,7 +212,7 @@ def _history(session: Session, query: Any) -> dict[str, Any]:
 
 
 def _pages() -> dict[str, Any]:
-    """Return the files of the page by name; what is not listed here is not served."""
+    """Return the files of the page by name. Other files are not served."""
     found: dict[str, Any] = {}
 
     def collect(folder: Any, prefix: str) -> None:
@@ -238,7 +238,7 @@ def _page(pages: dict[str, Any], name: str) -> Any:
 
 
 def _index(request: Any, address: Address, pages: dict[str, Any]) -> Any:
-    """Answer with the page; if the token is in the address, move it into the cookie."""
+    """Return the page; if the URL contains the token, move it to the cookie."""
     from starlette.responses import RedirectResponse, Response
 
     if "token" in request.query_params:
@@ -256,7 +256,7 @@ def _image(session: Session, item: str) -> Any:
     path, folder = session.image(item)
     try:
         body, kind = served(path, folder)
-    except Exception:  # it was readable at the start, and has been changed since
+    except Exception:  # the file was readable at the start and has changed since
         return _json({"error": "the image can no longer be read."}, 404)
     return Response(body, media_type=kind)
 
@@ -273,7 +273,7 @@ def new_token() -> str:
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """Open the socket of a server; raise OSError with advice if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, since asyncio sends answers at once (TCP_NODELAY) only on such sockets.
+    # TCP is explicit because asyncio sets TCP_NODELAY only on such sockets.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -292,16 +292,16 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def serve(app: App, opened: socket.socket, on_ready: Callable[[], None]) -> None:
-    """Answer requests until SIGINT or SIGTERM.
+    """Serve requests until SIGINT or SIGTERM.
 
     Parameters
     ----------
     app : ASGI application
-        From `make_app`.
+        Application returned by `make_app`.
     opened : socket
-        From `listening`.
+        Socket returned by `listening`.
     on_ready : callable
-        Called when requests are answered.
+        Called when the server is ready.
     """
     need_starlette()
     import uvicorn
@@ -325,14 +325,14 @@ def serve(app: App, opened: socket.socket, on_ready: Callable[[], None]) -> None
 
 
 async def fetch(app: App, address: Address, path: str) -> tuple[int, bytes]:
-    """Return status and body of a GET request, without a socket.
+    """Return the status and body of the response to a GET request, without a socket.
 
     Parameters
     ----------
     app : ASGI application
-        From `make_app`.
+        Application returned by `make_app`.
     address : Address
-        That of the application.
+        Address of the application.
     path : str
         Path and query.
     """

@@ -19,8 +19,8 @@ from marginwise.label.progress import Measures
 from marginwise.label.queue import Question, Queue, Settings, drawn, pending
 from marginwise.label.store import LabelStore
 
-MANY = 3  # events that are learned in one go
-FILE = "file"  # annotator of the labels that the items came with
+MANY = 3  # the model is rebuilt after more new events than this
+FILE = "file"  # annotator of the existing labels of the items
 
 
 class Session:
@@ -41,9 +41,9 @@ class Session:
     store : LabelStore
         Store of the answers.
     estimator : estimator
-        What learns.
+        Classifier to train.
     settings : Settings
-        How to ask.
+        Settings of the session.
     stop : StoppingRule or None, default=None
         Stopping rule. None uses the default of `ActiveLearner`.
     """
@@ -78,7 +78,7 @@ class Session:
         self._queue.restore()
 
     def _import(self) -> None:
-        """Store the labels that the items came with, once."""
+        """Store the existing labels of the items, once."""
         known = [
             Event(
                 kind="label",
@@ -99,10 +99,10 @@ class Session:
         with self._lock:
             self.store.close()
 
-    # -- what the page asks for --------------------------------------------------------------------
+    # -- requests of the page ----------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all that the page needs when it is opened."""
+        """Return the state that the page needs when it is opened."""
         with self._lock:
             self._refresh()
             self._queue.fill()
@@ -162,7 +162,7 @@ class Session:
         return self._remark("note", key, item, text)
 
     def history(self, before: int | None = None, limit: int = 50) -> dict[str, Any]:
-        """Return the annotator's effective answers, the newest first."""
+        """Return the annotator's effective answers, newest first."""
         with self._lock:
             self._refresh()
             own = self.answered.answers.effective(self.settings.annotator)
@@ -178,7 +178,7 @@ class Session:
             return self._shown(item, None if asked is None else asked.purpose)
 
     def image(self, item: str) -> tuple[Path, Path]:
-        """Return the file of an image, and the folder that it must be in."""
+        """Return the file of an image, and the folder that must contain it."""
         path = self.items.content.path(self.items.row(item))
         if path is None:
             raise KeyError(f"the item {item} is not an image.")
@@ -208,7 +208,7 @@ class Session:
             self._refresh()
             return self._measures.progress()
 
-    # -- answers given elsewhere -------------------------------------------------------------------
+    # -- answers from other programs ---------------------------------------------------------------
 
     def record(self, events: Sequence[Event]) -> int:
         """Store answers that were not given on the page, and learn them.
@@ -216,12 +216,12 @@ class Session:
         Parameters
         ----------
         events : sequence of Event
-            Labels and skips of any annotators; those whose keys are stored already count once.
+            Labels and skips of any annotators. Events whose keys are already stored are ignored.
 
         Returns
         -------
         count : int
-            Number of events that were new.
+            Number of new events.
         """
         with self._lock:
             self._refresh()
@@ -234,19 +234,19 @@ class Session:
             return len({event.seq for event in stored if event.seq > before})
 
     def withdraw(self, event: Event, key: str) -> int:
-        """Take back a stored answer: by an undo if its annotator can, else by a skip.
+        """Revert a stored answer with an undo if possible, otherwise with a skip.
 
         Parameters
         ----------
         event : Event
-            The answer, as the store returned it.
+            The answer, as returned by the store.
         key : str
-            Key of the event that takes it back.
+            Key of the event that reverts it.
 
         Returns
         -------
         count : int
-            Number of events that were stored.
+            Number of stored events.
         """
         with self._lock:
             self._refresh()
@@ -301,17 +301,17 @@ class Session:
             return self._view()
 
     def _append(self, event: Event, questions: list[Question]) -> bool:
-        """Store an event, after which the queue is another one; return whether it was new."""
+        """Store an event and replace the queue; return whether the event was new."""
         stored = self.store.append(event)
         if stored.seq <= self.answered.answers.seq:
-            return False  # a request that was sent again
+            return False  # a repeated request
         self._queue.questions = questions
         self._refresh()
         self._queue.fill()
         return True
 
     def _refresh(self) -> None:
-        """Apply the events that were stored since, by whichever process, and learn them."""
+        """Apply and learn the events that any process has stored in the meantime."""
         events = self.store.events(self.answered.answers.seq)
         rebuild = len(events) > MANY
         for event in events:
@@ -325,15 +325,16 @@ class Session:
             self._queue.prune()
 
     def _rebuild(self) -> None:
-        """Bring the model to the answers that count."""
+        """Update the model to the effective answers."""
         taught: Taught = [self._taught(event) for event in self.answered.counting]
         self.model.become([answer for answer in taught if self.model.holds(answer[0])])
         self._queue.reset()
 
     def _taught(self, event: Event) -> tuple[int, str | None, str | None]:
-        """Return what the model learns of an answer.
+        """Return the row, label and purpose that the model learns from an answer.
 
-        Other processes may store labels that this session does not have: skips for its model.
+        Other processes may store labels that this session does not have. The model treats them as
+        skips.
         """
         label = event.label if event.label in self.settings.labels else None
         return self.items.row(event.item), label, event.purpose

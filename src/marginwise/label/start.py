@@ -1,4 +1,4 @@
-"""Starting a session: items, features, store and settings put together."""
+"""Starting a session from items, features, store and settings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from marginwise.label.session import Session
 from marginwise.label.store import LabelStore
 
 GOALS = ("learn", "find")
-KEPT = ("goal", "seed", "holdout", "overlap")  # settings of a store, which do not change
+KEPT = ("goal", "seed", "holdout", "overlap")  # settings that are fixed once they are stored
 
 
 def read_items(request: Request, labels: list[str] | None) -> tuple[Items, list[str] | None]:
-    """Return the items of a request, and the labels that users named, checked."""
+    """Return the items of a request, and the checked labels of the user."""
     items = open_items(request.items, request.columns, request.items_file)
     return items, checked_labels(items, labels) if labels else None
 
 
 def open_store(request: Request, items: Items) -> LabelStore:
-    """Open the store of a request, which must be one of these items."""
+    """Open the store of a request; raise if it belongs to other items."""
     store = LabelStore.open(request.store)
     try:
         if store.items is None:  # answers were imported before the items were known
@@ -47,7 +47,7 @@ def open_store(request: Request, items: Items) -> LabelStore:
 def settled(
     store: LabelStore, items: Items, wanted: Settings, labels: list[str] | None
 ) -> Settings:
-    """Return the settings of a session: those that the store has, or else those that are wanted.
+    """Return the settings of a session; stored settings take precedence over the wanted ones.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def settled(
     items : Items
         The items.
     wanted : Settings
-        Settings as the user gave them; its labels are not used.
+        Settings of the user. Their labels are not used.
     labels : list of str or None
-        Labels that users named; None for those of the store, or else of the items.
+        Labels of the user. None uses the labels of the store or, if it has none, of the items.
     """
     meta = store.meta()
     stored = json.loads(meta["labels"]) if "labels" in meta else None
@@ -90,26 +90,26 @@ def start(
     verbose: int = 0,
     report: Any = None,
 ) -> tuple[Session, Features]:
-    """Return a session, with its features.
+    """Return a session and its features.
 
     Parameters
     ----------
     request : Request
-        What to label.
+        Items to label, and the store of the answers.
     settings : Settings
-        How to ask; its labels are not used.
+        Settings of the user. Their labels are not used.
     labels : list of str or None
-        All labels; None for those of the items or of the store.
+        All labels. None uses the labels of the store or, if it has none, of the items.
     make_estimator : callable
-        Returns what learns; called with the items and their features, which it may scale.
+        Returns the classifier. It is called with the items and their features, and may scale them.
     stop : StoppingRule, default=None
-        When to stop.
+        Rule that decides when to stop.
     scale : bool, default=True
-        Whether columns of numbers are standardised, where items are rows of tables.
+        Whether to standardise numeric columns if the items are rows of a table.
     verbose : int, default=0
         Whether to show progress while features are computed.
     report : callable, default=None
-        Called with sentences for the user.
+        Called with messages for the user.
     """
     assert settings.goal in GOALS
     assert settings.strategy in STRATEGIES

@@ -36,11 +36,11 @@ class ItemSet:
     Parameters
     ----------
     name : str
-        The name of the items, for messages.
+        Name of the items, for messages.
     count : int
-        How many there are.
+        Number of items.
     fingerprint : str
-        A hash of their ids and contents.
+        Hash of their ids and contents.
     """
 
     name: str
@@ -147,7 +147,7 @@ class LabelStore:
         return self.append_all([event])[0]
 
     def append_all(self, events: Iterable[Event]) -> list[Event]:
-        """Store several events, all or none of them; return them with their numbers."""
+        """Store several events, all or none; return them with their numbers."""
         with self._writing() as connection:
             return [self._append(connection, event) for event in events]
 
@@ -167,7 +167,7 @@ class LabelStore:
         return event.numbered(int(cursor.lastrowid or 0))
 
     def _aimed(self, connection: sqlite3.Connection, undo: Event) -> Event:
-        """Return an undo with the number and the item of the event that it takes back."""
+        """Return an undo with the number and the item of the event that it reverts."""
         newest = connection.execute(_NEWEST, [undo.annotator]).fetchone()[0]
         if newest is None:
             raise ValueError(f"{undo.annotator!r} has no answer, flag or note to take back.")
@@ -180,7 +180,7 @@ class LabelStore:
         item = connection.execute("SELECT item FROM event WHERE seq = ?", [newest]).fetchone()[0]
         return replace(undo, undone=newest, item=item)
 
-    # -- what is known of the whole ----------------------------------------------------------------
+    # -- metadata ----------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
         """Return the metadata of the store: items, labels and settings."""
@@ -204,7 +204,7 @@ class LabelStore:
 
     @property
     def items(self) -> ItemSet | None:
-        """The items that the store has labels of; None if it does not know them."""
+        """The items of the store; None if they are not recorded yet."""
         return _items_of(self.meta())
 
     def identify(self, items: ItemSet) -> None:
@@ -226,7 +226,7 @@ class LabelStore:
 
     def _migrate(self) -> None:
         with self._writing() as connection:
-            version = read_version(connection, self.path)  # again: others may have been faster
+            version = read_version(connection, self.path)  # another process may have been faster
             for statements in MIGRATIONS[version:]:
                 for statement in statements:
                     connection.execute(statement)
@@ -250,7 +250,7 @@ class LabelStore:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # SQLite itself ends it if the disk is full
+                if self._connection.in_transaction:  # SQLite ends it itself if the disk is full
                     self._connection.execute("ROLLBACK")
                 raise
 
@@ -262,7 +262,7 @@ def _items_of(meta: dict[str, str]) -> ItemSet | None:
 
 
 def _to_column(event: Event, name: str) -> Any:
-    """Return a value of an event as SQLite stores it."""
+    """Return a value of an event in the form that SQLite stores."""
     value = getattr(event, name)
     return json.dumps(value) if name in _AS_JSON and value is not None else value
 
