@@ -55,6 +55,7 @@ def draw(results: Results, figure: Any, what: str = "prbep", label: str = "PRBEP
         if at:
             axes.plot(*zip(*at, strict=True), **PAPER, label="paper, at the end")
         axes.set(xlabel="examples learned", ylabel=label, title=name)
+        axes.locator_params(axis="x", nbins=4)
     drawn = [axes for axes in figure.axes if axes.get_lines()]
     for axes in drawn[:1]:
         axes.legend(fontsize=7)
