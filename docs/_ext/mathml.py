@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
+# \tfrac12 is 1/2 in TeX; docutils reads the number 12.
+SHORT_FRACTION = re.compile(r"\\([dt]?frac)\s*(\w)\s*(\w)")
+# Browsers stretch these to the height of the whole formula, as TeX does after \left and \right only.
+FENCE = re.compile(r"<mo(?: class=\"math(?:open|close)\")?>([{}‖|⟨⟩])</mo>")
+
+
+def mathml(tex: str, *, as_block: bool = False) -> str:
+    """Return a formula in TeX as MathML."""
+    formula = tex2mathml(SHORT_FRACTION.sub(r"\\\1{\2}{\3}", tex), as_block=as_block)
+    return FENCE.sub(r'<mo stretchy="false">\1</mo>', formula)
+
 
 def inline(writer: Any, node: nodes.math) -> None:
     """Write a formula in a line of text."""
-    writer.body.append(tex2mathml(node.astext()))
+    writer.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def display(writer: Any, node: nodes.math_block) -> None:
     """Write a formula that stands by itself; it scrolls by itself where it is too wide."""
-    formula = tex2mathml(node.astext(), as_block=True)
+    formula = mathml(node.astext(), as_block=True)
     writer.body.append(f'<div class="math-display" tabindex="0">{formula}</div>\n')
     raise nodes.SkipNode
 

@@ -29,6 +29,10 @@ FAULTS = """() => {
     if (!image.complete || image.naturalWidth === 0) found.push(`broken image: ${image.src}`);
     if (!image.hasAttribute("alt")) found.push(`image without a text: ${image.src}`);
   }
+  for (const formula of document.querySelectorAll(".math-display")) {
+    if (root.clientWidth > 1200 && formula.scrollWidth > formula.clientWidth + 1)
+      found.push(`formula wider than the text: ${formula.innerText.replace(/\\s+/g, " ")}`);
+  }
   return found;
 }"""
 # Without `preload`, axe-core does not fetch style sheets again, from wrong addresses.

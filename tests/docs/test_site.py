@@ -150,3 +150,15 @@ def test_links_to_other_files_lead_to_the_site_or_to_the_source(tmp_path: Path) 
         "[c](../contributing/index.md#words) [d](large.md) [e](https://example.org)\n"
         "```\n[f](../../Makefile)\n```\n"
     )
+
+
+def test_formulas_are_read_as_tex_reads_them() -> None:
+    pytest.importorskip("sphinx")
+    mathml = script("docs/_ext/mathml.py").mathml
+    half = re.sub(r"\s", "", mathml(r"\tfrac12 \lVert w \rVert^2"))
+    assert "<mn>1</mn><mn>2</mn></mfrac>" in half
+    assert half.count('<mostretchy="false">‖</mo>') == 2, "norms do not grow with the formula"
+    assert "<mn>1</mn><mi>l</mi></mfrac>" in re.sub(r"\s", "", mathml(r"\tfrac1l x"))
+    assert "<mi>a</mi><mi>b</mi></mfrac>" in re.sub(r"\s", "", mathml(r"\frac{a}{b}"))
+    assert re.sub(r"\s", "", mathml(r"\{+1, -1\}")).count('stretchy="false"') == 2
+    assert 'stretchy="true"' not in mathml(r"\{x\}")
