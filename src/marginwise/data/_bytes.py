@@ -1,7 +1,7 @@
-"""Files as bytes: plain, gzip or Zstandard, a few whole lines at a time.
+"""Readers of plain, gzip and Zstandard files that return whole lines in pieces.
 
-The kind of a file is recognised by its first bytes. Plain files are read and not mapped: that is as
-fast, and a file that another program truncates meanwhile raises an error instead of SIGBUS.
+The compression of a file is recognised by its first bytes. Plain files are read, not memory-mapped:
+this is equally fast, and a file that another program truncates raises an error instead of SIGBUS.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NAMES = {"gzip": "gzip", "zstd": "Zstandard"}
 
 
 def kind_of(head: bytes) -> Kind:
-    """Return how a file that begins with these bytes is compressed."""
+    """Return the compression of a file that begins with the given bytes."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "plain")
 
 
 def kind_of_file(path: str) -> Kind:
-    """Return how a file is compressed."""
+    """Return the compression of a file."""
     with open(path, "rb", buffering=0) as file:
         return kind_of(file.read(4))
 
@@ -52,14 +52,14 @@ def _open_zstd(path: str, file: BinaryIO) -> Any:
 
 
 class LineReader:
-    """The whole lines of a file, as many at a time as a buffer holds.
+    """Reader of whole lines, as many at a time as fit into a buffer.
 
     Parameters
     ----------
     path
         The file.
     offset
-        The byte to begin with, for plain files.
+        Offset of the first byte to read, for plain files.
     """
 
     def __init__(self, path: str, offset: int = 0) -> None:
@@ -73,7 +73,7 @@ class LineReader:
             self._file.close()
             raise
         self._buffer = bytearray(SLICE)
-        self._begin = self._end = 0  # the bytes that were read and not returned yet
+        self._begin = self._end = 0  # bytes read but not yet returned
         self._failure: str | None = None
 
     def _decoded(self, path: str) -> Any:
@@ -107,9 +107,9 @@ class LineReader:
         self._begin, self._end = 0, kept
 
     def _fill(self) -> int:
-        """Read until the buffer is full, which grows if a line is longer; return the bytes read.
+        """Fill the buffer, which grows if a line does not fit; return the number of bytes read.
 
-        An error is kept for the next call if there are bytes before it.
+        An error is raised by the next call if bytes were read before it occurred.
         """
         if self._end == len(self._buffer):
             self._grow()
@@ -118,7 +118,7 @@ class LineReader:
             try:
                 read = self._read_into(memoryview(self._buffer)[self._end :])
             except ValueError as error:
-                self._failure = str(error)  # the error itself would refer back to this reader
+                self._failure = str(error)  # storing the exception would create a reference cycle
                 break
             if not read:
                 break
@@ -133,11 +133,11 @@ class LineReader:
                 f"the line is longer than {LONGEST_LINE:,} bytes; expected text with one row per "
                 "line. Check that this is a text file"
             )
-        # Not in place: the caller may still hold a view of the buffer.
+        # A copy, because the caller may still hold a view of the old buffer.
         self._buffer = self._buffer + bytes(len(self._buffer))
 
     def _read_into(self, buffer: memoryview) -> int:
-        """Read once; what was decompressed before the data are damaged is not lost."""
+        """Read once; data decompressed before a damaged part are still returned."""
         stream = self._stream
         try:
             if self.kind == "zstd":
@@ -145,7 +145,7 @@ class LineReader:
             return int(stream.readinto1(buffer))
         except (EOFError, zlib.error) as error:
             damage: Exception = error
-        except OSError as error:  # without a number, it is the data that are wrong, not the disk
+        except OSError as error:  # without errno, the data are damaged, not the disk
             if error.errno is not None or self.kind == "plain":
                 raise
             damage = error

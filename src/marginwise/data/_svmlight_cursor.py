@@ -1,4 +1,4 @@
-"""Places in svmlight files from which rows are read forwards."""
+"""Cursors in svmlight files, which read rows forwards."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from marginwise.data.errors import DataError
 
 
 class Cursor:
-    """A place in one file: the next row, and the text that was read and not parsed yet.
+    """Position in a file: the next row, and text that was read but not yet parsed.
 
     Parameters
     ----------
     path
         The file.
     number
-        Which file of the source it is.
+        Number of the file within the source.
     index
-        What the first pass found in it.
+        Result of the first pass over the file.
     block
-        The block to begin with; compressed files are read from their first one.
+        First block to read. Compressed files are always read from the first block.
     """
 
     def __init__(self, path: str, number: int, index: FileIndex, block: int) -> None:
@@ -47,7 +47,7 @@ class Cursor:
         self._read(parser, row - self.row, parse=False)
 
     def parse(self, parser: SvmlightParser, rows: int) -> None:
-        """Let a parser read the next rows."""
+        """Pass the next rows to a parser."""
         self._read(parser, rows, parse=True)
 
     def _read(self, parser: SvmlightParser, most: int, *, parse: bool) -> None:
@@ -73,19 +73,19 @@ class Cursor:
 
 
 class Cursors:
-    """Reads rows of several files; where one read ended, the next may continue.
+    """Reader of rows of several files, which continues where the previous read ended.
 
-    Threads may read at the same time: a cursor is taken away while it is used, and a thread that
-    finds none opens the file itself.
+    Several threads can read concurrently. A thread takes the idle cursor while it reads. If there
+    is none, it opens the file again.
 
     Parameters
     ----------
     paths
         The files.
     plain
-        Whether each of them can be read from any block.
+        Whether each file can be read from any block.
     index
-        What the first pass found in them.
+        Result of the first pass over the files.
     """
 
     def __init__(self, paths: Sequence[str], plain: Sequence[bool], index: SvmlightIndex) -> None:
@@ -95,7 +95,7 @@ class Cursors:
         self._ends = np.cumsum([file.rows for file in index.files])
 
     def read(self, parser: SvmlightParser, start: int, stop: int) -> None:
-        """Let a parser read rows `start` to ``stop - 1``."""
+        """Pass rows `start` to ``stop - 1`` to a parser."""
         while start < stop:
             number = int(np.searchsorted(self._ends, start, side="right"))
             rows, end = self._files[number].rows, int(self._ends[number])
@@ -114,7 +114,7 @@ class Cursors:
             start += count
 
     def _take(self, number: int, row: int) -> Cursor:
-        """Return a cursor at `row` of a file or before it, the nearer the better."""
+        """Return a cursor at or before `row` of a file: the idle one if it is nearer."""
         block = row // BLOCK if self._plain[number] else 0
         with self._lock:
             cursor, self._idle = self._idle, None
@@ -131,7 +131,7 @@ class Cursors:
             cursor.close()
 
     def close(self) -> None:
-        """Close the file that is open, if one is."""
+        """Close the open file, if any."""
         self._keep(None)
 
     def __del__(self) -> None:

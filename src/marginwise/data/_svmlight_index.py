@@ -1,4 +1,4 @@
-"""What a first pass over svmlight files finds: rows, labels, features, and where blocks begin."""
+"""First pass over svmlight files, which finds rows, labels, features and the starts of blocks."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ NO_FEATURES = (
 
 @dataclass(frozen=True)
 class FileIndex:
-    """One file of an index.
+    """Index of one file.
 
     Attributes
     ----------
     size
-        Bytes of the file.
+        Size of the file in bytes.
     rows
-        Rows in it.
+        Number of rows.
     offsets, lines
-        Where the first row of each block begins: the byte and the number of the line.
+        Byte offset and line number of the first row of each block.
     """
 
     size: int
@@ -50,7 +50,7 @@ class FileIndex:
 
 @dataclass(frozen=True)
 class SvmlightIndex:
-    """All files of a source.
+    """Index of all files of a source.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class SvmlightIndex:
     labels
         The distinct labels, sorted: int64 if all are integers, float64 otherwise.
     many_labels
-        Whether `labels` lacks some, because there are too many for classes.
+        Whether `labels` is incomplete, because there are too many labels to be classes.
     zero_based
         Whether index 0 is the first feature.
     n_features
@@ -74,13 +74,13 @@ class SvmlightIndex:
 
 
 def base_of(zero_based: ZeroBased) -> int:
-    """Return the index of the first feature, as the core takes it: -1 if it is not known."""
+    """Return the index of the first feature as the core expects it: -1 if it is unknown."""
     return -1 if zero_based == "auto" else 1 - int(zero_based)
 
 
 @contextlib.contextmanager
 def errors_at(path: str, reader: SvmlightParser | SvmlightScan) -> Iterator[None]:
-    """Turn errors about a file's content into a DataError that names the file and the line."""
+    """Convert errors in the content of a file to a DataError with the file and the line."""
     try:
         yield
     except DataError:
@@ -91,9 +91,9 @@ def errors_at(path: str, reader: SvmlightParser | SvmlightScan) -> Iterator[None
 
 @dataclass(frozen=True)
 class Extent:
-    """The indices of a file as they are written, -1 if there are none, and where the greatest is.
+    """Range of the indices in a file (-1 if there are none), and the line of the greatest index.
 
-    Several files that were read in turn may have one extent each that includes those before.
+    If one reader reads several files in turn, the extent of each file includes the previous files.
     """
 
     path: str
@@ -103,7 +103,7 @@ class Extent:
 
     @staticmethod
     def of(path: str, reader: SvmlightParser | SvmlightScan) -> Extent:
-        """Return the extent of what was read so far."""
+        """Return the extent of the text read so far."""
         return Extent(path, reader.least, reader.greatest, reader.line_of_greatest)
 
 
@@ -117,9 +117,9 @@ def index_files(
     paths
         The files.
     zero_based
-        Whether index 0 is the first feature; "auto" looks whether it occurs.
+        Whether index 0 is the first feature; "auto" means True if index 0 occurs.
     n_features
-        Number of features, or None for as many as occur.
+        Number of features; None uses the largest index.
     """
     scans = [_scanned(path, zero_based, n_features) for path in paths]
     extents = [Extent.of(path, scan) for path, scan in zip(paths, scans, strict=True)]
@@ -159,7 +159,7 @@ def features_of(
         if greatest < 0:
             raise DataError(f"{extents[0].path}:1: {NO_FEATURES}")
         return zero_based, last + 1
-    if last >= n_features:  # found here only where the base was not known before
+    if last >= n_features:  # the scan reports this itself, unless the base was unknown
         where = next(extent for extent in extents if extent.greatest == greatest)
         raise DataError(
             f"{where.path}:{where.line}: index {greatest} is beyond n_features={n_features}; "

@@ -19,7 +19,7 @@ from marginwise.data.errors import DataError
 
 PREFIXES = ("X", "X_train")
 PARTS = ("data", "indices", "indptr", "shape")
-# What NumPy and zipfile raise for a damaged file; EINVAL is a seek to where nothing can be.
+# Errors that NumPy and zipfile raise for a damaged file; OSError with EINVAL is an invalid seek.
 DAMAGE = (
     *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, SyntaxError, MemoryError),
     *(OverflowError, NotImplementedError, RuntimeError, RecursionError, struct.error),
@@ -39,7 +39,7 @@ def read_npy(path: Path) -> NDArray[Any]:
 
 
 def read_npz(path: Path, labelled: bool) -> tuple[Any, Any, list[str] | None]:
-    """Return features, labels and names of features in a .npz file.
+    """Return the features, labels and feature names in a .npz file.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def read_npz(path: Path, labelled: bool) -> tuple[Any, Any, list[str] | None]:
 
 
 def _prefix(path: Path, names: list[str]) -> str:
-    """Return what the names of the features begin with."""
+    """Return the prefix of the names of the feature arrays."""
     for prefix in PREFIXES:
         if prefix in names or all(f"{prefix}_{part}" in names for part in PARTS):
             return prefix
@@ -100,7 +100,7 @@ def _mapped(path: Path, member: str) -> NDArray[Any] | None:
         entry = archive.getinfo(member)
         if entry.compress_type != zipfile.ZIP_STORED:
             return None
-        file.seek(entry.header_offset + 26)  # of the local header, where two lengths follow
+        file.seek(entry.header_offset + 26)  # two lengths in the local header
         lengths = np.frombuffer(file.read(4), dtype="<u2")
         file.seek(entry.header_offset + 30 + int(lengths.sum()))
         version = np.lib.format.read_magic(file)
@@ -118,7 +118,7 @@ def _mapped(path: Path, member: str) -> NDArray[Any] | None:
 
 
 def _damaged(path: Path, kind: str, error: Exception) -> Exception:
-    """Return the error for a file that cannot be read; that of the disk, if it is to blame."""
+    """Return the error for an unreadable file: the original error if the disk caused it."""
     if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         return error
     fault = " ".join(str(error).split()) or type(error).__name__

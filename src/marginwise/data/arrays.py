@@ -106,7 +106,7 @@ class ArraySource:
         return X, labels if y is None else y
 
     def _split(self, X: Any, column: int, labelled: bool) -> tuple[Any, Any]:
-        """Return features and labels of an array that has the labels in a column."""
+        """Return the features and labels of an array with a label column."""
         X = self._checked(X, least=2)
         if not -X.shape[1] <= column < X.shape[1]:
             raise DataError(
@@ -160,7 +160,7 @@ class ArraySource:
                 raise DataError(f"{self._name}: row {gone[0]}: the label is missing.")
         return y
 
-    # -- what there is -------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return int(self._X.shape[0])
@@ -265,7 +265,7 @@ def _names_of(X: Any) -> list[str] | None:
 
 
 def _is_mapped(X: Any) -> bool:
-    """Return whether an array, or what it is a view of, is a memory map."""
+    """Return whether an array is a memory map or a view of one."""
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap):
             return True

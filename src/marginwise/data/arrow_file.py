@@ -17,14 +17,14 @@ from marginwise.data.errors import DataError
 from marginwise.data.table_file import Block, TableFile, stamp_of
 
 BLOCK_ROWS = 4096
-BLOCK_BYTES = 1 << 23  # of a block that is not a row group
-GROUP_BYTES = 1 << 26  # of a row group up to which it is read as a whole
-BUFFER = 1 << 18  # bytes of a column that are read at a time
+BLOCK_BYTES = 1 << 23  # approximate size of a block that is a part of a row group
+GROUP_BYTES = 1 << 26  # larger row groups are read in parts
+BUFFER = 1 << 18  # bytes of a column to read at a time
 
 
 @contextmanager
 def guarded(path: Path, kind: str) -> Iterator[None]:
-    """Raise what pyarrow raises for a damaged file as DataError."""
+    """Convert the errors that pyarrow raises for a damaged file to DataError."""
     pa = need_arrow()
     try:
         yield
@@ -32,7 +32,7 @@ def guarded(path: Path, kind: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # of the disk, not of the content
+            raise  # an error of the disk, not of the content
         fault = " ".join(str(error).split())
         raise DataError(
             f"{path}: the file is damaged or truncated ({fault:.200}); expected a complete {kind} "
@@ -41,7 +41,7 @@ def guarded(path: Path, kind: str) -> Iterator[None]:
 
 
 class ArrowTable(TableFile):
-    """What tables of typed columns have in common: a schema, and rows that have numbers."""
+    """Base class of tables with typed columns, in which errors are located by row number."""
 
     parse = False
 
@@ -75,11 +75,11 @@ class MemoryTable(ArrowTable):
 
     @property
     def starts(self) -> Ints:
-        """First row of the only block, and the number of rows."""
+        """Start of the only block, and the number of rows."""
         return np.array([0, self._table.num_rows], dtype=np.int64)
 
     def blocks(self, first: int = 0, columns: Sequence[str] | None = None) -> Iterator[Block]:
-        """Give the table."""
+        """Yield the table."""
         if first == 0:
             yield self.block(0, columns)
 
@@ -99,8 +99,8 @@ class MemoryTable(ArrowTable):
 class ParquetFile(ArrowTable):
     """A Parquet file.
 
-    Its blocks are its row groups, in any order. If row groups are large, blocks are parts of them,
-    which can only be read forwards.
+    Blocks are row groups, which can be read in any order. If row groups are large, blocks are parts
+    of row groups, which can only be read forwards.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class ParquetFile(ArrowTable):
 
     @property
     def starts(self) -> Ints:
-        """First rows of the blocks, and the number of rows."""
+        """Index of the first row of each block, followed by the number of rows."""
         if self.random_access:
             return self._groups
         cuts = [
@@ -147,7 +147,7 @@ class ParquetFile(ArrowTable):
         return np.concatenate([*cuts, self._groups[-1:]]).astype(np.int64)
 
     def blocks(self, first: int = 0, columns: Sequence[str] | None = None) -> Iterator[Block]:
-        """Give the blocks in order, from one of them."""
+        """Yield the blocks in order, starting with block `first`."""
         starts = self.starts
         if self.random_access:
             for k in range(first, len(starts) - 1):
@@ -160,7 +160,7 @@ class ParquetFile(ArrowTable):
                     yield self._block(table, row)
 
     def _parts(self, group: int, columns: Sequence[str] | None) -> Iterator[tuple[int, Any]]:
-        """Give the parts of a large row group with their first rows."""
+        """Yield the parts of a large row group, each with the index of its first row."""
         pa, row = need_arrow(), int(self._groups[group])
         names = None if columns is None else list(columns)
         with guarded(self.path, "Parquet"):
@@ -198,7 +198,7 @@ class ParquetFile(ArrowTable):
         return table
 
     def stamp(self) -> bytes:
-        """Return bytes that differ if the content does."""
+        """Return a digest of the size and of samples of the content."""
         return stamp_of(self.path)
 
 
@@ -210,7 +210,7 @@ class ArrowFile(ArrowTable):
     path : Path
         The file.
     streamed : bool, default=False
-        Whether it is of the streaming format, which is only read forwards.
+        Whether the file has the streaming format, which can only be read forwards.
     """
 
     def __init__(self, path: Path, streamed: bool = False) -> None:
@@ -238,11 +238,14 @@ class ArrowFile(ArrowTable):
 
     @property
     def starts(self) -> Ints | None:
-        """First rows of the blocks, and the number of rows; None before a stream was read."""
+        """Index of the first row of each block, followed by the number of rows.
+
+        None for a stream that was not read yet.
+        """
         return self._starts
 
     def blocks(self, first: int = 0, columns: Sequence[str] | None = None) -> Iterator[Block]:
-        """Give the blocks in order, from one of them."""
+        """Yield the blocks in order, starting with block `first`."""
         if not self._streamed:
             assert self._starts is not None
             for k in range(first, len(self._starts) - 1):
@@ -276,5 +279,5 @@ class ArrowFile(ArrowTable):
         return table
 
     def stamp(self) -> bytes:
-        """Return bytes that differ if the content does."""
+        """Return a digest of the size and of samples of the content."""
         return stamp_of(self.path)

@@ -18,7 +18,7 @@ from marginwise.data.json_lines import JsonLinesFile
 
 VARIABLE = "MARGINWISE_DATA"
 SUFFIXES = (".npz", ".jsonl.gz", ".jsonl")
-LABELS = ("label", "included", "topics")  # of text sets
+LABELS = ("label", "included", "topics")  # keys of the labels in text data sets
 
 
 @dataclass
@@ -30,11 +30,12 @@ class Dataset:
     X_train : ndarray, CSR array, pyarrow Table or data frame
         Training rows, or all rows if there is no canonical split.
     y_train : ndarray
-        Labels of the training rows, or an indicator matrix if rows have several labels.
+        Labels of the training rows. If rows have several labels, an indicator matrix or an array of
+        lists.
     X_test : ndarray, CSR array, pyarrow Table or None, default=None
         Test rows, or None if there is no canonical split.
     y_test : ndarray or None, default=None
-        Their labels.
+        Labels of the test rows.
     name : str, default=""
         Name of the data set.
 
@@ -151,7 +152,7 @@ def _features(path: Path, archive: Any, part: str) -> Any:
 
 
 def _y(archive: Any, part: str) -> Any:
-    """Return labels, by name where the names of the classes are stored."""
+    """Return labels, as class names if the file contains them."""
     if _key("y", part) not in archive.files:
         return archive[_key("Y", part)] if _key("Y", part) in archive.files else None
     y: NDArray[Any] = archive[_key("y", part)]
@@ -163,7 +164,7 @@ def _y(archive: Any, part: str) -> Any:
 
 
 def _mixed(archive: Any, part: str) -> Any:
-    """Return a table of numeric and of categorical columns."""
+    """Return a table of numeric and categorical columns."""
     pa = need_arrow()
     numbers, codes = archive[_key("X_num", part)], archive[_key("X_cat", part)]
     given = archive["num_names"].tolist() if "num_names" in archive.files else None
@@ -175,7 +176,7 @@ def _mixed(archive: Any, part: str) -> Any:
 
 
 def _levels(archive: Any) -> list[tuple[str, list[str]]]:
-    """Return names and levels of the categorical columns."""
+    """Return the names and levels of the categorical columns."""
     if "cat_names_and_levels" in archive.files:
         split = [line.split("|") for line in archive["cat_names_and_levels"].tolist()]
         return [(name, levels) for name, *levels in split]
@@ -204,7 +205,7 @@ def _read_text(path: Path, name: str) -> Dataset:
 
 
 def _labels(values: list[Any]) -> NDArray[Any]:
-    """Return labels as an array, of lists if rows have several."""
+    """Return labels as an array; an array of lists if rows have several labels."""
     if not any(isinstance(value, list) for value in values):
         return np.array(values)
     made = np.empty(len(values), dtype=object)

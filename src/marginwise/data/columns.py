@@ -1,4 +1,4 @@
-"""Columns of tables as numbers, strings or vectors."""
+"""Conversion of table columns to numbers, strings or vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Float
 
-MICROSECONDS = 86_400e6  # of a day
+MICROSECONDS = 86_400e6  # per day
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -29,16 +29,16 @@ def need_arrow() -> Any:
 
 
 class CellError(ValueError):
-    """A bad value of a table.
+    """Error about an invalid value in a table.
 
     Parameters
     ----------
     row : int
-        Its row in the table.
+        Row of the value.
     column : str
-        The name of its column.
+        Name of the column.
     fault : str
-        What is wrong, and what was expected.
+        Description of the error, and the expected value.
     """
 
     def __init__(self, row: int, column: str, fault: str) -> None:
@@ -48,7 +48,7 @@ class CellError(ValueError):
 
 @dataclass
 class Numbers:
-    """Numbers, booleans as 0 and 1, or dates as days since 1970; missing ones are NaN."""
+    """Numbers, booleans as 0 and 1, or dates as days since 1970; missing values are NaN."""
 
     family: str  # "numeric", "boolean" or "date"
     values: Float
@@ -56,7 +56,7 @@ class Numbers:
 
 @dataclass
 class Strings:
-    """Strings in a pyarrow array; missing ones are null."""
+    """Strings in a pyarrow array; missing values are null."""
 
     values: Any
     family: str = "string"
@@ -64,7 +64,7 @@ class Strings:
 
 @dataclass
 class Vectors:
-    """Vectors of one size, such as embeddings, as rows."""
+    """Vectors of equal length, such as embeddings, as rows of a matrix."""
 
     values: NDArray[Any]
     family: str = "vector"
@@ -74,7 +74,7 @@ Column = Numbers | Strings | Vectors
 
 
 def as_table(data: Any) -> Any:
-    """Return a pyarrow Table of what is a table in another form."""
+    """Convert a table of any supported type to a pyarrow Table."""
     pa = need_arrow()
     if isinstance(data, pa.Table):
         return data
@@ -95,7 +95,7 @@ def as_table(data: Any) -> Any:
 
 
 def to_array(values: Any, name: str) -> Any:
-    """Return a pyarrow array of one column in another form."""
+    """Convert a column of any supported type to a pyarrow array."""
     pa = need_arrow()
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
@@ -119,7 +119,7 @@ def read_column(array: Any, name: str) -> Column | None:
     array : pyarrow Array or ChunkedArray
         The column.
     name : str
-        Its name, for messages.
+        Name of the column, for messages.
     """
     pa, kind = need_arrow(), array.type
     types = pa.types
@@ -148,7 +148,7 @@ def read_column(array: Any, name: str) -> Column | None:
 
 
 def check_finite(values: Float, name: str) -> None:
-    """Raise unless all numbers are within the range of float32 or missing."""
+    """Raise unless all numbers are missing or within the range of float32."""
     wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if wrong.size:
         raise CellError(
@@ -159,7 +159,7 @@ def check_finite(values: Float, name: str) -> None:
 
 
 def whole(array: Any) -> Any:
-    """Return an array in one piece."""
+    """Return an array without chunks."""
     pa = need_arrow()
     if not isinstance(array, pa.ChunkedArray):
         return array
@@ -167,7 +167,7 @@ def whole(array: Any) -> Any:
 
 
 def floats(array: Any) -> Float:
-    """Return an array of numbers as doubles; missing ones are NaN."""
+    """Return an array of numbers as doubles; missing values are NaN."""
     pa = need_arrow()
     if array.type != pa.float64():
         array = array.cast(pa.float64(), safe=False)
@@ -180,12 +180,12 @@ def _finite(values: Float, name: str) -> Float:
 
 
 def days(array: Any) -> Float:
-    """Return moments or durations in microseconds as days."""
+    """Convert times or durations from microseconds to days."""
     return floats(array.cast(need_arrow().int64())) / MICROSECONDS
 
 
 def _vectors(array: Any, name: str) -> NDArray[Any]:
-    """Return a column of lists as rows of a matrix."""
+    """Return the lists of a column as rows of a matrix."""
     pa = need_arrow()
     if array.null_count:
         row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])

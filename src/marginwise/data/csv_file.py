@@ -17,9 +17,9 @@ BOM = b"\xef\xbb\xbf"
 
 
 class CsvFile(TextFile):
-    """A CSV file with a header, as columns of strings.
+    """A CSV file, read as columns of strings.
 
-    Values may be quoted, white space around them is ignored, and empty ones are missing.
+    Values may be quoted. White space around values is ignored. Empty values are missing.
 
     Parameters
     ----------
@@ -27,9 +27,10 @@ class CsvFile(TextFile):
         The file, plain or compressed. The delimiter is the comma, semicolon, tab or vertical bar
         that is most frequent in the header.
     missing : collection of str, default=()
-        Values that are missing, besides empty ones.
+        Values to treat as missing, in addition to empty values.
     header : bool, default=True
-        Whether the first line has the names of the columns. Otherwise they are "x0", "x1", ...
+        Whether the first line contains the column names. Otherwise, columns are named "x0", "x1"
+        and so on.
     """
 
     def __init__(self, path: Path, missing: Collection[str] = (), header: bool = True) -> None:
@@ -50,7 +51,7 @@ class CsvFile(TextFile):
         try:
             table, wrong = self._read(raw, columns)
         except pa.ArrowCancelled:
-            # By a signal, whose handler has been called since, and wants the program to continue.
+            # A signal cancelled the parser, but its handler returned, so reading continues.
             return self._parsed(raw, columns)
         except pa.ArrowInvalid as error:
             raise self._refusal(raw, error) from error
@@ -68,7 +69,7 @@ class CsvFile(TextFile):
         return self._trimmed(table)
 
     def _read(self, raw: RawBlock, columns: Sequence[str] | None) -> tuple[Any, list[Any]]:
-        """Return the rows with as many values as there are columns, and the other rows."""
+        """Return the rows with the expected number of values, and the invalid rows."""
         from pyarrow import csv as reader
 
         pa, wrong = need_arrow(), []
@@ -105,7 +106,7 @@ class CsvFile(TextFile):
         return DataError(f"{self.path}:{raw.line}: {error}.")
 
     def _trimmed(self, table: Any) -> Any:
-        """Return columns without white space around values, missing ones as null."""
+        """Strip white space from values, and replace missing values by null."""
         pa = need_arrow()
         absent = pa.array(self._missing, pa.string())
         columns = []
@@ -117,7 +118,7 @@ class CsvFile(TextFile):
 
 
 def _first_line(path: Path) -> tuple[int, int, bytes]:
-    """Return where the first line that is not empty begins, its number, and the line."""
+    """Return the offset, the number and the content of the first non-empty line."""
     with open_bytes(path) as file:
         head = read_some(file, HEAD, path)
         while len(head) < 64 * HEAD and (more := read_some(file, HEAD, path)):
@@ -154,7 +155,7 @@ def _split(text: str, delimiter: str, path: Path) -> list[str]:
 
 
 def _checked(names: list[str], path: Path) -> list[str]:
-    """Return the names in a header, or raise if they cannot be names of columns."""
+    """Return the names in a header; raise if they cannot be column names."""
     names = [name or f"unnamed {k + 1}" for k, name in enumerate(names)]
     numbers = [name for name in names if _is_number(name)]
     if numbers and numbers not in ([str(k + s) for k in range(len(numbers))] for s in (0, 1)):

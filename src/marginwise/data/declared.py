@@ -1,4 +1,4 @@
-"""A source whose labels are known beforehand, or are not wanted."""
+"""A source with given classes, or without labels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from marginwise._arrays import Ints
 
 
 class DeclaredSource:
-    """A source with other classes, or without labels.
+    """A source with given classes, or without labels.
 
     Parameters
     ----------
     source : object
         The source.
     classes : array-like or None
-        All labels; None for those of the source.
+        All class labels; None uses the classes of the source.
     labelled : bool
         Whether rows have labels. If False, y is None.
     """
@@ -49,17 +49,17 @@ class DeclaredSource:
         return self._declared if self._labelled else None
 
     def fingerprint(self) -> str:
-        """Return a digest of the source and of what is declared."""
+        """Return a digest of the source and the declared classes."""
         labels = None if self._declared is None else self._declared.tolist()
         text = f"{self.source.fingerprint()} {labels} {self._labelled}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
-        """Return features and labels of rows by their numbers."""
+        """Return the features and labels of rows by index."""
         return self._labels(*self.source.read(ids))
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give features and labels in order, in chunks of some rows."""
+        """Yield features and labels in order, in chunks."""
         for X, y in self.source.chunks(rows, start):
             yield self._labels(X, y)
 

@@ -30,7 +30,7 @@ from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missin
 
 Names = Sequence[str] | None
 
-DENSE = 0.25  # share of values that are not zero, from which features are dense
+DENSE = 0.25  # fraction of nonzero values from which features are dense
 
 
 def _names() -> Rule:
@@ -255,9 +255,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_features(self) -> None:
-        """Raise if there are no features, and warn of columns that are dropped.
+        """Raise if there are no features, and warn of dropped columns.
 
-        More rows may change what columns are, so this waits until the encoder is used.
+        This check is postponed until the encoder is used, because more rows may change the kinds of
+        columns.
         """
         kinds = zip(self.feature_names_in_.tolist(), self.kinds_, strict=True)
         if all(kind in UNUSED for kind in self.kinds_):
@@ -297,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.ascontiguousarray(np.hstack(made), dtype=np.float32)
 
     def _all_numbers(self, table: Any) -> NDArray[np.float32] | None:
-        """Return the features of a table in one go, if all its columns are plain numbers."""
+        """Return the features of a table in a single step if all columns are plain numbers."""
         kinds = zip(self.feature_names_in_.tolist(), self.kinds_, strict=True)
         used = {name: kind for name, kind in kinds if kind not in UNUSED}
         if self.sparse_ or {*used.values()} != {"numeric"} or not {*used} <= {*table.column_names}:
@@ -308,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the features of each column."""
         parts: list[Any] = []
         places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
-        present = set(table.column_names)  # a list that is made whenever it is asked for
+        present = set(table.column_names)  # a property that builds a list on each access
         for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
             if kind in UNUSED:
                 continue
@@ -321,7 +322,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return parts
 
     def _encode(self, column: Column, name: str, kind: str, place: int) -> Any:
-        """Return the features of the column that has this place among those of its kind."""
+        """Return the features of a column; `place` is its position among columns of its kind."""
         if isinstance(column, Numbers):
             return self._standardised(column.values, name, place)
         if isinstance(column, Vectors):

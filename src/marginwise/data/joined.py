@@ -1,4 +1,4 @@
-"""Several sources as one."""
+"""Concatenation of sources."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from marginwise.data.rows import check_ids, gather, join_rows, rechunk
 
 
 class JoinedSource:
-    """Sources whose rows follow each other.
+    """Concatenation of several sources.
 
     Parameters
     ----------
     sources : list of ArraySource
         Sources with the same features, all with labels or all without.
     classes : array-like, default=None
-        All labels, if they are known.
+        All class labels, if they are known.
     """
 
     def __init__(self, sources: list[Any], classes: ArrayLike | None = None) -> None:
@@ -66,12 +66,12 @@ class JoinedSource:
         return self._classes
 
     def fingerprint(self) -> str:
-        """Return a digest of those of the sources."""
+        """Return a digest of the digests of the sources."""
         parts = " ".join(source.fingerprint() for source in self._sources)
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def read(self, ids: Ints) -> tuple[Any, Any]:
-        """Return features and labels of rows by their numbers."""
+        """Return the features and labels of rows by index."""
         ids = check_ids(ids, len(self))
         of = np.searchsorted(self._starts, ids, side="right") - 1
         places = [np.flatnonzero(of == k) for k in np.unique(of).tolist()] or [ids]
@@ -82,7 +82,7 @@ class JoinedSource:
         return gather(parts, places)
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give features and labels in order, in chunks of some rows."""
+        """Yield features and labels in order, in chunks."""
         return rechunk(self._pieces(rows, start), rows)
 
     def _pieces(self, rows: int, start: int) -> Iterator[tuple[Any, Any]]:

@@ -18,7 +18,8 @@ BOM = b"\xef\xbb\xbf"
 class JsonLinesFile(TextFile):
     """A file of JSON objects, one per line, as a table.
 
-    The columns are the keys of the first block of rows. A key that a line lacks is missing there.
+    The columns are the keys that occur in the first block of rows. If a line lacks a key, its value
+    is missing.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class JsonLinesFile(TextFile):
         self.default_label = named[0] if len(named) == 1 else self.columns[-1]
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Give the objects one by one."""
+        """Yield the objects one by one."""
         for raw in self._raw_blocks():
             yield from self._objects(raw)
 
@@ -52,7 +53,7 @@ class JsonLinesFile(TextFile):
     def _object(self, raw: RawBlock, row: int, line: bytes) -> dict[str, Any]:
         try:
             item = json.loads(line)
-            if b"\\u" in line:  # escapes may be halves of characters, which are not text
+            if b"\\u" in line:  # escapes may be unpaired surrogates, which are not text
                 json.dumps(item, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             fault = f"the escape \\u{ord(error.object[error.start]):04x} is half a character"
@@ -105,7 +106,7 @@ class JsonLinesFile(TextFile):
 
 
 def _form(value: Any) -> str:
-    """Return which form a JSON value has."""
+    """Return the type of a JSON value, as named in messages."""
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int | float):

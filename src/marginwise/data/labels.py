@@ -17,16 +17,16 @@ EXPECTED = "expected a class: a string or an integer"
 
 
 class LabelColumn:
-    """The labels of a table: which there are, and how they are read.
+    """Reader of the label column of a table, which also determines the classes.
 
     Parameters
     ----------
     name : str
-        The column.
+        Name of the column.
     parse : bool
-        Whether strings that all spell integers are integers.
+        Whether to convert labels to integers if all of them are strings of integers.
     classes : ndarray or None, default=None
-        All labels, if they are known before the rows are read.
+        All class labels, if they are known in advance.
     """
 
     def __init__(self, name: str, parse: bool, classes: NDArray[Any] | None = None) -> None:
@@ -36,7 +36,7 @@ class LabelColumn:
         self._places: dict[Any, str] = {}
 
     def observe(self, table: Any, place: Callable[[int], str]) -> None:
-        """Note the labels of some rows; `place` returns where a row is."""
+        """Record the labels of some rows; `place` returns the location of a row, for messages."""
         values = self._values(table)
         for value in set(values.tolist()) - self._found:
             self._found.add(value)
@@ -45,15 +45,15 @@ class LabelColumn:
                 raise CellError(
                     row,
                     self.name,
-                    f"this is the label number {MOST_CLASSES + 1} that is different; {EXPECTED}. "
-                    "Name the column of the label.",
+                    f"there are more than {MOST_CLASSES} distinct labels; {EXPECTED}. Name the "
+                    "column of the label.",
                 )
             if self._parse:
                 self._places[value] = place(row)
 
     @property
     def classes(self) -> NDArray[Any]:
-        """All labels, sorted."""
+        """All class labels, sorted."""
         if self._classes is None:
             self._classes = np.unique(self._as_numbers(np.array(sorted(self._found))))
         return self._classes
@@ -70,7 +70,7 @@ class LabelColumn:
         return values
 
     def _check(self, values: NDArray[Any]) -> None:
-        """Raise unless all labels are among the classes that were declared."""
+        """Raise unless all labels are among the declared classes."""
         known: set[Any] = set(self.classes.tolist())
         found, first = np.unique(values, return_index=True)
         for label, row in sorted(zip(found.tolist(), first.tolist(), strict=True), key=_second):
@@ -86,7 +86,7 @@ class LabelColumn:
                 )
 
     def _values(self, table: Any) -> NDArray[Any]:
-        """Return the labels as they are stored: strings, integers or truth values."""
+        """Return the labels as stored: strings, integers or booleans."""
         pa = need_arrow()
         column = table[self.name]
         if pa.types.is_dictionary(column.type):
@@ -104,7 +104,7 @@ class LabelColumn:
         raise CellError(0, self.name, f"the label has the type {kind}; {EXPECTED}.")
 
     def _integers(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers as integers; raise if one of them is not."""
+        """Convert numbers to integers; raise if any is not an integer."""
         wrong = np.flatnonzero(~(np.abs(values) < 2**53) | (values != np.floor(values)))
         if wrong.size:
             row = int(wrong[0])
@@ -117,7 +117,7 @@ class LabelColumn:
         return values.astype(np.int64)
 
     def _numbers(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return strings that spell integers as integers."""
+        """Convert strings to integers."""
         pa = need_arrow()
         numbers = parse_numbers(pa.array(values.tolist(), pa.string()))
         if numbers is None:
@@ -127,7 +127,7 @@ class LabelColumn:
         return self._integers(numbers)
 
     def _as_numbers(self, found: NDArray[Any]) -> NDArray[Any]:
-        """Return all labels as integers, if they are strings that all spell one."""
+        """Convert labels to integers if all of them are strings of numbers."""
         if not self._parse or not all(_is_number(text) for text in found.tolist()):
             return found
         try:

@@ -1,4 +1,4 @@
-"""Columns of numbers as one matrix, without a Python object or a copy per column."""
+"""Conversion of numeric columns to a matrix."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from marginwise.data.columns import LARGEST, CellError, need_arrow, whole
 
-ROWS = 1024  # rows whose doubles stay in the processor's cache while they are standardised
+ROWS = 1024  # rows to standardise at a time, so that they stay in the processor's cache
 
 
 class ColumnMatrix:
     """Rows of a table as a matrix, for models that were not trained with a `TableEncoder`.
 
-    The matrix is in single precision if no column has values that need more.
+    The matrix is in single precision if it can represent the types of all columns.
 
     Parameters
     ----------
     names : sequence of str
-        The columns, in the order of the features.
+        Names of the columns, in the order of the features.
     finite : bool
-        Whether values that are missing or infinite are refused.
+        Whether missing and infinite values raise an error.
     """
 
     def __init__(self, names: Sequence[str], *, finite: bool) -> None:
@@ -32,7 +32,7 @@ class ColumnMatrix:
         self.finite = finite
 
     def transform(self, table: Any) -> NDArray[Any]:
-        """Return the columns of a pyarrow table, which are found by name."""
+        """Return the columns of a pyarrow table, selected by name, as a matrix."""
         names = self.feature_names_in_.tolist()
         columns = [_numbers(table[name], name) for name in names]
         exact = all(np.can_cast(column.dtype, np.float32) for column in columns)
@@ -49,20 +49,21 @@ class ColumnMatrix:
 def standardised(
     columns: Sequence[Any], mean: NDArray[Any], scale: NDArray[Any], fill: NDArray[Any]
 ) -> NDArray[np.float32] | None:
-    """Return columns of numbers as standardised features.
+    """Return numeric columns as standardised features.
 
     Parameters
     ----------
     columns : sequence of pyarrow arrays
         The columns.
     mean, scale, fill : ndarray of shape (n_columns,)
-        What is subtracted, what the rest is divided by, and what replaces missing values.
+        Value to subtract from each column, value to divide it by, and replacement of missing
+        values.
 
     Returns
     -------
     X : ndarray of shape (n_rows, n_columns) or None
-        None if a column has another type, or a value is out of range: then columns have to be
-        encoded one by one, which finds out where it is.
+        Features. None if a column has another type or a value is out of range. Columns must then be
+        encoded one by one, which locates the value.
     """
     if not columns or not all(_is_number(column.type) for column in columns):
         return None
@@ -89,7 +90,7 @@ def _within(values: NDArray[Any]) -> bool:
 
 
 def _filled(values: NDArray[Any], fill: NDArray[Any]) -> bool:
-    """Replace values that are missing; return whether all are within range then."""
+    """Replace missing values; return whether all values are then within range."""
     column, row = np.nonzero(np.isnan(values))
     values[column, row] = fill[column]
     return _within(values)
@@ -101,7 +102,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _as_numpy(column: Any) -> NDArray[Any]:
-    """Return a column of numbers; missing ones are NaN. Without them, nothing is copied."""
+    """Return a column of numbers, without a copy if possible; missing values are NaN."""
     values: NDArray[Any] = whole(column).to_numpy(zero_copy_only=False)
     return values
 

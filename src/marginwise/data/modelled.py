@@ -1,4 +1,4 @@
-"""Rows of a file in the form that a fitted model reads."""
+"""Sources that prepare the rows of a file for a fitted model."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Steps = list[tuple[str, Any]]  # names and fitted transformers
 
 @dataclass(frozen=True)
 class Layout:
-    """Where features and labels are in a file.
+    """Location of features and labels in a file.
 
     Parameters
     ----------
     label : str or None
-        The column of the labels; None for the last one.
+        Column of the labels; None for the default column.
     zero_based : bool
-        Whether the first feature of svmlight text is number 0.
+        Whether indices in svmlight text start at 0.
     header : bool
-        Whether the first line of CSV has the names of the columns.
+        Whether the first line of CSV contains the column names.
     missing : sequence of str
-        Values of CSV that are missing, besides empty ones.
+        Values of CSV to treat as missing, in addition to empty values.
     """
 
     label: str | None = None
@@ -47,17 +47,18 @@ class Layout:
 
 
 def split_model(model: Any) -> tuple[Steps, Any]:
-    """Return the steps before the estimator of a model, and the estimator."""
+    """Split a model into the preceding steps and the final estimator."""
     if isinstance(model, Pipeline):
         return model.steps[:-1], model.steps[-1][1]
     return [], model
 
 
 def drop_names(model: Any) -> list[str] | None:
-    """Remove the names of the features from an estimator, and return them.
+    """Remove the feature names from an estimator, and return them.
 
-    Rows come as arrays in the order of these names, of which scikit-learn would warn. Transformers
-    keep their names, since their rows come as data frames.
+    The estimator receives arrays with features in the order of these names, for which scikit-learn
+    would warn that names are missing. Transformers keep their names, because they receive data
+    frames.
     """
     names: list[str] | None = None
     if not isinstance(model, Pipeline) and hasattr(model, "feature_names_in_"):
@@ -74,20 +75,20 @@ def open_rows(
     labelled: bool,
     names: Sequence[str] | None = None,
 ) -> Any:
-    """Return the rows of a file as the estimator of a model needs them.
+    """Open a file as a source of rows for the final estimator of a model.
 
     Parameters
     ----------
     model : estimator or Pipeline
         The fitted model.
     path : str
-        File, glob or folder.
+        File, glob pattern or folder.
     layout : Layout
-        Where features and labels are.
+        Location of features and labels.
     labelled : bool
-        Whether labels are read.
+        Whether to read labels.
     names : sequence of str, default=None
-        Names of the features, if they were dropped from the model.
+        Feature names, if they were removed from the model.
     """
     steps, estimator = split_model(model)
     if steps and isinstance(steps[0][1], TableEncoder):
@@ -125,12 +126,12 @@ def open_layout(path: str, layout: Layout, **more: Any) -> Any:
 
 
 def is_npy(path: str) -> bool:
-    """Return whether a file is an array of NumPy."""
+    """Return whether a file is a .npy file."""
     return path.endswith(".npy") or (os.path.isfile(path) and kind_of(Path(path)) == "npy")
 
 
 def after(steps: Steps, source: Any) -> Any:
-    """Return a source of rows after fitted steps."""
+    """Return a source to which fitted steps are applied."""
     return TransformedSource(source, [step for _, step in steps]) if steps else source
 
 
@@ -151,7 +152,8 @@ def _open_typed(
 ) -> Any:
     """Open a table with typed columns for a model without a table encoder.
 
-    Columns are found by name if the model knows names; otherwise they are the features, in order.
+    Columns are selected by name if the model has feature names. Otherwise all columns are features,
+    in the order of the file.
     """
     columns = list(open_layout(path, layout, encoder=None, labelled=False).feature_names)
     needed = columns if names is None else [str(name) for name in names]
@@ -162,7 +164,7 @@ def _open_typed(
     elif labelled and label is None:
         others = [name for name in columns if name not in set(needed)]
         label = others[0] if len(others) == 1 else None
-    if names is not None and transforms:  # which picks its columns
+    if names is not None and transforms:  # the first transformer selects its columns
         return open_layout(path, layout, label=label, encoder=None, labelled=labelled)
     _check_width(len(needed), n, path)
     encoder = ColumnMatrix(needed, finite=not transforms)
@@ -178,7 +180,7 @@ def _check_present(needed: Sequence[str], columns: Sequence[str], path: str) -> 
 def _open_encoded(
     encoder: TableEncoder, estimator: Any, path: str, layout: Layout, labelled: bool
 ) -> TableSource:
-    """Open a table with the encoder of a model; find the label among the other columns."""
+    """Open a table with the encoder of a model; the label is one of the other columns."""
     raw = open_layout(path, layout, encoder=None, labelled=False)
     needed = list(encoder.feature_names_in_)
     if not isinstance(raw, TableSource):

@@ -1,4 +1,4 @@
-"""What strings spell, and columns as the kind they should be."""
+"""Parsing of strings, and conversion of columns to a given kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRUTHS = ("false", "true")
 
 
 def parse_numbers(strings: Any) -> Float | None:
-    """Return the numbers that strings spell; None if one of them does not."""
+    """Parse strings as numbers; return None if any string is not a number."""
     pa = need_arrow()
     try:
         return floats(strings.cast(pa.float64()))
@@ -33,14 +33,14 @@ def parse_numbers(strings: Any) -> Float | None:
 
 
 def parse_truths(strings: Any) -> Float | None:
-    """Return 1 for "true" and 0 for "false"; None if other strings occur."""
+    """Parse strings as booleans, 1 for "true" and 0 for "false"; None if other strings occur."""
     pa = need_arrow()
     places = pa.compute.index_in(pa.compute.utf8_lower(strings), value_set=pa.array(TRUTHS))
     return None if places.null_count > strings.null_count else floats(places)
 
 
 def parse_dates(strings: Any) -> Float | None:
-    """Return ISO dates and times as days since 1970; None if other strings occur."""
+    """Parse ISO dates and times as days since 1970; return None if other strings occur."""
     pa = need_arrow()
     for zone in (None, "UTC"):
         try:
@@ -51,7 +51,7 @@ def parse_dates(strings: Any) -> Float | None:
 
 
 def first_unparsed(strings: Any, parse: Any) -> int:
-    """Return the row of the first string that a function cannot parse, by bisection."""
+    """Find the first string that a function cannot parse, by bisection."""
     low, high = 0, len(strings)
     while high - low > 1:
         middle = (low + high) // 2
@@ -73,18 +73,18 @@ _WANTED = {
 
 
 def conform(column: Column | None, name: str, kind: str, rows: int) -> Column:
-    """Return a column as the kind it is declared or known to be.
+    """Convert a column to the kind that was declared or found before.
 
     Parameters
     ----------
     column : Column or None
         The column; None if all its values are missing.
     name : str
-        Its name, for messages.
+        Name of the column, for messages.
     kind : {"numeric", "boolean", "date", "categorical", "text", "vector"}
-        What it should be.
+        Kind of the column.
     rows : int
-        The number of rows.
+        Number of rows.
     """
     if kind in ("categorical", "text"):
         if isinstance(column, Vectors):
@@ -104,7 +104,7 @@ def conform(column: Column | None, name: str, kind: str, rows: int) -> Column:
 
 
 def parsed(strings: Any, name: str, kind: str) -> Float:
-    """Return what strings spell as numbers; raise if one of them does not."""
+    """Parse strings of a given kind as numbers; raise if any string is invalid."""
     parse = PARSERS[kind]
     values = parse(strings)
     if values is None:
@@ -115,7 +115,7 @@ def parsed(strings: Any, name: str, kind: str) -> Float:
 
 
 def spelled(column: Numbers) -> Strings:
-    """Return numbers as strings, so that they can be categories."""
+    """Convert numbers to strings, so that they can be categories."""
     pa = need_arrow()
     values, places = np.unique(column.values, return_inverse=True)
     words = [_spell(value, column.family) for value in values.tolist()]

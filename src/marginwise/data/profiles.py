@@ -1,6 +1,6 @@
-"""What is known of a column after some of its rows: its kind, moments, categories or terms.
+"""Profiles of columns: the kind, moments, categories or terms of the rows seen so far.
 
-Profiles see a column chunk by chunk. Except for rounding, they do not depend on how it is cut.
+Profiles process a column in chunks. Apart from rounding, the result does not depend on the chunks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from marginwise.data.columns import (
 )
 from marginwise.data.parsing import PARSERS, first_unparsed, parse_numbers
 
-FEW_ROWS = 20  # in which a column of row numbers or of names cannot be told from others
-WORDS = 1.5  # per string, on average, from which strings are text
-MOST_TERMS = 100_000  # of a text column, the most frequent ones
-CLEAN = 10  # numbers before the first value that is none, from which a warning is due
+FEW_ROWS = 20  # below this number of rows, row numbers and identifiers are not recognised
+WORDS = 1.5  # strings with more words on average are text
+MOST_TERMS = 100_000  # maximum number of terms of a text column; the most frequent are kept
+CLEAN = 10  # minimum number of numbers before the first other string that cause a warning
 
 
 class NumberProfile:
@@ -38,7 +38,7 @@ class NumberProfile:
     Parameters
     ----------
     family : {"numeric", "boolean", "date"}
-        What the numbers stand for.
+        Meaning of the numbers.
     """
 
     def __init__(self, family: str) -> None:
@@ -47,7 +47,7 @@ class NumberProfile:
         self.mean = self._squares = 0.0
         self._low, self._high = math.inf, -math.inf
         self._first, self._counts_rows = math.nan, True
-        self.whole = True  # whether all numbers are integers that doubles can hold
+        self.whole = True  # whether all numbers are integers that doubles represent exactly
 
     def update(self, column: Column, name: str) -> None:
         """Take more rows into account."""
@@ -55,7 +55,7 @@ class NumberProfile:
         self.add(column.values)
 
     def add(self, values: Float) -> None:
-        """Take more numbers into account; NaN is missing."""
+        """Take more numbers into account; NaN is a missing value."""
         if self.rows == 0 and len(values):
             self._first = float(values[0])
         if self._counts_rows:
@@ -81,7 +81,7 @@ class NumberProfile:
 
     @property
     def scale(self) -> float:
-        """Standard deviation of the values, with mean values in place of missing ones."""
+        """Standard deviation of the values, with missing values replaced by the mean."""
         return math.sqrt(self._squares / max(self.rows, 1)) or 1.0
 
     def kind(self) -> str:
@@ -95,7 +95,7 @@ class NumberProfile:
 
 
 class TermCounts:
-    """In how many documents terms occur; rare terms are forgotten if there are too many."""
+    """Document frequencies of terms; rare terms are dropped if there are too many terms."""
 
     def __init__(self) -> None:
         self._analyze = TfidfVectorizer().build_analyzer()
@@ -103,7 +103,7 @@ class TermCounts:
         self.documents = self.occurrences = 0
 
     def add(self, documents: Iterable[tuple[str, int]]) -> None:
-        """Count the terms of documents, each of which occurs so many times."""
+        """Count the terms of documents, given as pairs of a document and its frequency."""
         for document, times in documents:
             terms = set(self._analyze(document))
             self.documents += times
@@ -116,16 +116,16 @@ class TermCounts:
             self._counts = Counter(dict(self._most_frequent(4 * MOST_TERMS)))
 
     def _most_frequent(self, n: int) -> list[tuple[str, int]]:
-        """Return terms and their counts; of equally frequent ones, the first by the alphabet."""
+        """Return the most frequent terms and their counts; ties are resolved alphabetically."""
         return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:n]
 
     def vectorizer(self) -> TfidfVectorizer | None:
-        """Return the vectorizer that was fitted to the documents; None if they have no terms."""
+        """Return a vectorizer that is fitted to the documents; None if they have no terms."""
         kept = dict(sorted(self._most_frequent(MOST_TERMS)))
         if not kept:
             return None
         made = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-        made.fit([next(iter(kept))])  # sets what depends on the version of scikit-learn
+        made.fit([next(iter(kept))])  # sets attributes that depend on the version of scikit-learn
         made.vocabulary_ = {term: place for place, term in enumerate(kept)}
         made._tfidf.fit(sp.csr_array((1, len(kept)), dtype=np.float32))
         counts = np.array(list(kept.values()), dtype=np.float64)
@@ -134,16 +134,16 @@ class TermCounts:
 
 
 class StringProfile:
-    """Categories or terms of strings, and what else the strings may spell.
+    """Categories or terms of strings, and their values if they can be parsed.
 
     Parameters
     ----------
     most : int or None
-        How many categories there may be; None for any number.
+        Maximum number of categories; None for any number.
     parse : bool, default=False
-        Whether strings that all spell numbers, truth values or dates are read as such.
+        Whether to parse strings if all of them are numbers, booleans or dates.
     as_text : bool, default=False
-        Whether they are declared as text.
+        Whether the column is declared as text.
     """
 
     family = "string"
@@ -154,7 +154,7 @@ class StringProfile:
         self.counts: dict[str, int] | None = {}
         self.terms: TermCounts | None = None
         self.readings = {name: NumberProfile(name) for name in PARSERS} if parse else {}
-        self.spoiled: tuple[int, str] | None = None  # row and value that ended a run of numbers
+        self.spoiled: tuple[int, str] | None = None  # row and value of a string after many numbers
 
     def update(self, column: Column, name: str) -> None:
         """Take more rows into account."""
@@ -174,7 +174,7 @@ class StringProfile:
             reading.skip(rows)
 
     def _parse(self, family: str, strings: Any, name: str) -> None:
-        """Read strings as numbers, or note that they cannot be."""
+        """Parse strings as numbers, or drop this reading of the column if that fails."""
         values = PARSERS[family](strings)
         if values is not None:
             check_finite(values, name)
@@ -188,7 +188,7 @@ class StringProfile:
                 self.spoiled = self.rows + row, strings[row].as_py()
 
     def _count(self, strings: Any) -> None:
-        """Count categories, until there are too many of them, and terms from then on."""
+        """Count categories or, once there are too many of them, terms."""
         pc = need_arrow().compute
         if self.counts is None and self.terms is None:
             return
@@ -238,7 +238,7 @@ class StringProfile:
         return "identifier" if distinct else "categorical"
 
     def numbers(self) -> NumberProfile | None:
-        """Return the moments, if strings spell numbers."""
+        """Return the moments if all strings can be parsed, None otherwise."""
         return next((reading for reading in self.readings.values() if reading.count), None)
 
     def categories(self) -> list[str]:
@@ -252,7 +252,7 @@ class StringProfile:
 
 
 class VectorProfile:
-    """The size of vectors, which is the same in all rows."""
+    """Size of the vectors in a column, which is the same in all rows."""
 
     family = "vector"
 

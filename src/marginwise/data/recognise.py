@@ -1,4 +1,4 @@
-"""open_source: any kind of data as a source."""
+"""open_source: open any kind of data as a source."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _is_path(data: Any) -> bool:
 def _open_object(
     data: Any, encoder: Any, label: Any, labelled: bool, classes: ArrayLike | None
 ) -> Any:
-    """Open what is in memory."""
+    """Open an object in memory."""
     if callable(getattr(data, "read", None)) and callable(getattr(data, "chunks", None)):
         return data
     if hasattr(data, "read_next_batch") or isinstance(data, Iterator):
@@ -133,7 +133,7 @@ def _open_object(
     if isinstance(data, np.ndarray) or sp.issparse(data):
         return ArraySource(data, label, labelled=labelled, classes=classes)
     if hasattr(data, "__len__") and callable(getattr(data, "read", None)):
-        return data  # a source of the user, such as a VirtualSet
+        return data  # a custom source, such as a VirtualSet
     try:
         return TableSource(data, label=label, labelled=labelled, classes=classes, encoder=encoder)
     except TypeError as error:
@@ -147,7 +147,7 @@ def _open_object(
 
 
 def expand(data: Any) -> list[Path]:
-    """Return the files that paths, globs and folders stand for."""
+    """Return the files that match paths, glob patterns and folders."""
     given = [data] if _is_path(data) else data
     found: list[Path] = []
     for one in given:
@@ -169,7 +169,7 @@ def expand(data: Any) -> list[Path]:
 
 
 def _family(paths: list[Path]) -> str:
-    """Return which family of kinds the files are of; raise if of several."""
+    """Return the family of the format of files; raise if their formats differ."""
     kinds = [kind_of(path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:

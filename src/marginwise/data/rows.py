@@ -1,4 +1,4 @@
-"""Rows in several pieces: arrays, sparse arrays or pyarrow tables."""
+"""Operations on rows in arrays, sparse arrays or pyarrow tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marginwise._arrays import Ints
 
 
 def check_ids(ids: Any, n: int) -> Ints:
-    """Return numbers of rows as int64; raise unless each is from 0 to n - 1."""
+    """Return row indices as int64; raise unless all of them are from 0 to n - 1."""
     ids = np.asarray(ids)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ValueError(
@@ -38,7 +38,7 @@ def take(X: Any, rows: Any) -> Any:
 
 
 def join(parts: list[Any]) -> Any:
-    """Return pieces below each other."""
+    """Concatenate pieces of rows."""
     if len(parts) == 1:
         return parts[0]
     if is_table(parts[0]):
@@ -56,7 +56,7 @@ def is_table(X: Any) -> bool:
 
 
 def gather(parts: list[tuple[Any, Any]], places: list[Ints]) -> tuple[Any, Any]:
-    """Return pieces of rows and labels as one, each row at its place."""
+    """Concatenate pieces of rows and labels, and move each row to its place."""
     X = join([part for part, _ in parts])
     y = None if parts[0][1] is None else np.concatenate([labels for _, labels in parts])
     order = np.concatenate(places)
@@ -67,7 +67,7 @@ def gather(parts: list[tuple[Any, Any]], places: list[Ints]) -> tuple[Any, Any]:
 
 
 def rechunk(pieces: Iterator[tuple[Any, Any]], rows: int) -> Iterator[tuple[Any, Any]]:
-    """Give rows and labels in chunks of one size; the last may be smaller."""
+    """Yield rows and labels in chunks of equal size; the last chunk may be smaller."""
     if rows < 1:
         raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
     held: list[tuple[Any, Any]] = []
@@ -85,6 +85,6 @@ def rechunk(pieces: Iterator[tuple[Any, Any]], rows: int) -> Iterator[tuple[Any,
 
 
 def join_rows(held: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return pieces of rows and labels as one."""
+    """Concatenate pieces of rows and labels."""
     y = None if held[0][1] is None else np.concatenate([labels for _, labels in held])
     return join([X for X, _ in held]), y

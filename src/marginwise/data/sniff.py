@@ -1,4 +1,4 @@
-"""What a file is, by its content."""
+"""Recognition of file formats by content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 from marginwise.data.columns import need_arrow
 from marginwise.data.errors import DataError
 
-HEAD = 1 << 16  # bytes that are looked at
+HEAD = 1 << 16  # bytes to examine
 LINES = 20
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 MAGIC = {
@@ -37,12 +37,12 @@ EXPECTED = (
 )
 JSON_ARRAY = re.compile(rb"\s*\[\s*[{\[]")
 SVMLIGHT = re.compile(rb"[^\s,;\"]+[ \t]+(qid:)?\d+:\S")
-# What damaged compressed data raises.
+# Errors raised for damaged compressed data.
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading, decompressed if its content is compressed."""
+    """Open a file for reading; compressed content is decompressed."""
     start = _first_bytes(path)
     if start.startswith(GZIP):
         return gzip.open(path)  # type: ignore[return-value]
@@ -70,17 +70,17 @@ def read_some(file: BinaryIO, size: int, path: Path, line: int = 1) -> bytes:
     file : file
         The file.
     size : int
-        How many bytes to read.
+        Number of bytes to read.
     path : Path
-        Its name, for messages.
+        Path of the file, for messages.
     line : int, default=1
-        The number of the line that is read, for messages.
+        Number of the current line, for messages.
     """
     try:
         return file.read(size)
     except (*DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # of the disk, not of the content
+            raise  # an error of the disk, not of the content
         raise DataError(
             f"{path}:{line}: the compressed data is truncated or damaged ({error}); expected a "
             "complete gz or zst file. Copy or download it again."
@@ -88,7 +88,7 @@ def read_some(file: BinaryIO, size: int, path: Path, line: int = 1) -> bytes:
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a file.
+    """Return the format of a file.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def kind_of(path: Path) -> str:
     Returns
     -------
     kind : {"npy", "npz", "parquet", "arrow", "arrow stream", "svmlight", "json", "csv"}
-        What its content is.
+        Format of the content.
     """
     with open_bytes(path) as file:
         head = read_some(file, HEAD, path)

@@ -1,4 +1,4 @@
-"""IteratorStream: batches that come once."""
+"""IteratorStream: batches that can be read only once."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ StrPath = str | os.PathLike[str]
 _ALL = 2**62  # more rows than a file has
 _MOST_FEATURES = 2**31 - 1
 _EXACT = 2**53
-_SAMPLES, _SAMPLE = 16, 2**16  # pieces of a file that make its fingerprint, and their size
+_SAMPLES, _SAMPLE = 16, 2**16  # number and size of the pieces of a file in its fingerprint
 
 
 class SvmlightSource:
@@ -140,7 +140,7 @@ class SvmlightSource:
         vars(self).update(state)
         self._begin()
 
-    # -- what the first pass finds -------------------------------------------------------------
+    # -- the first pass ------------------------------------------------------------------------
 
     @property
     def index(self) -> SvmlightIndex:
@@ -351,7 +351,7 @@ def _check_arguments(
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a file can be read from any place; raises OSError if it cannot be read at all."""
+    """Return whether a file can be read from any offset; raise OSError if it is unreadable."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -359,7 +359,7 @@ def _is_plain(path: str) -> bool:
 
 
 def _runs(rows: Ints) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of consecutive numbers in ascending ones."""
+    """Yield the ranges of consecutive indices in ascending row indices."""
     if not len(rows):
         return
     ends = np.flatnonzero(np.diff(rows) > 1)
@@ -370,7 +370,7 @@ def _runs(rows: Ints) -> Iterator[tuple[int, int]]:
 
 def _csr(values: Any, indices: Any, indptr: Any, n_features: int) -> Any:
     X = sp.csr_array((values, indices, indptr), shape=(len(indptr) - 1, n_features))
-    X.has_canonical_format = True  # the parser has checked it
+    X.has_canonical_format = True  # checked by the parser
     return X
 
 

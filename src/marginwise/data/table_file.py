@@ -1,4 +1,4 @@
-"""Files of tables: what a TableSource reads from."""
+"""Interface of the table files that TableSource reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from marginwise._arrays import Ints
 
-SAMPLED = 1 << 16  # bytes at the start, in the middle and at the end of a file that identify it
+SAMPLED = 1 << 16  # bytes at the start, middle and end of a file that enter its digest
 
 
 @dataclass
@@ -22,9 +22,9 @@ class Block:
     table : pyarrow Table
         The rows.
     place : callable
-        Returns where a row is, as the start of a message.
+        Returns the location of a row, with which messages begin.
     head : str
-        What messages about the whole file begin with.
+        Beginning of messages about the whole file.
     """
 
     table: Any
@@ -33,23 +33,26 @@ class Block:
 
 
 class TableFile:
-    """A table in blocks of rows, in a file or in memory."""
+    """Table in a file or in memory, which is read in blocks of rows."""
 
     name: str
-    head: str  # what messages about the whole file begin with
+    head: str  # beginning of messages about the whole file
     columns: list[str]
-    random_access: bool  # whether any block can be read at any time
-    parse: bool  # whether values are strings that may spell something else
+    random_access: bool  # whether blocks can be read in any order
+    parse: bool  # whether values are strings that are parsed as other types
     block_rows: int | None  # usual number of rows of a block; None if rows are stored one by one
-    default_label: str  # the column that is the label if none is named
+    default_label: str  # column of the labels if the user names none
 
     @property
     def starts(self) -> Ints | None:
-        """First rows of the blocks, and the number of rows; None if they are not known yet."""
+        """Index of the first row of each block, followed by the number of rows.
+
+        None if they are not known yet.
+        """
         raise NotImplementedError
 
     def blocks(self, first: int = 0, columns: Sequence[str] | None = None) -> Iterator[Block]:
-        """Give the blocks in order, from one of them; all columns, or some."""
+        """Yield the blocks in order, starting with block `first`, with all or some columns."""
         raise NotImplementedError
 
     def block(self, k: int, columns: Sequence[str] | None = None) -> Block:
@@ -57,7 +60,7 @@ class TableFile:
         raise NotImplementedError
 
     def stamp(self) -> bytes:
-        """Return bytes that differ if the content does."""
+        """Return a digest of the content, or of its size and samples."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Several files of one kind as one table in blocks."""
+"""Concatenation of table files of one format."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from marginwise.data.json_lines import JsonLinesFile
 from marginwise.data.sniff import kind_of
 from marginwise.data.table_file import Block, TableFile
 
-HELD_BYTES = 1 << 27  # of the blocks that were read last
+HELD_BYTES = 1 << 27  # limits of the cache of recently used blocks
 HELD_BLOCKS = 8
 
 
 class TableFiles:
-    """Tables of one kind with the same columns, whose rows follow each other.
+    """Concatenation of tables of one format with the same columns.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class TableFiles:
 
     def _begin(self) -> None:
         self._held: OrderedDict[int, Block] = OrderedDict()
-        self._reading: tuple[int, Iterator[Block]] | None = None  # if it is read forwards
-        self._columns: list[str] | None = None  # of the blocks that are held
+        self._reading: tuple[int, Iterator[Block]] | None = None  # position of sequential reading
+        self._columns: list[str] | None = None  # columns of the cached blocks
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class TableFiles:
         self._begin()
 
     def _check_columns(self) -> None:
-        """Raise unless all tables are of one kind and have the same columns."""
+        """Raise unless all tables have the same format and the same columns."""
         first = self.first
         for other in self.files[1:]:
             if type(other) is not type(first):
@@ -74,7 +74,10 @@ class TableFiles:
 
     @property
     def starts(self) -> Ints | None:
-        """First rows of all blocks, and the number of rows; None if they are not known yet."""
+        """Index of the first row of each block, followed by the number of rows.
+
+        None if they are not known yet.
+        """
         if self._starts is None:
             found = [file.starts for file in self.files]
             known = [starts for starts in found if starts is not None]
@@ -84,12 +87,12 @@ class TableFiles:
         return self._starts
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Block]:
-        """Give all blocks in order, with some of the columns."""
+        """Yield all blocks in order, with the given columns."""
         for file in self.files:
             yield from file.blocks(columns=columns)
 
     def fetch(self, k: int, columns: list[str]) -> Block:
-        """Return one block, with some of the columns."""
+        """Return one block, with the given columns."""
         with self._lock:
             if columns != self._columns:
                 self._columns, self._reading = columns, None
@@ -102,7 +105,7 @@ class TableFiles:
             return block
 
     def _hold(self, k: int, block: Block) -> None:
-        """Keep a block, and drop those that were not used for the longest time."""
+        """Add a block to the cache, and evict the least recently used blocks."""
         self._held[k] = block
         while len(self._held) > 1 and (
             len(self._held) > HELD_BLOCKS
@@ -119,7 +122,7 @@ class TableFiles:
         raise IndexError(k)
 
     def _read_forwards(self, k: int) -> Block:
-        """Read up to a block, from the beginning if it was passed."""
+        """Read forwards to a block, from the beginning if it was already passed."""
         if self._reading is None or self._reading[0] > k:
             assert self._columns is not None
             self._reading = 0, self.blocks(self._columns)
@@ -133,7 +136,7 @@ class TableFiles:
 
 
 def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True) -> TableFiles:
-    """Return what reads one or several tables.
+    """Open one or several tables.
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True)
     missing : collection of str, default=()
         Values of a CSV file to treat as missing, in addition to empty values.
     header : bool, default=True
-        Whether the first line of a CSV file has the names of the columns.
+        Whether the first line of a CSV file contains the column names.
     """
     if isinstance(tables, str | os.PathLike):
         tables = [tables]

@@ -1,4 +1,4 @@
-"""What is known of a table after some of its rows, and which kinds its columns are."""
+"""Profile of a table: the kinds and statistics of its columns in the rows seen so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNUSED = ("constant", "identifier", "row number", "dropped")
 
 
 def missing_column(name: str, names: list[str]) -> str:
-    """Return the message for a column that is not there."""
+    """Return the message for a missing column."""
     listed = ", ".join(repr(one) for one in names[:20]) + (", ..." if len(names) > 20 else "")
     return f"column {name!r} is missing; the data has {listed or 'no columns'}."
 
@@ -33,9 +33,9 @@ class TableProfile:
     Parameters
     ----------
     declared : dict
-        The kinds of columns that the user declared, by name.
+        Kinds that the user declared, by column name.
     most : int
-        How many categories a column may have that is not declared.
+        Maximum number of categories of a column whose kind is not declared.
     """
 
     def __init__(self, declared: dict[str, str], most: int) -> None:
@@ -48,11 +48,11 @@ class TableProfile:
     # -- rows ----------------------------------------------------------------------------------
 
     def observe(self, table: Any, parse: bool = False) -> None:
-        """Add rows; `parse` reads strings as numbers or dates where all of a column are."""
+        """Add rows; with `parse`, columns of strings are parsed if all values allow it."""
         if not self.names:
             self.names = list(table.column_names)
             self._check_names()
-        present = set(table.column_names)  # a list that is made whenever it is asked for
+        present = set(table.column_names)  # a property that builds a list on each access
         for name in self.names:
             if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
@@ -66,7 +66,7 @@ class TableProfile:
         self.rows += table.num_rows
 
     def _check_names(self) -> None:
-        """Raise unless columns have distinct names, and those that were declared exist."""
+        """Raise unless column names are distinct and all declared columns exist."""
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(
@@ -104,7 +104,7 @@ class TableProfile:
             return StringProfile(None)
         return StringProfile(self._most, parse and declared is None, as_text=declared == "text")
 
-    # -- conclusions ---------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def kinds(self) -> list[str]:
         """Return the kind of each column."""
@@ -132,7 +132,7 @@ class TableProfile:
         return made
 
     def warn(self, kinds: list[str]) -> None:
-        """Warn of columns that users may not expect to be read as they are."""
+        """Warn of columns that users may expect to be read differently."""
         for name, kind in zip(self.names, kinds, strict=True):
             profile = self._profiles.get(name)
             if kind == "identifier":
@@ -159,7 +159,7 @@ class TableProfile:
         return [p.numbers() if isinstance(p, StringProfile) else p for p in found]  # type: ignore[misc]
 
     def spelled(self, name: str) -> str:
-        """Return what the strings of a column spell: a kind, "integer", or "as it is"."""
+        """Return how to parse the strings of a column: a kind, "integer", or "as it is"."""
         profile = self._profiles.get(name)
         numbers = profile.numbers() if isinstance(profile, StringProfile) else None
         if numbers is None:
@@ -168,7 +168,7 @@ class TableProfile:
         return "integer" if whole else numbers.family
 
     def categories(self, kinds: list[str]) -> tuple[list[list[str]], list[bool]]:
-        """Return the categories of the categorical columns, and whether missing is one."""
+        """Return the categories of the categorical columns, and whether values are missing."""
         found = [self._profiles[name] for name in self._of(("categorical",), kinds)]
         strings = [profile for profile in found if isinstance(profile, StringProfile)]
         return [p.categories() for p in strings], [p.missing > 0 for p in strings]
@@ -183,7 +183,7 @@ class TableProfile:
         return [profile.size for profile in found if isinstance(profile, VectorProfile)]
 
     def nonzeros(self, kinds: list[str]) -> float:
-        """Return how many features of a row are expected to be other than 0."""
+        """Return the expected number of nonzero features per row."""
         total = float(len(self._of((*MEASURED, "categorical"), kinds)) + sum(self.sizes(kinds)))
         for name in self._of(("text",), kinds):
             profile = self._profiles[name]
@@ -193,7 +193,7 @@ class TableProfile:
         return total
 
     def _of(self, wanted: tuple[str, ...], kinds: list[str]) -> list[str]:
-        """Return the names of the columns of some kinds."""
+        """Return the names of the columns of the given kinds."""
         return [name for name, kind in zip(self.names, kinds, strict=True) if kind in wanted]
 
 

@@ -109,7 +109,7 @@ class TableSource:
         self._check_columns()
         self._observed = False  # whether all labels were seen
 
-    # -- what there is -------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return int(self._starts()[-1])
@@ -241,7 +241,7 @@ class TableSource:
         return join_rows(parts)
 
     def _pieces(self, rows: int, start: int) -> Iterator[tuple[Any, Any]]:
-        """Give rows as they are stored, from one of them."""
+        """Yield encoded rows block by block, starting with row `start`."""
         done = 0
         for block in self._tables.blocks(self._columns()):
             size = block.table.num_rows
@@ -255,14 +255,15 @@ class TableSource:
         size = block.table.num_rows
         if 2 * len(rows) < size:
             return self._encode(block, _some(block.table, rows), rows)
-        # Of most rows, features are cheaper to take than what they are encoded from.
+        # If most rows are needed, encoding all and selecting features is cheaper than selecting
+        # rows of the table first.
         X, y = self._encode(block, block.table, np.arange(size, dtype=np.int64))
         if np.array_equal(rows, np.arange(size)):
             return X, y
         return take(X, rows), None if y is None else y[rows]
 
     def _encode(self, block: Block, table: Any, rows: Ints) -> tuple[Any, Any]:
-        """Return features and labels of a table of these rows of a block."""
+        """Return features and labels of a table with the given rows of a block."""
         try:
             y = None if self._labels is None else self._labels.read(table)
             if self._encoder is None:
@@ -274,19 +275,19 @@ class TableSource:
     # -- the first pass ------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Fit the encoder and find the classes, where this needs a pass over all rows."""
+        """Fit the encoder and find the classes, if they are not known yet."""
         if not self._fitted or (self._labels is not None and not self._declared):
             self._scan()
 
     def _starts(self) -> Ints:
-        """Return the first rows of all blocks, and the number of rows."""
+        """Return the index of the first row of each block, followed by the number of rows."""
         if self._tables.starts is None:
             self._scan()
         assert self._tables.starts is not None
         return self._tables.starts
 
     def _scan(self) -> None:
-        """Read all rows, unless all that could be found is known."""
+        """Read all rows, unless everything that this finds is already known."""
         known = self._observed or self._labels is None
         if self._fitted and known and self._tables.starts is not None:
             return
@@ -316,7 +317,7 @@ class TableSource:
             if profile is not None:
                 self._encoder._conclude(profile)
                 self._encoder._check_features()
-                del self._encoder._profile  # which may be large
+                del self._encoder._profile  # may be large
                 self._fitted = True
         except ValueError as error:
             prefix = "" if isinstance(error, DataError) else f"{self._tables.first.head}: "
@@ -328,7 +329,7 @@ class TableSource:
         return self._columns()[:1] if self._labels is None else [self._labels.name]
 
     def _columns(self, labels: bool = True) -> list[str]:
-        """Return the columns that are read."""
+        """Return the columns to read."""
         names = [name for name in self._tables.first.columns if name != self.label]
         if self._fitted and self._encoder is not None:
             kinds = zip(self._encoder.feature_names_in_, self._encoder.kinds_, strict=True)
@@ -338,7 +339,7 @@ class TableSource:
         return names
 
     def _check_columns(self) -> None:
-        """Raise unless the columns are there that the encoder was fitted to."""
+        """Raise unless all columns that the encoder was fitted to exist."""
         first = self._tables.first
         for name in self._columns():
             if name not in first.columns:
@@ -367,7 +368,7 @@ class TableSource:
 
 
 def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataError:
-    """Return an error about some rows of a block that says where they are."""
+    """Return an error with the location of the row in the file."""
     if isinstance(error, DataError):
         return error
     if not isinstance(error, CellError):
@@ -377,14 +378,14 @@ def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataE
 
 
 def _some(table: Any, rows: Ints) -> Any:
-    """Return rows of a table, without a copy if they follow each other."""
+    """Return rows of a table, without a copy if they are consecutive."""
     if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return table.slice(int(rows[0]), len(rows))
     return table.take(need_arrow().array(rows))
 
 
 def checked_encoder(encoder: Any) -> TableEncoder | None:
-    """Return an encoder that is fitted, or one that may be."""
+    """Return a fitted encoder unchanged, or an unfitted copy; raise if it is invalid."""
     if encoder is None or isinstance(encoder, TableEncoder):
         if encoder is None or hasattr(encoder, "kinds_"):
             return encoder

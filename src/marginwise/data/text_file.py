@@ -1,4 +1,4 @@
-"""Text files of rows, cut into blocks of whole rows."""
+"""Text files, which are read in blocks of whole rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from marginwise.data.sniff import is_compressed, open_bytes, read_some
 from marginwise.data.table_file import Block, TableFile, stamp_of
 
 BLOCK_ROWS = 4096
-BLOCK_BYTES = 1 << 23  # of a block, if rows are long
-PIECE = 1 << 20  # bytes that are read at a time
-LONGEST = 1 << 26  # bytes of a row
+BLOCK_BYTES = 1 << 23  # approximate size of a block of long rows
+PIECE = 1 << 20  # bytes to read at a time
+LONGEST = 1 << 26  # maximum size of a row
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 
@@ -32,11 +32,11 @@ class RawBlock:
     data : bytes
         The rows.
     offset : int
-        Where they begin in the (decompressed) file.
+        Offset of the rows in the (decompressed) file.
     line : int
-        The number of their first line, from 1.
+        Number of the first line, starting at 1.
     rows : int
-        How many rows there are; empty lines are not counted.
+        Number of rows, without empty lines.
     """
 
     data: bytes
@@ -46,12 +46,13 @@ class RawBlock:
 
 
 class RowCutter:
-    """Finds the rows in bytes.
+    """Splitter of bytes into rows.
 
     Parameters
     ----------
     delimiter : bytes or None
-        What is between values, where values may be quoted and then contain newlines.
+        Delimiter of values. Values may be quoted, and quoted values may contain newlines. None if
+        the format has no quotes.
     """
 
     def __init__(self, delimiter: bytes | None) -> None:
@@ -62,7 +63,7 @@ class RowCutter:
             self._quoted = re.compile(start + b'[^"]*(?:""[^"]*)*("|\\Z)')
 
     def ends(self, data: bytes) -> Ints:
-        """Return where rows end, the newline included; the last one may not be complete."""
+        """Return the offsets after the newline of each row; an incomplete last row has none."""
         codes = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(codes == NEWLINE)
         ends = ends[np.searchsorted(self._quotes(data), ends) % 2 == 0]
@@ -72,20 +73,20 @@ class RowCutter:
         return np.asarray(ends[~empty] + 1, dtype=np.int64)
 
     def open_quote(self, data: bytes) -> int | None:
-        """Return where a quoted value begins that does not end."""
+        """Return the offset of a quoted value without a closing quote, or None."""
         quotes = self._quotes(data)
         return int(quotes[-1]) if len(quotes) % 2 else None
 
     def _quotes(self, data: bytes) -> Ints:
-        """Return the places of quotes that begin and end quoted values, alternately.
+        """Return the offsets of opening and closing quotes, which alternate.
 
-        A quote in the middle of a value that is not quoted is an ordinary character.
+        A quote in the middle of an unquoted value is an ordinary character.
         """
         if self._quoted is None or b'"' not in data:
             return np.empty(0, dtype=np.int64)
         codes = np.frombuffer(data, dtype=np.uint8)
         quotes = np.flatnonzero(codes == QUOTE).astype(np.int64)
-        first = quotes[::2]  # each begins a value, or is the second of two within a value
+        first = quotes[::2]  # each opens a value, or is the second quote of a pair within one
         before = codes[first[first > 0] - 1]
         if np.isin(before, self._before).all():
             return quotes
@@ -98,18 +99,18 @@ class RowCutter:
 
 
 class TextFile(TableFile):
-    """A text file with a row per line.
+    """Text file with one row per line.
 
     Parameters
     ----------
     path : Path
         The file, plain or compressed.
     delimiter : bytes or None
-        What is between values, where they may be quoted.
+        Delimiter of values that may be quoted; None if the format has no quotes.
     skip : int, default=0
-        Bytes before the first row.
+        Number of bytes before the first row.
     line : int, default=1
-        The number of the first line of rows.
+        Line number of the first row.
     """
 
     parse = True
@@ -126,7 +127,7 @@ class TextFile(TableFile):
 
     @cached_property
     def block_rows(self) -> int:  # type: ignore[override]
-        """Rows of a block: 4096, or fewer if they are long."""
+        """Number of rows of a block: 4096, or fewer if rows are long."""
         with open_bytes(self.path) as file:
             self._pass(file, self._skip)
             head = read_some(file, PIECE, self.path)
@@ -136,13 +137,16 @@ class TextFile(TableFile):
 
     @property
     def starts(self) -> Ints | None:
-        """First rows of the blocks, and the number of rows; None before the file was read."""
+        """Index of the first row of each block, followed by the number of rows.
+
+        None before the file was read once.
+        """
         if not self._complete:
             return None
         return np.cumsum([0, *(rows for *_, rows in self._index)], dtype=np.int64)
 
     def blocks(self, first: int = 0, columns: Sequence[str] | None = None) -> Iterator[Block]:
-        """Give the blocks in order, from one of them."""
+        """Yield the blocks in order, starting with block `first`."""
         if self._complete and self.random_access:
             for k in range(first, len(self._index)):
                 yield self.block(k, columns)
@@ -155,7 +159,7 @@ class TextFile(TableFile):
         self._complete = True
 
     def block(self, k: int, columns: Sequence[str] | None = None) -> Block:
-        """Return one block of a file that can be read anywhere and was read before."""
+        """Return one block of an uncompressed file that was read before."""
         offset, size, line, rows = self._index[k]
         with self.path.open("rb") as file:
             file.seek(offset)
@@ -167,7 +171,7 @@ class TextFile(TableFile):
     # -- cutting -------------------------------------------------------------------------------
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
-        """Give the bytes of blocks."""
+        """Yield the bytes of each block."""
         with open_bytes(self.path) as file:
             self._pass(file, self._skip)
             offset, line, rest, piece = self._skip, self._line, b"", PIECE
@@ -186,7 +190,7 @@ class TextFile(TableFile):
             yield from self._last(rest, offset, line)
 
     def _last(self, rest: bytes, offset: int, line: int) -> Iterator[RawBlock]:
-        """Give what follows the last complete block."""
+        """Yield the rows after the last complete block, if any."""
         start = self._cutter.open_quote(rest)
         if start is not None:
             self._refuse_row(rest, line)
@@ -210,19 +214,19 @@ class TextFile(TableFile):
         )
 
     def _pass(self, file: BinaryIO, size: int) -> None:
-        """Read and drop the bytes before the first row."""
+        """Skip the bytes before the first row."""
         if size:
             read_some(file, size, self.path)
 
     def _line_of(self, raw: RawBlock, row: int) -> int:
-        """Return the line of a row of a block."""
+        """Return the line number of a row of a block."""
         ends = [0, *self._cutter.ends(raw.data).tolist()]
         start = ends[min(row, len(ends) - 1)]
         blank = len(raw.data[start:]) - len(raw.data[start:].lstrip(b"\r\n"))
         return raw.line + raw.data.count(b"\n", 0, start + blank)
 
     def stamp(self) -> bytes:
-        """Return bytes that differ if the content does."""
+        """Return a digest of the size and of samples of the content."""
         return stamp_of(self.path)
 
     def _block(self, raw: RawBlock, columns: Sequence[str] | None) -> Block:

@@ -19,7 +19,7 @@ from marginwise.data.encoder import TableEncoder
 from marginwise.data.rows import is_table
 from marginwise.data.table_profile import missing_column
 
-HASHED = 100  # rows whose transforms identify the transformers
+HASHED = 100  # transformed rows in the fingerprint
 
 
 class _Transformed:
@@ -217,10 +217,10 @@ class TransformedSource(_Transformed):
 
 
 class _TransformedStream(_Transformed):
-    """Stream of which each batch is transformed when it comes."""
+    """Stream whose batches are transformed as they arrive."""
 
     def chunks(self, rows: int | None = None, start: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Give the batches as they come."""
+        """Yield the batches of the stream; the arguments are ignored."""
         for X, y in self.source.chunks():
             yield self.transform(X), y
 
@@ -319,7 +319,7 @@ class StreamPipeline(Pipeline):  # type: ignore[misc]
 
 
 def _listed(transformers: Any) -> list[Any]:
-    """Return transformers one by one; those of a pipeline, without the ones that do nothing."""
+    """Return a flat list of transformers, with pipelines expanded and "passthrough" removed."""
     if isinstance(transformers, Pipeline):
         transformers = [step for _, step in transformers.steps]
     elif not isinstance(transformers, Sequence):
@@ -337,12 +337,12 @@ def _is_word(value: Any, word: str) -> bool:
 
 
 def _as_fitted(X: Any, transformer: Any, names: list[str] | None) -> Any:
-    """Return rows with the columns that a transformer knows, in its order."""
+    """Return rows with the columns that a transformer was fitted to, in the same order."""
     wanted = getattr(transformer, "feature_names_in_", None)
     if is_table(X):
         if isinstance(transformer, TableEncoder):
             return X
-        if wanted is None or isinstance(transformer, ColumnTransformer):  # which picks its own
+        if wanted is None or isinstance(transformer, ColumnTransformer):  # selects columns itself
             wanted = X.column_names
         return _frame(X, wanted)
     if wanted is None or names is None or sp.issparse(X) or hasattr(X, "columns"):

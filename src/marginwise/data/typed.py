@@ -1,4 +1,4 @@
-"""Columns of CSV files as what their values spell, without encoding them."""
+"""Parsing of the columns of CSV files without encoding."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from marginwise.data.table_profile import TableProfile
 
 
 class ColumnTypes:
-    """Takes the place of an encoder, and gives columns types instead of encoding them.
+    """Substitute for an encoder that converts the types of columns without encoding them.
 
-    Strings of a column that all spell numbers, truth values or dates become such values. All other
-    columns stay as they are.
+    A column of strings is converted if all of them are numbers, booleans or dates. All other
+    columns remain unchanged.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class ColumnTypes:
         return self.feature_names_in_
 
     def transform(self, table: Any) -> Any:
-        """Return a table with columns of other types."""
+        """Return a table with converted columns."""
         pa = need_arrow()
         columns = [
             self._typed(table[name], name, kind)
@@ -63,5 +63,5 @@ class ColumnTypes:
 
 
 def _moments(days: Float) -> NDArray[np.int64]:
-    """Return days since 1970 in microseconds."""
+    """Convert days since 1970 to microseconds."""
     return np.rint(np.nan_to_num(days) * MICROSECONDS).astype(np.int64)
