@@ -17,11 +17,11 @@ from marginwise.exchange import c_templates as parts
 from marginwise.exchange.scaling import Scaling, split
 from marginwise.exchange.snapshot import Snapshot, integer_labels, snapshot
 
-MOST_BYTES = 64 << 20  # of source that is written without `force`
+MOST_BYTES = 64 << 20  # maximum size of the source without `force`
 DIGITS = {"float": 9, "double": 17}
-WIDTH = {"float": 16, "double": 25}  # bytes of a number, its sign and its comma at most
+WIDTH = {"float": 16, "double": 25}  # maximum bytes of a number with sign and comma
 SUFFIX = {"float": "f", "double": ""}
-ROUNDING = {"float": 2e-6, "double": 1e-12}  # of values on a sphere
+ROUNDING = {"float": 2e-6, "double": 1e-12}  # relative; smaller values of a sphere count as 0
 A_LINE = 96
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # fmt: off
@@ -132,7 +132,7 @@ def _without_probabilities(model: Snapshot) -> Snapshot:
 
 
 def _folded(model: Snapshot) -> Snapshot:
-    """Return a model whose vectors are few: one per problem where kernel values add up to one."""
+    """Fold the support vectors of linear and cosine kernels into one vector per problem."""
     if model.kernel == "cosine":
         norms = np.linalg.norm(model.vectors, axis=1, keepdims=True)
         units = np.divide(model.vectors, norms, out=np.zeros_like(model.vectors), where=norms > 0)
@@ -160,7 +160,7 @@ class _Writer:
         self.scaling = _with_centre(scaling, model.center)
 
     def source(self, names: list[str] | None) -> str:
-        """Return the whole source; names of features are listed in a comment."""
+        """Return the whole source; a comment lists the feature names."""
         model = self.model
         classes = 0 if model.classes is None else len(model.classes)
         sphere = "1 inside the sphere, -1 outside"
@@ -215,7 +215,7 @@ class _Writer:
     # -- arrays --------------------------------------------------------------------------------
 
     def _arrays(self) -> str:
-        """Return all constants."""
+        """Return the definitions of all constants."""
         model = self.model
         arrays = {}
         if self.scaling is not None:
@@ -249,7 +249,7 @@ class _Writer:
         return self._numbers(np.array([value]))[0]
 
     def _numbers(self, values: Float) -> list[str]:
-        """Return constants that C reads as the same numbers."""
+        """Return constants that C parses as the same numbers."""
         with np.errstate(over="ignore"):
             rounded = values.astype(np.float32) if self.dtype == "float" else values
         if not np.isfinite(rounded).all():
@@ -277,7 +277,7 @@ class _Writer:
 
 
 def _filled(text: str, words: dict[str, str]) -> str:
-    """Replace words between @ signs, also in what replaces them."""
+    """Replace words between @ signs, including those in replacements."""
     while "@" in text:
         text = re.sub(r"@(\w+)@", lambda found: words[found[1]], text)
     return text
@@ -293,7 +293,7 @@ def _with_centre(scaling: Scaling | None, center: NDArray[Any] | None) -> Scalin
 
 
 def _wrapped(words: list[str]) -> list[str]:
-    """Return lines of words with commas between them."""
+    """Return lines of comma-separated words."""
     lines, line = [], ""
     for k, word in enumerate(words):
         piece = word + ("," if k + 1 < len(words) else "")
@@ -305,18 +305,18 @@ def _wrapped(words: list[str]) -> list[str]:
 
 
 def _comment(names: list[str]) -> str:
-    """Return lines of a comment that list the features; nothing in them can end the comment."""
+    """Return comment lines that list the features, without characters that end the comment."""
     plain = [re.sub(r"[^A-Za-z0-9_ .-]", "?", name) for name in names]
     return "".join(f" * {line}\n" for line in ["The features, in this order:", *_wrapped(plain)])
 
 
 def _long(label: int) -> str:
-    """Return an integer of C, where the smallest one is not a constant but a difference."""
+    """Return a C expression for an integer; the smallest integer has no literal."""
     return f"{label}LL" if label > -(2**63) else f"({label + 1}LL - 1)"
 
 
 def _quoted(label: str) -> str:
-    """Return a string of C; whatever is not plain ASCII is written in octal."""
+    """Return a C string literal; all bytes other than plain ASCII are octal escapes."""
     safe = re.compile(rb"[A-Za-z0-9 _.,:;+*/=<>()\[\]{}|~^!@#$%&'-]")
     pieces = (bytes([byte]) for byte in label.encode("utf-8"))
     text = "".join(b.decode() if safe.match(b) else f"\\{b[0]:03o}" for b in pieces)

@@ -1,4 +1,4 @@
-"""The parts of C source. Words between @ signs are replaced."""
+"""Templates of C source. Words between @ signs are replaced."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ COSINE = """\
                 f[c] += @name@_coef[c][j] * (z[j] / norm);
 """
 
-# The sum over support vectors, with what one of them does to k in the places of the words.
+# The sum over support vectors. The words are replaced by the computation of one kernel value k.
 SUM = """\
     for (int m = 0; m < @NAME@_VECTORS; ++m) {
         @real@ k = 0@other@;
@@ -108,7 +108,8 @@ TRANSFORM = {
 """,
 }
 
-# How far inside the sphere x is; `own` is the kernel of x with itself. Rounding counts as on it.
+# The signed distance of x from the sphere, positive inside; `own` is K(x, x). Values within the
+# rounding error are set to 0.
 SPHERE = """\
 @own@    const @real@ side = @total@ * own;
     f[0] -= side / 2;
@@ -137,7 +138,7 @@ OWN = {
 }
 OWN["tanimoto"] = OWN["rbf"]
 
-# -- what is returned --------------------------------------------------------------------------
+# -- decision values and labels ----------------------------------------------------------------
 
 DIRECT = """\
 static inline void @name@_decision(const @real@ *x, @real@ *out)

@@ -36,9 +36,10 @@ ESTIMATORS = (
     OnlineSVCCV,
     TrackingSVC,
 )
-# skl2onnx offers "zipmap" to every classifier of a pipeline. Probabilities are an array here.
+# skl2onnx passes "zipmap" to every classifier of a pipeline. It has no effect here: probabilities
+# are always an array.
 OPTIONS = {"zipmap": [True, False, "columns"], "integers": [True, False]}
-ML_OPSET = 3  # of the operators that skl2onnx uses for other steps
+ML_OPSET = 3  # opset of the ai.onnx.ml operators that skl2onnx uses for other steps
 
 
 def register_converters() -> None:
@@ -97,21 +98,21 @@ def _skl2onnx() -> Any:
     return skl2onnx
 
 
-# -- what skl2onnx calls -----------------------------------------------------------------------
+# -- functions called by skl2onnx --------------------------------------------------------------
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Declare the outputs of an estimator."""
     operator = scope.declare_local_operator(f"Marginwise{type(model).__name__}", model)
     operator.inputs = inputs
-    operator.snapshot = snapshot(model)  # which the two functions below need, too
+    operator.snapshot = snapshot(model)  # also used by _set_types and _convert
     for name, kind in _variable_types(operator).items():
         operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
 
 def _variable_types(operator: Any) -> dict[str, Any]:
-    """Return the types of the outputs in the words of skl2onnx."""
+    """Return the types of the outputs as skl2onnx types."""
     from skl2onnx.common import data_types
 
     kinds = {
@@ -126,7 +127,7 @@ def _variable_types(operator: Any) -> dict[str, Any]:
 
 
 def _real_of(operator: Any) -> Any:
-    """Return the type that decision values have: double if a feature has it."""
+    """Return the type of decision values: double if any feature is double."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     double = any(isinstance(each.type, DoubleTensorType) for each in operator.inputs)
@@ -164,15 +165,15 @@ def convert_pipeline(
     Parameters
     ----------
     pipeline : Pipeline
-        The pipeline, fitted.
+        Fitted pipeline.
     real : dtype
         Type of numbers, float32 or float64.
     sample : array-like, data frame or None
-        Some rows, by which the types of columns are known.
+        Example rows, which determine the types of the columns.
     integers : bool
-        Whether products may be computed with integers.
+        Whether integer arithmetic is allowed.
     options : mapping
-        Options of skl2onnx for other steps.
+        Options of skl2onnx for the other steps.
     """
     last = pipeline.steps[-1][1]
     if not isinstance(last, KernelModel):
@@ -195,7 +196,7 @@ def convert_pipeline(
                 id(last): {"integers": integers},
             },
         )
-    except (RuntimeError, NotImplementedError) as error:  # MissingShapeCalculator, among others
+    except (RuntimeError, NotImplementedError) as error:  # including MissingShapeCalculator
         raise ValueError(
             f"skl2onnx cannot convert a step of the pipeline: {str(error).strip().splitlines()[0]} "
             "Use a step that it supports, or convert the last step alone."
@@ -205,11 +206,11 @@ def convert_pipeline(
 
 
 def _input_types(pipeline: Pipeline, real: Any, sample: Any) -> list[tuple[str, Any]]:
-    """Return names and types of the inputs: one for an array, one per column of a data frame."""
+    """Return the names and types of the inputs: a single array, or the columns of a data frame."""
     from skl2onnx.common import data_types
 
     number = data_types.DoubleTensorType if real == np.float64 else data_types.FloatTensorType
-    if isinstance(pipeline.steps[0][1], TableEncoder):  # which knows its columns
+    if isinstance(pipeline.steps[0][1], TableEncoder):  # has column names and kinds
         return column_types(pipeline.steps[0][1], number)
     if sample is None:
         features = getattr(pipeline, "n_features_in_", None)

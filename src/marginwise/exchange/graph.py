@@ -1,4 +1,4 @@
-"""Graphs of ONNX operators, written node by node."""
+"""Construction of ONNX graphs node by node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = str | NDArray[Any] | int | float
 
 
 def missing(library: str) -> ImportError:
-    """Return the error of an optional library that is not installed."""
+    """Return the error for a missing optional library."""
     return ImportError(
         f"ONNX export needs the package {library}, which is not installed. Install it with "
         "pip install 'marginwise[onnx]'."
@@ -20,27 +20,27 @@ def missing(library: str) -> ImportError:
 
 
 class Names:
-    """Names that are used once."""
+    """Generator of unique names."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
     def __call__(self, wish: str) -> str:
-        """Return a name like this one that was not returned before."""
+        """Return a name that resembles `wish` and was not returned before."""
         count = self._counts.get(wish, 0)
         self._counts[wish] = count + 1
         return f"{wish}_{count}" if count else wish
 
 
 class Graph:
-    """Nodes and constants, in the order in which they are computed.
+    """Nodes, in the order of computation, and constants.
 
     Parameters
     ----------
     real : dtype
-        Floating-point type of constants that are given as floats.
+        Type of floating-point constants.
     unique : callable
-        Returns a new name that resembles a given one.
+        Returns a unique name that resembles a given name.
     """
 
     def __init__(self, real: Any, unique: Callable[[str], str]) -> None:
@@ -55,7 +55,7 @@ class Graph:
         self.constants: list[Any] = []
 
     def constant(self, value: Value) -> str:
-        """Add a constant; return its name."""
+        """Add a constant, and return its name."""
         array = np.asarray(value)
         if array.dtype.kind == "f":
             array = array.astype(self.real)
@@ -71,7 +71,7 @@ class Graph:
         return name
 
     def op(self, kind: str, *inputs: Value, output: str | None = None, **attributes: Any) -> str:
-        """Add a node; return the name of its output. Arrays and numbers become constants."""
+        """Add a node, and return the name of its output. Arrays and numbers become constants."""
         names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         result = self.unique(kind.lower()) if output is None else output
         self.nodes.append(self._onnx.helper.make_node(kind, names, [result], **attributes))
@@ -82,7 +82,7 @@ class Graph:
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def choose(self, condition: str, true: Callable[[Graph], str], false: Any) -> str:
-        """Compute one of two values: that of the function `true`, if a condition holds."""
+        """Add an If node with branches that the functions `true` and `false` build."""
         branches = []
         for build in (true, false):
             inner = Graph(self.real, self.unique)
@@ -91,7 +91,7 @@ class Graph:
         return self.op("If", condition, then_branch=branches[0], else_branch=branches[1])
 
     def rename(self, before: str, after: str) -> None:
-        """Give a value another name."""
+        """Rename a value."""
         for node in self.nodes:
             for names in (node.input, node.output):
                 for k, name in enumerate(names):
@@ -100,12 +100,12 @@ class Graph:
 
     @property
     def bytes(self) -> int:
-        """Size of the constants, also of branches."""
+        """Size of the constants in bytes, including those of branches."""
         inner = (a.g for node in self.nodes for a in node.attribute if a.HasField("g"))
         return int(sum(each.ByteSize() for each in [*self.constants, *inner]))
 
     def type_of(self, dtype: Any) -> int:
-        """Return the number that ONNX has for a type."""
+        """Return the ONNX code of a type."""
         kind = np.dtype(dtype)
         if kind.kind in "OU":
             return int(self._onnx.TensorProto.STRING)
@@ -114,7 +114,7 @@ class Graph:
     def proto(
         self, name: str, inputs: list[tuple[str, Any, Any]], outputs: list[tuple[str, Any, Any]]
     ) -> Any:
-        """Return the graph with its inputs and outputs: names, types and shapes."""
+        """Return the graph with inputs and outputs, given as names, types and shapes."""
         helper = self._onnx.helper
         ends = [
             [helper.make_tensor_value_info(n, self.type_of(t), shape) for n, t, shape in each]
@@ -123,7 +123,7 @@ class Graph:
         return helper.make_graph(self.nodes, name, *ends, initializer=self.constants)
 
     def model(self, graph: Any, opset: int, ir_version: int, text: str) -> Any:
-        """Return the model of a graph, checked."""
+        """Return a model with the given graph, after checking it."""
         made = self._onnx.helper.make_model(
             graph,
             opset_imports=[self._onnx.helper.make_opsetid("", opset)],
@@ -136,7 +136,7 @@ class Graph:
 
 
 def add_to(container: Any, graph: Graph, scope: Any) -> None:
-    """Add the constants and nodes of a graph to a container of skl2onnx."""
+    """Add the constants and nodes of a graph to an skl2onnx container."""
     from onnx.helper import get_attribute_value
 
     container.initializers.extend(graph.constants)

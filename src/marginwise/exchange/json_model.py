@@ -1,4 +1,4 @@
-"""Models as JSON: support vectors, coefficients and all else that predictions depend on."""
+"""Export of models as JSON, with everything that predictions depend on."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
 
 def _described(model: Snapshot) -> dict[str, Any]:
     center, vectors = model.center, model.vectors
-    if model.kernel == "rbf" and center is not None:  # which distances do not depend on
+    if model.kernel == "rbf" and center is not None:  # distances do not depend on it
         vectors, center = vectors + center, None
     names = PARAMETERS.get(model.kernel, ("gamma",) if model.kernel in WITH_GAMMA else ())
     return {
@@ -128,7 +128,7 @@ def _probabilities(model: Snapshot) -> dict[str, Any] | None:
 
 
 def _curve(curve: Sigmoid | Isotonic) -> dict[str, Any]:
-    """Return a sigmoid and, mixed with it by a share, the steps on each side of 0."""
+    """Return a calibration curve: a sigmoid with weight `share`, and steps on each side of 0."""
     smooth = curve.sigmoid if isinstance(curve, Isotonic) else curve
     sigmoid = {"above": smooth.above, "below": smooth.below, "offset": smooth.offset}
     if isinstance(curve, Sigmoid):

@@ -212,7 +212,7 @@ def from_libsvm(
 
 
 def _described(model: Any, name: str) -> tuple[list[Part], bytes | None]:
-    """Return the files of a model, the first of which has a name, and the manifest, if any."""
+    """Return the files of a model, with names derived from `name`, and the manifest, if any."""
     check_is_fitted(model)
     engine = model._fitted()
     model._require_rows()
@@ -253,7 +253,7 @@ def _read(path: Path) -> bytes:
 
 
 def _found(path: Path, n_features: int | None) -> Imported:
-    """Return what a file has, or those of a manifest."""
+    """Return the content of a model file, or of the files of a manifest."""
     data = _read(path)
     name = os.fspath(path)
     if data.lstrip()[:1] != b"{":

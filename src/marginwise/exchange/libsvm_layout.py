@@ -1,4 +1,4 @@
-"""Coefficients as LIBSVM lays them out: by class, a column for each of the other classes."""
+"""Layout of coefficients in LIBSVM files: rows by class, one column for each other class."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from marginwise._engine.plan import paired
 
 
 def laid_out(alpha: Float, labels: Labels, classes: int) -> tuple[Ints, Labels, Float]:
-    """Return which vector each line of a file has, its class there, and its coefficients.
+    """Return the vector, the class and the coefficients of each line of a file.
 
-    A vector that counts in a pair of other classes than its own, as a budget or a compressed model
-    may have them, has a second line, among the vectors of the first class of the pair.
+    In compressed models and models with a budget, a vector may have a coefficient in a pair of
+    classes that does not include its own. Such a vector has a second line, among the vectors of the
+    first class of the pair.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_pairs, n)
         Coefficients; the second class of a pair is the positive one.
     labels : ndarray of shape (n,)
-        The numbers of the classes of the vectors.
+        Class index of each vector.
     classes : int
-        How many classes there are.
+        Number of classes.
 
     Returns
     -------
     vectors : ndarray of shape (n_lines,)
-        The vector of each line.
+        Index of the vector of each line.
     groups : ndarray of shape (n_lines,)
-        The class of each line, ascending.
+        Class of each line, ascending.
     coefficients : ndarray of shape (n_lines, n_classes - 1)
         Coefficients of each line; the first class of a pair is the positive one.
     """
@@ -44,16 +45,16 @@ def laid_out(alpha: Float, labels: Labels, classes: int) -> tuple[Ints, Labels, 
 
 
 def in_order(alpha: Float, intercept: Float, order: Ints) -> tuple[Float, Float]:
-    """Return coefficients and constants of pairs when classes are numbered in another order.
+    """Return the coefficients and intercepts of pairs after renumbering the classes.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_pairs, n)
         Coefficients; the second class of a pair is the positive one.
     intercept : ndarray of shape (n_pairs,)
-        Constants, likewise.
+        Intercepts, with the same convention.
     order : ndarray of shape (n_classes,)
-        The new number of each class.
+        New index of each class.
     """
     first, second = (order[of] for of in paired(len(alpha)))
     where = {pair: c for c, pair in enumerate(zip(*paired(len(alpha)), strict=True))}

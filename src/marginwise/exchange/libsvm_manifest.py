@@ -1,4 +1,4 @@
-"""The manifest of LIBSVM model files: what their format has no place for."""
+"""Manifest of LIBSVM model files, with information that their format cannot represent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from marginwise.exchange.libsvm_text import ModelText, parse
 FORMAT, VERSION = "marginwise-libsvm", 1
 LABEL_TYPES = (str, int, float, bool)
 
-Part = tuple[str, bytes, dict[str, Any]]  # name and content of a file, and what is said of it
+Part = tuple[str, bytes, dict[str, Any]]  # name and content of a file, and its manifest entries
 
 
 def describe(model: Any, features: int, parts: list[Part], ovr: bool) -> bytes:
@@ -32,13 +32,13 @@ def describe(model: Any, features: int, parts: list[Part], ovr: bool) -> bytes:
     Parameters
     ----------
     model : classifier
-        The model; it has classes.
+        The model.
     features : int
         Number of features.
     parts : list of tuple
-        Its files, in the order of classes where there are several.
+        Files of the model; several files are in the order of the classes.
     ovr : bool
-        Whether the files are those of a class against the rest each.
+        Whether each file contains the model of one class against the rest.
     """
     files = [
         {"file": name, "sha256": hashlib.sha256(content).hexdigest(), **said}
@@ -66,14 +66,14 @@ def check_names(classes: NDArray[Any]) -> None:
 
 
 class Manifest:
-    """A manifest that was read, and checked.
+    """Validated content of a manifest.
 
     Parameters
     ----------
     data : bytes
-        Its content.
+        Content of the manifest.
     path : Path
-        Where it is; its files are beside it.
+        Path of the manifest. The model files are in the same folder.
     """
 
     def __init__(self, data: bytes, path: Path) -> None:
@@ -122,7 +122,7 @@ class Manifest:
         return value  # type: ignore[return-value]
 
     def _labels(self, labels: Any) -> NDArray[Any]:
-        """Return class labels: two or more of one type, in order and different."""
+        """Return the class labels: two or more of one type, distinct and in ascending order."""
         fits = isinstance(labels, list) and len(labels) >= 2
         if not fits or len({type(label) for label in labels}) > 1:
             self._refuse(1, "expected 'classes' to be two labels of one type or more")
@@ -142,7 +142,7 @@ class Manifest:
     # -- files ---------------------------------------------------------------------------------
 
     def _text(self, k: int, read: Any) -> ModelText:
-        """Return the content of a file of the manifest, by a function that reads paths."""
+        """Return the content of file k of the manifest; `read` reads a path."""
         said = self.files[k] if isinstance(self.files[k], dict) else {}
         file, digest = said.get("file"), said.get("sha256")
         if not isinstance(file, str) or Path(file).name != file or not file.isprintable():
@@ -154,14 +154,14 @@ class Manifest:
         return parse(data, os.fspath(path), self.features)
 
     def single(self, read: Any) -> ModelText:
-        """Return the only file, with labels that are numbers of classes."""
+        """Return the only file, whose labels are class indices."""
         text = self._text(0, read)
         if sorted(text.labels) != list(range(len(self.classes))):
             self._refuse(1, f"expected labels from 0 to {len(self.classes) - 1} in the file")
         return text
 
     def one_vs_rest(self, read: Any) -> tuple[ModelText, Solution]:
-        """Return the first file, and the solution that all of them have together."""
+        """Return the first file, and the joint solution of all files."""
         texts = [self._text(k, read) for k in range(len(self.files))]
         for k, text in enumerate(texts):
             if text.labels != [1, -1] or text.kernel != texts[0].kernel:
@@ -188,7 +188,7 @@ class Manifest:
         return np.array(ids, dtype=np.int64)
 
     def _classes_of(self, k: int, text: ModelText) -> NDArray[np.int32]:
-        """Return the classes of the support vectors of a file: its own, then the others."""
+        """Return the classes of the support vectors of file k: class k, then the others."""
         counts = self._list(self.files[k], "n_support", len(self.classes))
         fits = all(is_integer(n) and n >= 0 for n in counts)
         if not fits or [counts[k], sum(counts) - counts[k]] != text.counts:
@@ -198,5 +198,5 @@ class Manifest:
 
 
 def own_class_first(k: int, classes: int) -> NDArray[np.int64]:
-    """Return the order of classes in the file of one of them against the rest."""
+    """Return the order of the classes in the file of class k against the rest."""
     return np.array([k, *(c for c in range(classes) if c != k)])

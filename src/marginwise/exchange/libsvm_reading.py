@@ -1,4 +1,4 @@
-"""Models from what LIBSVM model files say."""
+"""Construction of models from LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from marginwise.exchange.libsvm_layout import in_order
 from marginwise.exchange.libsvm_text import ONE_CLASS, ModelText
 from marginwise.online import OnlineSVC
 
-BALANCED = 1e-6  # relative: a sum of coefficients that is 0, if they have 6 digits
-BEYOND = 1e-6  # relative: by which a coefficient may exceed its bound, likewise
+# Relative tolerances for coefficients that were written with 6 digits.
+BALANCED = 1e-6  # of a sum of coefficients that should be 0
+BEYOND = 1e-6  # by which a coefficient may exceed its bound
 FEW = 64  # support vectors whose decision values must be finite
-DENSE_ABOVE = 0.25  # share of values that are not 0, above which rows are kept dense
+DENSE_ABOVE = 0.25  # fraction of nonzero values above which rows are stored densely
 
 
 def solution_in(text: ModelText) -> tuple[NDArray[np.int64], Solution]:
@@ -44,20 +45,20 @@ def solution_in(text: ModelText) -> tuple[NDArray[np.int64], Solution]:
 
 @dataclass
 class Imported:
-    """A solution in a file, of which a model is made.
+    """Solution read from a file, from which a model is created.
 
     Parameters
     ----------
     text : ModelText
         The file, or the first of several.
     name : str
-        What messages call it.
+        Name of the file, for messages.
     classes : ndarray
         Class labels, sorted.
     solution : Solution
         Support vectors and coefficients.
     ovr : bool, default=False
-        Whether problems are those of a class against the rest.
+        Whether the binary problems are one-vs-rest.
     """
 
     text: ModelText
@@ -112,7 +113,7 @@ class Imported:
         return model
 
     def _not_a_solution(self, engine: Engine, solution: Solution) -> str:
-        """Return what keeps coefficients from being those of a dual problem with a bias, if so."""
+        """Return why coefficients do not solve a dual problem with a bias; empty if they may."""
         if self.text.kind == ONE_CLASS:
             return "it is a one-class model"
         if len(solution) == 0:
@@ -135,9 +136,9 @@ class Imported:
 
 
 def fixed(model: OnlineSVC, engine: Engine, solution: Solution) -> CompressedSVC:
-    """Return a model that predicts by any coefficients, and does not learn."""
+    """Return a model with arbitrary coefficients, which can predict but not learn."""
     plan = engine.plan
-    if plan.center and plan.kernel == "linear":  # only a sum of 0 allows for a centre
+    if plan.center and plan.kernel == "linear":  # centring requires coefficients that sum to 0
         engine = Engine(replace(plan, center=[], double=True), None, None)
     engine = precise(engine, solution)
     found = Expansion(

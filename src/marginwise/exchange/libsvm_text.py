@@ -1,4 +1,4 @@
-"""The text of LIBSVM model files, read and written."""
+"""Reading and writing of the text of LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marginwise._arrays import Float, Ints
 from marginwise._checks import MOST_DEGREE, MOST_FEATURES
 from marginwise.data.errors import DataError
 
-# Names of kernels there and here, and the parameters that files have of each.
+# LIBSVM's and our names of kernels, and the parameters of each kernel in files.
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 NAMES = {ours: theirs for theirs, ours in KERNELS.items()}
 PARAMETERS = {
@@ -26,40 +26,41 @@ PARAMETERS = {
 CLASSIFIERS, ONE_CLASS = ("c_svc", "nu_svc"), "one_class"
 REGRESSION = ("epsilon_svr", "nu_svr")
 PROBABILITIES = ("probA", "probB", "prob_density_marks")
-FREE_FEATURES = 2**20  # that a file may have, however small it is
-FEATURES_PER_BYTE = 64  # and more for its size
-FREE_BYTES = 2**28  # that a model may take in memory, likewise
+# Limits that keep a small file from allocating much memory: a constant plus a multiple of the size.
+FREE_FEATURES = 2**20
+FEATURES_PER_BYTE = 64
+FREE_BYTES = 2**28
 BLOW_UP = 64
-LARGEST = 1e30  # of numbers other than features: some models have coefficients in single precision
-BYTES_PER_PLACE = 48  # of the state of a model: coefficients, gradients, ranks
+LARGEST = 1e30  # of numbers other than features, because some models use single precision
+BYTES_PER_PLACE = 48  # of the state of a model per coefficient: coefficient, gradients, ranks
 
-Entry = tuple[int, list[Any]]  # the line of an entry of the header, and its values
+Entry = tuple[int, list[Any]]  # line number and values of a header entry
 
 
 @dataclass
 class ModelText:
-    """What a LIBSVM model file says.
+    """Content of a LIBSVM model file.
 
     Parameters
     ----------
     kind : str
-        The type of the model: "c_svc", "nu_svc" or "one_class".
+        Type of the model: "c_svc", "nu_svc" or "one_class".
     kernel : dict
-        The kernel, by our names of it and its parameters.
+        Kernel and its parameters, under the names of this package.
     labels : list of int
         Class labels in the order of the file; empty for a one-class model.
     counts : list of int
         Number of support vectors of each class.
     rho : ndarray of shape (n_pairs,)
-        Constants that are subtracted from the decision values of pairs of classes.
+        Constants to subtract from the decision values of the pairs of classes.
     coefficients : ndarray of shape (n_vectors, max(n_classes - 1, 1))
-        As they are laid out in the file.
+        Coefficients in the layout of the file.
     X : csr_array of shape (n_vectors, n_features)
         The support vectors.
     first_line : int, default=0
-        Number of the line of the first support vector.
-    ignored : list of str, default=None
-        Entries of the header that are of no use here.
+        Line number of the first support vector.
+    ignored : tuple of str, default=()
+        Header entries that are ignored.
     """
 
     kind: str
@@ -74,7 +75,7 @@ class ModelText:
 
 
 def refuse(name: str, line: int, expected: str) -> NoReturn:
-    """Raise the error for a line that is not what was expected."""
+    """Raise the error for an invalid line."""
     raise DataError(f"{name}:{line}: {expected}.")
 
 
@@ -82,14 +83,14 @@ def refuse(name: str, line: int, expected: str) -> NoReturn:
 
 
 def parse(data: bytes, name: str, n_features: int | None = None) -> ModelText:
-    """Read the content of a model file.
+    """Parse the content of a model file.
 
     Parameters
     ----------
     data : bytes
         The content.
     name : str
-        What messages call the file.
+        Name of the file, for messages.
     n_features : int, default=None
         Number of features; by default, the largest index.
     """
@@ -115,7 +116,7 @@ def parse(data: bytes, name: str, n_features: int | None = None) -> ModelText:
 
 
 def _header(lines: list[bytes], name: str) -> dict[str, Entry]:
-    """Return the entries of the header, and the line where it ends as the entry "SV"."""
+    """Return the entries of the header; the entry "SV" has the number of its last line."""
     header: dict[str, Entry] = {}
     for number, line in enumerate(lines, 1):
         tokens = _text(line, name, number).split()
@@ -221,7 +222,7 @@ def _kernel(header: dict[str, Entry], name: str) -> dict[str, Any]:
 
 
 def _classes(header: dict[str, Entry], name: str, kind: str) -> tuple[list[int], list[int], Float]:
-    """Return labels, numbers of support vectors and constants, as they fit together."""
+    """Return labels, numbers of support vectors and constants, after checking their consistency."""
     line, (classes,) = _entry(header, "nr_class", name)
     if classes < 2 or (kind == ONE_CLASS and classes != 2):
         expected = "2" if kind == ONE_CLASS else "2 or more"
@@ -247,20 +248,20 @@ def _classes(header: dict[str, Entry], name: str, kind: str) -> tuple[list[int],
 
 @dataclass
 class _Body:
-    """The lines of support vectors.
+    """Parser of the lines of support vectors.
 
     Parameters
     ----------
     name : str
-        What messages call the file.
+        Name of the file, for messages.
     before : int
-        Number of lines before the first.
+        Number of lines before the first support vector.
     columns : int
         Number of coefficients at the beginning of each line.
     n_features : int or None
         Number of features, if it is known.
     most : int
-        The largest number of features otherwise.
+        Maximum number of features if it is unknown.
     """
 
     name: str
@@ -299,7 +300,7 @@ class _Body:
         return f"{self.columns} coefficient{'' if self.columns == 1 else 's'}"
 
     def _refuse_token(self, tokens: list[str], number: int) -> NoReturn:
-        """Raise the error for the first token that cannot be read."""
+        """Raise the error for the first invalid token."""
         for k, token in enumerate(tokens):
             index, colon, value = token.partition(":")
             try:
@@ -312,7 +313,7 @@ class _Body:
         refuse(self.name, number, "expected coefficients, then index:value")
 
     def _check_indices(self, indices: list[int], number: int) -> None:
-        """Raise unless the indices of a line ascend from 1."""
+        """Raise unless the indices of a line are ascending and at least 1."""
         if not indices:
             return
         if indices[0] < 1:
@@ -349,9 +350,9 @@ class _Body:
 def formatted(model: ModelText) -> bytes:
     """Return the content of a model file.
 
-    Numbers have 17 significant digits, with which they are read back as they were. The first line
-    of the support vectors has the last feature, even if it is 0, so that the number of features is
-    known.
+    Numbers have 17 significant digits, which represent doubles exactly. The first support vector
+    includes the last feature even if it is 0, because the format does not store the number of
+    features otherwise.
     """
     kernel = model.kernel["kernel"]
     lines = [f"svm_type {model.kind}", f"kernel_type {NAMES[kernel]}"]

@@ -1,4 +1,4 @@
-"""What a fitted model has to write to LIBSVM model files."""
+"""Conversion of fitted models to LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from marginwise.exchange.libsvm_manifest import Part, own_class_first
 from marginwise.exchange.libsvm_text import NAMES, ONE_CLASS, PARAMETERS, ModelText, formatted
 from marginwise.one_class import ExactOneClassSVM
 
-MOST_LABEL = 2**31 - 1  # LIBSVM's labels are integers of 32 bits
+MOST_LABEL = 2**31 - 1  # LIBSVM's labels are 32-bit integers
 
 
 def solution_of(model: Any, engine: Engine) -> Solution:
-    """Return the support vectors of a model in the units of the caller, with its coefficients."""
+    """Return the support vectors of a model in the units of the caller, and the coefficients."""
     plan, state, weights = engine.plan, engine.state(), engine.weights
     support = np.flatnonzero((weights != 0).any(axis=0))
     X = take_rows(caller_features(plan, state), support)
@@ -31,12 +31,12 @@ def solution_of(model: Any, engine: Engine) -> Solution:
         centre = np.asarray(plan.center)
         intercept = intercept - alpha @ ((X - centre) @ centre)
         if (np.abs(alpha.sum(axis=1)) > BALANCED * np.abs(alpha).sum(axis=1)).any():
-            X = X - centre  # without a bias, w is the sum over vectors measured from the centre
+            X = X - centre  # w is the weighted sum of the centred vectors
     return Solution(X, state["ids"][support], state["labels"][support], alpha, intercept)
 
 
 def check_writable(model: Any, engine: Engine) -> None:
-    """Raise unless the format has the kernel of a model."""
+    """Raise unless the format supports the kernel of a model."""
     name, plan = type(model).__name__, engine.plan
     if plan.kernel not in NAMES:
         kernel = "a function or precomputed" if plan.kernel == "callable" else repr(plan.kernel)
@@ -57,7 +57,7 @@ def check_writable(model: Any, engine: Engine) -> None:
 
 
 def kernel_of(engine: Engine) -> dict[str, Any]:
-    """Return the kernel of a model and its parameters."""
+    """Return the name and the parameters of the kernel of a model."""
     plan = engine.plan
     return {
         "kernel": plan.kernel,
@@ -66,7 +66,7 @@ def kernel_of(engine: Engine) -> dict[str, Any]:
 
 
 def one_class(engine: Any) -> bytes:
-    """Return the file of a sphere whose K(x, x) is 1."""
+    """Return the file of a one-class model with K(x, x) = 1."""
     found = solution_of(None, engine)
     rho = np.array([engine.total / 2 - engine.native.bias()[0]])
     return formatted(
@@ -75,7 +75,7 @@ def one_class(engine: Any) -> bytes:
 
 
 def binary(kernel: dict[str, Any], found: Solution, labels: list[int]) -> bytes:
-    """Return the file of two classes, which have these labels."""
+    """Return the file of a binary model with the given labels."""
     order = np.argsort(-found.labels, kind="stable")
     counts = np.bincount(found.labels, minlength=2)[::-1].tolist()
     X, alpha = take_rows(found.X, order), found.alpha[:, order].T
@@ -83,7 +83,7 @@ def binary(kernel: dict[str, Any], found: Solution, labels: list[int]) -> bytes:
 
 
 def in_pairs(kernel: dict[str, Any], found: Solution, labels: list[int]) -> bytes:
-    """Return the one file of all pairs of classes, which have these labels."""
+    """Return the file of a one-vs-one model with the given labels."""
     vectors, groups, coefficients = laid_out(found.alpha, found.labels, len(labels))
     counts = np.bincount(groups, minlength=len(labels)).tolist()
     X = take_rows(found.X, vectors)
@@ -91,7 +91,7 @@ def in_pairs(kernel: dict[str, Any], found: Solution, labels: list[int]) -> byte
 
 
 def against_rest(kernel: dict[str, Any], found: Solution, k: int, name: str) -> Part:
-    """Return the file of class k against the others, and what the manifest says of it."""
+    """Return the file of class k against the rest, and its entries in the manifest."""
     classes = len(found.alpha)
     support = np.flatnonzero(found.alpha[k])
     place = np.argsort(own_class_first(k, classes))  # of each class in the file
@@ -105,7 +105,7 @@ def against_rest(kernel: dict[str, Any], found: Solution, k: int, name: str) -> 
 
 
 def integer_labels(classes: NDArray[Any]) -> list[int] | None:
-    """Return class labels as integers of 32 bits; None if they are not."""
+    """Return class labels as 32-bit integers; None if they are not such integers."""
     if classes.dtype.kind not in "iuf" or not (np.abs(classes.astype(float)) <= MOST_LABEL).all():
         return None
     numbers = classes.astype(np.int64)

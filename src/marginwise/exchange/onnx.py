@@ -16,7 +16,7 @@ from marginwise.exchange.graph import Graph, Names
 from marginwise.exchange.onnx_model import OPSET, check_size, output_types, outputs_of
 from marginwise.exchange.snapshot import Snapshot, snapshot
 
-IR_VERSION = 8  # of ONNX files, old enough for any runtime in use
+IR_VERSION = 8  # of ONNX files; old enough for all current runtimes
 
 
 def to_onnx(
@@ -104,7 +104,7 @@ def to_onnx(
 
 
 def _convert(model: Snapshot, real: Any, integers: bool) -> Any:
-    """Return the ONNX model of an estimator alone."""
+    """Return the ONNX model of an estimator that is not in a pipeline."""
     graph = Graph(real, Names())
     graph.unique("X")
     found = outputs_of(graph, model, "X", integers)

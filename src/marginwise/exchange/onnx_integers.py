@@ -1,8 +1,8 @@
 """ONNX nodes for features that are small integers times a unit, such as pixels and indicators.
 
-A product of 8-bit integers takes a third of the time of one in float32, and is exact. Whether the
-rows of a batch are such integers, and whether the processor multiplies them without saturation, is
-found out when the graph runs; if not, the values are computed in float32.
+A matrix product of 8-bit integers takes a third of the time of a float32 product, and is exact. The
+graph checks at run time whether the rows of a batch are such integers, and whether the processor
+multiplies them without saturation. If not, it computes the values in float32.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from marginwise._arrays import Float, Ints, spread_rows
 from marginwise.exchange.graph import Graph
 from marginwise.exchange.snapshot import Snapshot
 
-LEAST_SIZE = 1 << 18  # values of support vectors below which the product costs little
+LEAST_SIZE = 1 << 18  # minimum size of the matrix of support vectors; smaller ones gain little
 LEVELS = 255
-OFF = 2e-4  # of a level, up to which a feature counts as being on it: rounding of float32
-SAMPLE = 512  # support vectors whose values show the unit
-MOST_EXPONENT = 40.0  # gamma |s|^2 whose exponential may be folded into weights in float32
-ZERO = 128  # level that signed integers are measured from
-# Products that saturate 16 bits on processors without instructions for sums of four products.
+OFF = 2e-4  # tolerated distance from a level, as a fraction of the unit: rounding of float32
+SAMPLE = 512  # number of support vectors from which the unit is determined
+MOST_EXPONENT = 40.0  # largest gamma |s|^2 whose exponential can be folded into float32 weights
+ZERO = 128  # level that is stored as the signed integer 0
+# Shape of a product that saturates 16 bits on processors without instructions for sums of four
+# products.
 PROBE = 8, 16
 
 
@@ -35,11 +36,11 @@ class Grid:
     levels : ndarray of shape (m, used)
         Integers from 0 to 255.
     used : ndarray of shape (used,)
-        The columns in which support vectors differ.
+        Indices of the columns in which support vectors differ.
     origin : ndarray of shape (features,)
-        Value of level 0 in those columns, and the only value of the others.
+        Value of level 0 in these columns, and the constant value of the other columns.
     unit : float
-        Difference of two levels.
+        Difference between consecutive levels.
     """
 
     levels: NDArray[np.uint8]
@@ -59,7 +60,7 @@ def find_grid(model: Snapshot) -> Grid | None:
     Returns
     -------
     grid : Grid or None
-        None if they are not such integers, or if there are too few to gain by it.
+        None if the support vectors are not such integers, or too small to gain from integers.
     """
     vectors = model.vectors if model.center is None else model.vectors + model.center
     if model.kernel != "rbf" or model.total or vectors.size < LEAST_SIZE:
@@ -70,7 +71,7 @@ def find_grid(model: Snapshot) -> Grid | None:
     span = values[-1] - values[0]
     gaps = gaps[gaps > 1e-6 * span]
     if len(gaps) == 0 or round(span / gaps.min()) > LEVELS:
-        return None  # found out by a few vectors
+        return None  # decided from a few vectors
     used = np.flatnonzero((vectors != vectors[0]).any(axis=0))
     part = vectors[:, used]
     least, span = float(part.min()), float(np.ptp(part))
@@ -89,18 +90,18 @@ def find_grid(model: Snapshot) -> Grid | None:
 
 
 def integer_values(graph: Graph, model: Snapshot, x: str, grid: Grid) -> str:
-    """Add the nodes of RBF decision values from products of integers.
+    """Add nodes that compute RBF decision values with integer products.
 
     Parameters
     ----------
     graph : Graph
-        Where nodes are added, in float32.
+        Graph in float32 to which nodes are added.
     model : Snapshot
         The model.
     x : str
-        Name of the rows.
+        Name of the input rows.
     grid : Grid
-        Its support vectors.
+        Support vectors of the model.
     """
     rows = graph.op("Sub", x, grid.origin)
     places = graph.op("Mul", graph.op("Gather", rows, grid.used, axis=1), 1 / grid.unit)
@@ -108,7 +109,7 @@ def integer_values(graph: Graph, model: Snapshot, x: str, grid: Grid) -> str:
     near = graph.op("LessOrEqual", graph.op("Abs", graph.op("Sub", places, levels)), OFF)
     integers = graph.cast(levels, np.uint8)
     possible = graph.op("And", _all(graph, near), _multiplies_exactly(graph, integers))
-    # What both branches need is stored once: the vectors as integers, and the weights.
+    # Both branches share the constants: the vectors as integers, and the weights.
     vectors = graph.constant((grid.levels.T.astype(np.int16) - ZERO).astype(np.int8))
     factors = np.exp(-model.gamma * grid.unit**2 * _norms(grid))
     weights = graph.constant((model.weights * factors).T)
@@ -131,19 +132,19 @@ def integer_values(graph: Graph, model: Snapshot, x: str, grid: Grid) -> str:
 
 
 def _norms(grid: Grid) -> Float:
-    """Return the squared norms of the vectors, in levels."""
+    """Return the squared norms of the vectors of levels."""
     squares: Float = np.square(grid.levels.astype(np.float64)).sum(axis=1)
     return squares
 
 
 def _all(graph: Graph, flags: str) -> str:
-    """Return whether all flags are true; there may be none."""
+    """Return whether all flags are true, which holds if there are none."""
     wrong = graph.cast(graph.op("Not", flags), graph.real)
     return graph.op("Equal", graph.op("ReduceSum", wrong, keepdims=0), 0.0)
 
 
 def _multiplies_exactly(graph: Graph, integers: str) -> str:
-    """Return whether a product as large as they come is right, for as many rows as there are."""
+    """Return whether the largest possible products are exact, with the batch's number of rows."""
     depth, width = PROBE
     rows = graph.op("Gather", graph.op("Shape", integers), np.array([0]), axis=0)
     shape = graph.op("Concat", rows, np.array([depth]), axis=0)

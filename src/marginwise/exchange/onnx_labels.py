@@ -1,4 +1,4 @@
-"""ONNX nodes from the decision values of binary problems to scores, probabilities and labels."""
+"""ONNX nodes that convert binary decision values to scores, probabilities and labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marginwise.exchange.snapshot import Snapshot, integer_labels
 
 
 def scores(graph: Graph, model: Snapshot, values: str) -> str:
-    """Return what `decision_function` returns: (n,), or (n, classes) if there are more than two."""
+    """Add the nodes of `decision_function`: (n,), or (n, classes) for more than two classes."""
     if model.pairs:
         return _votes(graph, values, model.problems)
     if model.problems == 1:
@@ -36,7 +36,7 @@ def _votes(graph: Graph, values: str, problems: int) -> str:
 
 
 def labels(graph: Graph, model: Snapshot, decision: str, probabilities: str | None) -> str:
-    """Return what `predict` returns."""
+    """Add the nodes of `predict`."""
     if model.classes is None:
         inside = graph.op("GreaterOrEqual", decision, 0.0)
         return graph.op("Where", inside, np.array(1), np.array(-1))
@@ -50,7 +50,7 @@ def labels(graph: Graph, model: Snapshot, decision: str, probabilities: str | No
 
 
 def plain_labels(classes: Any) -> Any:
-    """Return labels in one of two types: integers or strings."""
+    """Return labels as 64-bit integers or strings."""
     return integer_labels(classes) if classes.dtype.kind in "biuf" else classes
 
 
@@ -58,7 +58,7 @@ def plain_labels(classes: Any) -> Any:
 
 
 def probabilities(graph: Graph, model: Snapshot, values: str) -> str:
-    """Return what `predict_proba` returns, computed in double precision."""
+    """Add the nodes of `predict_proba`, in double precision."""
     assert model.calibrator is not None
     inner = Graph(np.float64, graph.unique)
     f = inner.cast(values, np.float64)
@@ -91,12 +91,12 @@ def _curves(graph: Graph, curves: Any, f: str) -> str:
 
 
 def _sigmoid(graph: Graph, z: str) -> str:
-    """Return 1 / (1 + exp(-z)), which not every runtime has in double precision."""
+    """Return 1 / (1 + exp(-z)); some runtimes lack the operator Sigmoid in double precision."""
     return graph.op("Div", 1.0, graph.op("Add", graph.op("Exp", graph.op("Neg", z)), 1.0))
 
 
 def _steps(graph: Graph, curve: Sigmoid | Isotonic, f: str, c: int) -> str:
-    """Return the isotonic regression of one problem, as a column; any column for a sigmoid."""
+    """Return the isotonic regression of one problem as a column; an unused column for a sigmoid."""
     column = graph.op("Gather", f, np.array([c]), axis=1)
     if isinstance(curve, Sigmoid):
         return column
@@ -108,7 +108,7 @@ def _steps(graph: Graph, curve: Sigmoid | Isotonic, f: str, c: int) -> str:
 
 
 def _interpolated(graph: Graph, regression: Any, column: str) -> str:
-    """Interpolate between the thresholds of a regression: a sum of ramps."""
+    """Interpolate between the thresholds of a regression, as a sum of ramps."""
     at, height = regression.X_thresholds_, regression.y_thresholds_
     if len(at) == 1:
         return graph.op("Add", graph.op("Mul", column, 0.0), float(height[0]))
@@ -121,7 +121,7 @@ def _interpolated(graph: Graph, regression: Any, column: str) -> str:
 
 
 def _normalized(graph: Graph, positive: str, classes: int) -> str:
-    """Divide values by their sum; they are equal where that is 0."""
+    """Divide values by their sum; if the sum is 0, all values are equal."""
     total = graph.op("ReduceSum", positive, np.array([1]), keepdims=1)
     some = graph.op("Greater", total, 0.0)
     shares = graph.op("Div", positive, graph.op("Where", some, total, 1.0))
@@ -129,11 +129,11 @@ def _normalized(graph: Graph, positive: str, classes: int) -> str:
 
 
 def _coupled(graph: Graph, second: str, problems: int) -> str:
-    """Find the probabilities of classes that agree best with those of pairs.
+    """Combine the probabilities of pairs into probabilities of classes.
 
-    They minimize p'Qp subject to a sum of one, so Qp is the same number in all rows, and p is the
-    solution of (Q + 11')y = 1, divided by its sum. That matrix is positive definite, which lets
-    elimination do without pivots.
+    They minimize p'Qp subject to a sum of 1. Therefore, all elements of Qp are equal, and p is the
+    solution of (Q + 11')y = 1, divided by its sum. The matrix is positive definite, so elimination
+    needs no pivoting.
     """
     first, other = paired(problems)
     classes = int(other.max()) + 1
@@ -154,7 +154,7 @@ def _quadratic(graph: Graph, second: str, first: str, i: Any, j: Any) -> str:
     off = np.zeros((problems, classes, classes))
     pairs = np.arange(problems)
     off[pairs, i, j] = off[pairs, j, i] = -1.0
-    # The diagonal of class i sums the squares of what the other class of each pair has.
+    # Q[i, i] is the sum over the pairs of class i of the squared probability of the other class.
     of_second, of_first = np.zeros((2, problems, classes, classes))
     of_second[pairs, i, i] = 1.0
     of_first[pairs, j, j] = 1.0
@@ -176,7 +176,7 @@ def _rows_by(graph: Graph, values: str, height: int, width: int) -> str:
 
 
 def _eliminated(graph: Graph, system: str, k: int, classes: int) -> str:
-    """Subtract row k, divided by its pivot, so that column k becomes that of the identity."""
+    """Eliminate column k: subtract multiples of row k so that it becomes a unit vector."""
     pivot_row = graph.op("Gather", system, np.array([k]), axis=1)
     pivot = graph.op("Gather", pivot_row, np.array([k]), axis=2)
     column = graph.op("Gather", system, np.array([k]), axis=2)

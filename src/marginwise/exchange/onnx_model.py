@@ -1,4 +1,4 @@
-"""The nodes of a whole model, and what it returns."""
+"""The nodes and outputs of a whole model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from marginwise.exchange.onnx_labels import labels, plain_labels, probabilities,
 from marginwise.exchange.onnx_values import binary_values
 from marginwise.exchange.snapshot import Snapshot
 
-OPSET = 15  # old enough for any runtime in use
-MOST_BYTES = (1 << 31) - (1 << 20)  # of a protocol buffer
+OPSET = 15  # old enough for all current runtimes
+MOST_BYTES = (1 << 31) - (1 << 20)  # a protocol buffer has at most 2 GB
 
 
 def outputs_of(graph: Graph, model: Snapshot, x: str, integers: bool) -> dict[str, str]:
-    """Add all nodes of a model; return the names of its outputs by what they are."""
+    """Add all nodes of a model, and return the names of the values of its outputs."""
     values = binary_values(graph, model, x, integers)
     found = {"decision": scores(graph, model, values)}
     if model.calibrator is not None:

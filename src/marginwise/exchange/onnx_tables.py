@@ -1,6 +1,6 @@
-"""ONNX nodes of a `TableEncoder`, so that a model of a table takes the columns of the table.
+"""ONNX nodes of a `TableEncoder`, so that the inputs of a model are the columns of a table.
 
-ONNX has no missing strings: an empty string stands for one. Numbers that are missing are NaN,
+ONNX has no missing strings, so an empty string represents a missing value. Missing numbers are NaN,
 booleans are 0 and 1, and dates are days since 1970.
 """
 
@@ -20,18 +20,18 @@ ML = "ai.onnx.ml"
 
 
 def used_columns(encoder: Any) -> list[tuple[str, str]]:
-    """Return the names and kinds of the columns that an encoder makes features of."""
+    """Return the names and kinds of the columns that an encoder uses."""
     columns = zip(encoder.feature_names_in_.tolist(), encoder.kinds_, strict=True)
     return [(name, kind) for name, kind in columns if kind not in UNUSED]
 
 
 def column_types(encoder: Any, number: Any) -> list[tuple[str, Any]]:
-    """Return the inputs of a graph that begins with an encoder: names and types of skl2onnx.
+    """Return the names and skl2onnx types of the inputs of a graph that begins with an encoder.
 
     Parameters
     ----------
     encoder : TableEncoder
-        The encoder, fitted.
+        Fitted encoder.
     number : type
         Type of numbers.
     """
@@ -48,17 +48,17 @@ def column_types(encoder: Any, number: Any) -> list[tuple[str, Any]]:
 
 
 def register_encoder(skl2onnx: Any) -> None:
-    """Let skl2onnx convert table encoders."""
+    """Register a converter of table encoders with skl2onnx."""
     skl2onnx.update_registered_converter(
         TableEncoder, "MarginwiseTableEncoder", _set_types, _convert, overwrite=True, parser=_parse
     )
 
 
-# -- what skl2onnx calls -----------------------------------------------------------------------
+# -- functions called by skl2onnx --------------------------------------------------------------
 
 
 def _parse(scope: Any, encoder: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Declare the features."""
+    """Declare the output of the encoder."""
     operator = scope.declare_local_operator("MarginwiseTableEncoder", encoder)
     operator.inputs = inputs
     operator.outputs.append(scope.declare_local_variable("features", _type_of(operator)))
@@ -66,7 +66,7 @@ def _parse(scope: Any, encoder: Any, inputs: Any, custom_parsers: Any = None) ->
 
 
 def _type_of(operator: Any) -> Any:
-    """Return the type of the features: double if a column is, so that the model is, too."""
+    """Return the type of the features: double if any column is double."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     double = any(isinstance(each.type, DoubleTensorType) for each in operator.inputs)
@@ -101,7 +101,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 class _Blocks:
-    """Features of the columns, all measured columns first, and the place of each feature."""
+    """Features of the columns, numeric columns first, and the position of each feature."""
 
     def __init__(self, graph: Graph, encoder: Any, scope: Any, by_name: dict[str, Any]) -> None:
         self.graph, self.encoder, self.scope, self.by_name = graph, encoder, scope, by_name
@@ -120,7 +120,7 @@ class _Blocks:
         self.order: Ints = np.concatenate([places[k] for k in [*measured, *others]])
 
     def _widths(self) -> list[int]:
-        """Return how many features each column has."""
+        """Return the number of features of each column."""
         encoder = self.encoder
         known = zip(encoder.categories_, encoder.missing_, strict=True)
         widths = {
@@ -138,7 +138,7 @@ class _Blocks:
         return self.by_name[name]
 
     def _measured(self, names: list[str]) -> str:
-        """Standardise the numbers; the fill value replaces those that are missing."""
+        """Standardise numeric columns, after replacing missing values."""
         graph, encoder = self.graph, self.encoder
         columns = [graph.cast(self._input(name).full_name, np.float64) for name in names]
         x = graph.op("Concat", *columns, axis=1)
@@ -147,7 +147,7 @@ class _Blocks:
         return graph.cast(moved, np.float32)
 
     def _categorical(self, name: str, place: int) -> str:
-        """One-hot encode; an empty string is missing, unless it is a category."""
+        """One-hot encode a column; an empty string is missing, unless it is a category."""
         keys = list(self.encoder.categories_[place])
         if self.encoder.missing_[place]:
             keys.append("")

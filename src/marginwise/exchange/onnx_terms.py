@@ -1,7 +1,7 @@
 """ONNX nodes of TF-IDF features with ``sublinear_tf=True``.
 
-skl2onnx takes log(1 + tf) of the counts, where scikit-learn takes 1 + log(tf). Vectorizers of this
-kind are converted here; skl2onnx only counts the terms.
+skl2onnx computes log(1 + tf) where scikit-learn computes 1 + log(tf). Therefore, skl2onnx converts
+only the counting of terms, and this module adds the nodes of the weights.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from marginwise.exchange.graph import Graph, add_to
 
 
 class SublinearTerms(BaseEstimator):  # type: ignore[misc]
-    """Stands for a vectorizer or transformer while it is converted.
+    """Replacement of a vectorizer or transformer during the conversion.
 
     Parameters
     ----------
     terms : TfidfVectorizer or TfidfTransformer
-        It, fitted, with ``sublinear_tf=True``.
+        Fitted vectorizer or transformer with ``sublinear_tf=True``.
     """
 
     def __init__(self, terms: Any) -> None:
@@ -31,7 +31,7 @@ class SublinearTerms(BaseEstimator):  # type: ignore[misc]
 
 
 def with_terms(pipeline: Pipeline) -> Pipeline:
-    """Return a plain pipeline of the same steps, in which these vectorizers are replaced."""
+    """Return a plain pipeline of the same steps, with such vectorizers replaced."""
     steps = [
         (name, SublinearTerms(step) if _is_sublinear(step) else step)
         for name, step in pipeline.steps
@@ -52,11 +52,11 @@ def _is_sublinear(step: Any) -> bool:
 
 
 def text_options(pipeline: Pipeline, given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return options for the vectorizers of a pipeline that none are given for.
+    """Return options for the vectorizers of a pipeline without given options.
 
-    Strings are put into lower case by the rules of a locale, and a graph whose locale is not
-    installed cannot be run. The locale "C", which is always there, changes ASCII letters only. That
-    is enough if all terms are ASCII.
+    The conversion of strings to lower case depends on a locale, and a graph cannot run if its
+    locale is not installed. The locale "C" is always available and converts ASCII letters only,
+    which suffices if all terms are ASCII.
     """
     options = {}
     for _, step in pipeline.steps:
@@ -68,7 +68,7 @@ def text_options(pipeline: Pipeline, given: Mapping[Any, Any]) -> dict[Any, Any]
 
 
 def register_terms(skl2onnx: Any) -> None:
-    """Let skl2onnx convert such vectorizers."""
+    """Register a converter of such vectorizers with skl2onnx."""
     skl2onnx.update_registered_converter(
         SublinearTerms, "MarginwiseTerms", _set_types, _convert, overwrite=True, parser=_parse
     )
@@ -80,13 +80,13 @@ def term_features(scope: Any, source: Any, terms: Any, graph: Graph) -> str:
     Parameters
     ----------
     scope : Scope of skl2onnx
-        Where the operator that counts is declared.
+        Scope in which the counting operator is declared.
     source : Variable of skl2onnx
-        Texts, or for a TfidfTransformer counts.
+        Texts, or counts for a TfidfTransformer.
     terms : TfidfVectorizer or TfidfTransformer
-        What is converted.
+        The vectorizer or transformer to convert.
     graph : Graph
-        Where nodes are added.
+        Graph to which nodes are added.
     """
     import skl2onnx
     from skl2onnx.common.data_types import FloatTensorType
@@ -107,7 +107,7 @@ def term_features(scope: Any, source: Any, terms: Any, graph: Graph) -> str:
 
 
 def _normalized(graph: Graph, x: str, norm: str | None) -> str:
-    """Divide rows by their norm; rows of zeros stay as they are."""
+    """Divide rows by their norm; rows of zeros remain unchanged."""
     if norm is None:
         return x
     size = graph.op("Abs", x) if norm == "l1" else graph.op("Mul", x, x)
@@ -117,11 +117,11 @@ def _normalized(graph: Graph, x: str, norm: str | None) -> str:
     return graph.op("Div", x, graph.op("Where", some, length, 1.0))
 
 
-# -- what skl2onnx calls -----------------------------------------------------------------------
+# -- functions called by skl2onnx --------------------------------------------------------------
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Declare the features."""
+    """Declare the output of the vectorizer."""
     operator = scope.declare_local_operator("MarginwiseTerms", model)
     operator.inputs = inputs
     operator.outputs.append(scope.declare_local_variable("features", _type_of(model)))

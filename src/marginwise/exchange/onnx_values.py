@@ -1,9 +1,9 @@
 """ONNX nodes that compute the decision values of all binary problems.
 
-The kernel values of a batch are one product with the support vectors. Whatever depends on one side
-only, such as gamma, squared norms and coefficients, is folded into the constants, and what depends
-on the row only is a further column of the product, so that few passes over the large matrix of
-kernel values remain.
+The kernel values of a batch are computed by one matrix product with the support vectors. To avoid
+passes over the large matrix of kernel values, factors and terms that depend only on the support
+vectors, such as gamma, squared norms and coefficients, are folded into the constants, and terms
+that depend only on the row are an additional column of the product.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from marginwise.exchange.graph import Graph
 from marginwise.exchange.onnx_integers import find_grid, integer_values
 from marginwise.exchange.snapshot import Snapshot
 
-ROUNDING = 5e-5  # relative error of decision values from which float32 is not enough
-SAMPLE = 256  # support vectors by which that is found out
-CLOSER = 0.8  # share of the squared norms to which a centre must bring them to be worth it
-FEWER = 0.95  # share of the columns below which the others are left out of the product
+ROUNDING = 5e-5  # tolerated relative error of decision values in float32
+SAMPLE = 256  # number of support vectors with which this error is estimated
+CLOSER = 0.8  # centring is used if it reduces the sum of squared norms below this fraction
+FEWER = 0.95  # zero columns are omitted if at most this fraction of the columns remains
 
 
 def binary_values(graph: Graph, model: Snapshot, x: str, integers: bool) -> str:
@@ -30,14 +30,13 @@ def binary_values(graph: Graph, model: Snapshot, x: str, integers: bool) -> str:
     Parameters
     ----------
     graph : Graph
-        Where nodes are added, in float32 or float64.
+        Graph in float32 or float64 to which nodes are added.
     model : Snapshot
         The model.
     x : str
-        Name of the rows, in the type of the graph.
+        Name of the input rows, in the type of the graph.
     integers : bool
-        Whether products of features that are small integers times a unit may be computed with
-        integers.
+        Whether to allow integer products if features are small integers times a unit.
     """
     if model.coef is not None:
         return graph.op("Gemm", x, model.coef.T, model.intercepts)
@@ -52,7 +51,7 @@ def binary_values(graph: Graph, model: Snapshot, x: str, integers: bool) -> str:
 
 
 def needs_double(model: Snapshot) -> bool:
-    """Return whether float32 loses digits of decision values, by trying some support vectors."""
+    """Return whether float32 is too inaccurate, based on the values of some support vectors."""
     if model.coef is not None or len(model.vectors) == 0:
         return False
     prepared = _prepared(model)
@@ -64,7 +63,7 @@ def needs_double(model: Snapshot) -> bool:
 
 
 def _reference(model: Snapshot, rows: Float, real: Any) -> Float:
-    """Return decision values without intercepts, computed as the nodes do."""
+    """Return decision values without intercepts, computed in the same way as by the nodes."""
     X: Any = rows.astype(real)
     S: Any = model.vectors.astype(real)
     dots = X @ S.T
@@ -91,11 +90,11 @@ def _reference(model: Snapshot, rows: Float, real: Any) -> Float:
 
 
 def _prepared(model: Snapshot) -> Snapshot:
-    """Return the model with a centre that suits its kernel, and one vector at least."""
+    """Return the model with a suitable centre for its kernel, and with at least one vector."""
     vectors, center, weights = model.vectors, model.center, model.weights
     if len(vectors) == 0:
         vectors, weights = np.zeros((1, model.features)), np.zeros((model.problems, 1))
-    if model.kernel == "rbf":  # which does not change if all features move together
+    if model.kernel == "rbf":  # invariant under translation
         vectors = vectors if center is None else vectors + center
         center = vectors.mean(axis=0)
         if np.square(vectors - center).sum() <= CLOSER * np.square(vectors).sum():
@@ -123,7 +122,7 @@ def _squares(graph: Graph, x: str) -> str:
 
 
 def rbf_exponents(graph: Graph, model: Snapshot, x: str) -> str:
-    """Return -gamma |x - s|^2 for all rows and vectors, out of one product."""
+    """Return -gamma |x - s|^2 for all rows and vectors, computed by one matrix product."""
     squares = graph.op("Mul", _squares(graph, x), -model.gamma)
     vectors = model.vectors
     used = np.flatnonzero((vectors != 0).any(axis=0))
@@ -174,13 +173,13 @@ def _sigmoid(graph: Graph, model: Snapshot, x: str) -> str:
 
 
 def _linear(graph: Graph, model: Snapshot, x: str) -> str:
-    """Return the values of a sphere; those of classifiers have weights of features."""
+    """Return the values of a one-class model; classifiers use feature weights instead."""
     values = graph.op("Gemm", x, (model.weights @ model.vectors).T, model.intercepts)
     return _inside(graph, model, values, _squares(graph, x))
 
 
 def _cosine(graph: Graph, model: Snapshot, x: str) -> str:
-    """Return linear values of rows of length 1; the cosine of a row of zeros is 0."""
+    """Return linear values of normalized rows; the cosine with a row of zeros is 0."""
     norm = graph.op("Sqrt", _squares(graph, x))
     some = graph.op("Greater", norm, 0.0)
     unit = graph.op("Div", x, graph.op("Where", some, norm, 1.0))
@@ -192,11 +191,11 @@ def _cosine(graph: Graph, model: Snapshot, x: str) -> str:
 
 
 def _tanimoto(graph: Graph, model: Snapshot, x: str) -> str:
-    """Return x.s / (|x|^2 + |s|^2 - x.s), which is 1 where both are zero, weighed."""
+    """Return the weighted sum of x.s / (|x|^2 + |s|^2 - x.s), where 0/0 is 1."""
     zero = np.asarray(~model.vectors.any(axis=1))
     at_zero = model.weights[:, zero].sum(axis=1)
     if zero.all():
-        zero[0] = False  # one vector at least, whose weight is 0 below
+        zero[0] = False  # keep at least one vector, with weight 0
         model = replace(model, vectors=np.ones_like(model.vectors), weights=0 * model.weights)
     model = replace(model, vectors=model.vectors[~zero], weights=model.weights[:, ~zero])
     squares = _squares(graph, x)
@@ -211,7 +210,10 @@ def _tanimoto(graph: Graph, model: Snapshot, x: str) -> str:
 
 
 def _inside(graph: Graph, model: Snapshot, values: str, own: str | Float) -> str:
-    """Return how far inside the sphere rows are; `own` is K(x, x). Rounding counts as on it."""
+    """Return decision values of a sphere, positive inside; `own` is K(x, x).
+
+    Values within the rounding error are set to 0.
+    """
     sides = graph.op("Mul", own, model.total)
     values = graph.op("Sub", values, graph.op("Mul", sides, 0.5))
     rounding = 1e-12 if graph.real == np.float64 else 2e-6

@@ -1,4 +1,4 @@
-"""Scalers in front of a model, as one shift and one factor per feature."""
+"""Conversion of the scalers of a pipeline to one shift and one factor per feature."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Names = list[str] | None
 
 
 def split(model: Any) -> tuple[Any, Scaling | None, Names]:
-    """Return the last step of a pipeline of scalers, what the scalers do, and the feature names.
+    """Return the last step of a pipeline of scalers, the combined scaling, and the feature names.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        A model, or a pipeline of scalers that ends in one. A `TableEncoder` of columns that are
-        all measured is a scaler.
+        Model, or pipeline of scalers that ends in a model. A `TableEncoder` is a scaler if all of
+        its columns are numbers, booleans or dates.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def _scaling_of(step: Any) -> Scaling:
 
 
 def _measured(encoder: TableEncoder) -> Scaling:
-    """Return what an encoder does with columns of numbers; missing values are not known here."""
+    """Return the scaling of an encoder of numeric columns, ignoring missing values."""
     check_is_fitted(encoder, "kinds_")
     for name, kind in used_columns(encoder):
         if kind not in MEASURED:

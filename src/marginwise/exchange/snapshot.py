@@ -1,4 +1,4 @@
-"""What a fitted model computes, as plain arrays: the common ground of all exports."""
+"""Fitted models as plain arrays, from which all export formats are written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from marginwise._estimator.base import KernelModel
 from marginwise.calibration import Calibrator
 from marginwise.one_class import ExactOneClassSVM
 
-MOST_VALUES = 1 << 30  # of support vectors that are written out densely, 8 GB of doubles
+MOST_VALUES = 1 << 30  # of support vectors in dense form: 8 GB of doubles
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One moment of a fitted model: all that predictions depend on.
+    """State of a fitted model that predictions depend on.
 
     The value of binary problem c at x is the sum of ``weights[c, m] K(vectors[m], x - center)``
     over m, plus ``intercepts[c]``. With the linear kernel, and no sphere, it is
@@ -34,27 +34,27 @@ class Snapshot:
     kernel : str
         Name of the kernel.
     gamma, coef0, degree : float, float and int
-        Its parameters; those that it does not have are unused.
+        Parameters of the kernel; those that the kernel lacks are unused.
     features : int
         Number of features.
     center : ndarray of shape (features,) or None
-        Point that features are measured from.
+        Point that is subtracted from the features.
     vectors : ndarray of shape (m, features)
-        Support vectors, measured from the centre.
+        Support vectors, after subtraction of the centre.
     weights : ndarray of shape (problems, m)
         Signed coefficients.
     intercepts : ndarray of shape (problems,)
         Constant terms.
     coef : ndarray of shape (problems, features) or None
-        Weights of the features themselves, where the kernel is linear.
+        Feature weights of a classifier with linear kernel.
     classes : ndarray or None
-        Labels; None for a sphere.
+        Class labels; None for a sphere.
     pairs : bool
-        Whether binary problems are pairs of classes.
+        Whether the binary problems are pairs of classes (one-vs-one).
     total : float
         Sum of the coefficients of a sphere.
     calibrator : Calibrator or None
-        What turns decision values into probabilities.
+        Calibrator that converts decision values to probabilities.
     by_probability : bool
         Whether the most probable class is predicted.
     """
@@ -83,12 +83,12 @@ class Snapshot:
 
 
 def snapshot(model: Any) -> Snapshot:
-    """Return what a fitted estimator of this package computes.
+    """Return a snapshot of a fitted estimator.
 
     Parameters
     ----------
     model : estimator
-        Any estimator of this package whose kernel has a name.
+        Estimator of this package with a built-in kernel.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def snapshot(model: Any) -> Snapshot:
             "OnlineSVC."
         )
     model._fitted()
-    model = model._copy()  # with an engine of its own, which other threads do not change
+    model = model._copy()  # other threads may change the original engine
     engine = model._engine = model._engine.clone()
     model._require_rows()
     _require_named_kernel(model, name)
@@ -122,7 +122,7 @@ def snapshot(model: Any) -> Snapshot:
 
 
 def integer_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return labels that are numbers as 64-bit integers; floats that are labels are whole."""
+    """Return numeric labels as 64-bit integers; float labels have no fractional part."""
     for label in classes.tolist():
         if not -(2**63) <= label < 2**63:
             raise ValueError(
@@ -149,7 +149,7 @@ def _require_named_kernel(model: Any, name: str) -> None:
 
 
 def _parts(model: Any, engine: Engine, name: str) -> dict[str, Any]:
-    """Return what all models have."""
+    """Return the fields of a snapshot that all models have."""
     plan, state, weights = engine.plan, engine.state(), engine.weights
     kept = (weights != 0).any(axis=0)
     weights = weights[:, kept]
@@ -178,7 +178,7 @@ def _parts(model: Any, engine: Engine, name: str) -> dict[str, Any]:
 
 
 def _vectors(state: dict[str, Any], plan: Any, kept: NDArray[np.bool_]) -> Any:
-    """Return the members that count, in the units of the caller and measured from the centre."""
+    """Return the members with nonzero weights, in the units of the caller, minus the centre."""
     if not plan.sparse:
         return state["X"][kept].astype(np.float64) / plan.scale
     shape = (len(state["ids"]), plan.features)
@@ -201,7 +201,7 @@ def _dense(vectors: Any, name: str) -> Float:
 
 
 def _probabilities(model: Any) -> dict[str, Any]:
-    """Return the calibrator of a classifier that has one, and whether it decides."""
+    """Return the calibrator of a classifier, if any, and whether it determines predictions."""
     if model.calibration is None or not model._is_calibrated():
         return {}
     calibrator = model._engine.calibrator(str(model.calibration), model._fit_calibrator)
