@@ -26,7 +26,7 @@ from marginwise.data.predictions import column_names, csv_rows, csv_text, predic
 
 EVERY = 5.0  # seconds between two reports of progress
 
-Chunks = Iterator[tuple[Any, Any]]  # features and labels of some rows after the other
+Chunks = Iterator[tuple[Any, Any]]  # features and labels of consecutive chunks
 
 
 @main.command(
@@ -112,12 +112,12 @@ def check_lines(estimator: Any, wanted: dict[str, bool]) -> None:
 
 
 class Counted:
-    """Counts the rows that pass, and reports their number and rate from time to time.
+    """Counter of processed rows, which reports their number and rate every few seconds.
 
     Parameters
     ----------
     console : Console
-        Where to report.
+        Console to report to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -133,7 +133,7 @@ class Counted:
             self._show()
 
     def rows(self, source: Any) -> Chunks:
-        """Give the chunks of a source."""
+        """Yield the chunks of a source, and count their rows."""
         for X, y in source.chunks():
             yield X, y
             self._rows += X.shape[0]
@@ -147,14 +147,14 @@ class Counted:
 
 
 def loaded(path: str, threads: int) -> tuple[Any, Any]:
-    """Return the model in a file, and its estimator, which uses so many threads."""
+    """Return the model in a file, and its estimator with the given number of threads."""
     model = load_model(path)
     _, estimator = split_model(model)
     return model, estimator.set_params(n_jobs=threads)
 
 
 def predictions(estimator: Any, chunks: Chunks, scores: bool, proba: bool) -> Iterator[str]:
-    """Give the lines of the output, chunk by chunk."""
+    """Yield the lines of the output, chunk by chunk."""
     if scores or proba:
         yield csv_text([["label", *column_names(estimator, scores, proba)]])
     for X, _ in chunks:
@@ -195,7 +195,7 @@ def test(model: str, data: str, threads: int, console: Console, layout: Layout) 
 
 
 def confused(estimator: Any, chunks: Chunks) -> tuple[list[Any], Any]:
-    """Return all labels, and how often each is predicted as which."""
+    """Return all labels, and the confusion matrix."""
     counts: dict[tuple[Any, Any], int] = {}
     for X, y in chunks:
         pairs = zip(y.tolist(), estimator.predict(X).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Commands whose help has an example, and sections for the options."""
+"""Commands whose help texts have an example and sections of options."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import click
 
 
 class EstimatorOption(click.Option):
-    """An option that is a parameter of an estimator."""
+    """Option that corresponds to a parameter of an estimator."""
 
 
 class Command(click.Command):
-    """A command with an example, which lists parameters of estimators in a section of their own.
+    """Command with an example, and with a separate section for parameters of estimators.
 
     Parameters
     ----------
     *given, **options
-        As of click.Command.
+        Arguments of click.Command.
     example : sequence of str
-        Lines that could be typed.
+        Lines of the example.
     """
 
     def __init__(self, *given: Any, example: Sequence[str], **options: Any) -> None:
@@ -28,7 +28,7 @@ class Command(click.Command):
         self.example = list(example)
 
     def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Return the options by section: how each is written, and what it is for."""
+        """Return the options of each section: the syntax and the description of each option."""
         found: dict[str, list[tuple[str, str]]] = {"Options": [], "Estimator options": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and not param.hidden:
@@ -48,13 +48,13 @@ class Command(click.Command):
 
 
 class Subcommands(click.Group):
-    """A command that has commands."""
+    """Command that has subcommands."""
 
     command_class = Command
 
 
 def every_command(group: click.Group, before: str = "") -> dict[str, Command]:
-    """Return all commands of a group and of the groups in it, by name, in the order of names."""
+    """Return all commands of a group and its subgroups, by name, in alphabetical order."""
     found: dict[str, Command] = {}
     for name, command in sorted(group.commands.items()):
         if isinstance(command, click.Group):
@@ -73,7 +73,7 @@ def write_example(lines: Sequence[str], formatter: click.HelpFormatter) -> None:
 
 
 def written(option: click.Option) -> str:
-    """Return how an option is written: its names and its value."""
+    """Return the syntax of an option: its names and its value."""
     names = ", ".join(option.opts)
     if option.secondary_opts:
         names += " / " + ", ".join(option.secondary_opts)
@@ -86,7 +86,7 @@ def written(option: click.Option) -> str:
 
 
 def purpose(option: click.Option, ctx: click.Context) -> str:
-    """Return what an option is for, and its default."""
+    """Return the description of an option, with its default."""
     text = option.help or ""
     if (option.show_default or ctx.show_default) and not option.is_flag:
         default = option.default

@@ -1,4 +1,4 @@
-"""What is in a file: a model, a checkpoint or data."""
+"""Description of the content of files: models, checkpoints and data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from marginwise._files.format import DOCUMENT, guarded, unpack
 from marginwise._training.checkpoint import KIND
 from marginwise.cli.reading import Layout, load_model, open_data, split_model
 
-MOST_SHOWN = 20  # labels or columns
+MOST_SHOWN = 20  # maximum number of labels or columns to print
 
 
 def stored_class(path: str) -> str | None:
-    """Return the class that a model file names; None if it is not a model file."""
+    """Return the name of the class in a model file; None for other files."""
     try:
         with zipfile.ZipFile(path) as archive:
             if DOCUMENT not in archive.namelist():
@@ -29,12 +29,12 @@ def stored_class(path: str) -> str | None:
 
 
 def is_checkpoint(path: str) -> bool:
-    """Return whether a file is a checkpoint, rather than a model."""
+    """Return whether a file is a checkpoint."""
     return stored_class(path) == KIND
 
 
 def contents_of(path: str, layout: Layout) -> dict[str, Any]:
-    """Return what is in a file, for printing."""
+    """Describe the content of a file."""
     name = stored_class(path) if os.path.isfile(path) else None
     if name is None:
         return data_contents(path, layout)
@@ -43,7 +43,7 @@ def contents_of(path: str, layout: Layout) -> dict[str, Any]:
 
 
 def model_contents(path: str) -> dict[str, Any]:
-    """Return what a model is like."""
+    """Describe a model."""
     model = load_model(path)
     steps, estimator = split_model(model)
     found: dict[str, Any] = {"kind": "model", "estimator": type(estimator).__name__}
@@ -65,11 +65,11 @@ def model_contents(path: str) -> dict[str, Any]:
 
 
 def checkpoint_contents(path: str) -> dict[str, Any]:
-    """Return how far a run is."""
+    """Describe a checkpoint and the progress of its run."""
     _, state = guarded(path, lambda data: unpack(data, [KIND]))
     try:
         job = dict(json.loads(state["note"]["job"]))
-    except (KeyError, TypeError, ValueError):  # a run of Python, which may note what it likes
+    except (KeyError, TypeError, ValueError):  # a run started in Python, with an arbitrary note
         job = {}
     return {
         "kind": "checkpoint",
@@ -81,7 +81,7 @@ def checkpoint_contents(path: str) -> dict[str, Any]:
 
 
 def data_contents(path: str, layout: Layout) -> dict[str, Any]:
-    """Return what data are like; all rows are read."""
+    """Describe data; this reads all rows."""
     source = open_data(path, layout)
     found = {"file": path, "kind": type(source).__name__, "rows": len(source)}
     found["features"] = source.n_features
@@ -97,7 +97,7 @@ def data_contents(path: str, layout: Layout) -> dict[str, Any]:
 
 
 def shortened(values: Any) -> list[Any]:
-    """Return the first of many values."""
+    """Return values as a list; a long list is truncated."""
     listed = list(np.asarray(values).tolist())
     more = len(listed) - MOST_SHOWN
     return listed if more <= 0 else [*listed[:MOST_SHOWN], f"and {more:,} more"]

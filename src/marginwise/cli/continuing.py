@@ -1,4 +1,4 @@
-"""What `continue` does: an interrupted run to its end, or more rows for a model."""
+"""Implementation of `continue`: resume an interrupted run, or train a model on more rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Result = tuple[Any, dict[str, Any]]  # a model and a report
 
 
 def targets(start: str, paths: tuple[str, ...]) -> tuple[str, str | None]:
-    """Return where the model is to be written, and the data to learn; None for a checkpoint."""
+    """Return the destination of the model, and the data to learn (None for a checkpoint)."""
     if is_checkpoint(placed(start)):
         if start == STANDARD:
             raise click.UsageError("a checkpoint is a file, not standard input: give its name.")
@@ -42,11 +42,11 @@ def targets(start: str, paths: tuple[str, ...]) -> tuple[str, str | None]:
 
 
 def resumed(checkpoint: str, threads: int, console: Console) -> Result:
-    """Continue a run of `train` from its checkpoint."""
+    """Resume a run of `train` from its checkpoint."""
     job, steps = job_of(checkpoint)
     try:
         job.recipe.make(console)
-    except click.UsageError as error:  # which was not the user's
+    except click.UsageError as error:  # caused by the file, not by the usage
         raise Refused(f"{checkpoint} cannot be continued: {error.message}") from error
     estimator = replace(job.recipe, threads=threads).make(console)
     prepared = prepare(job, steps)
@@ -58,7 +58,7 @@ def resumed(checkpoint: str, threads: int, console: Console) -> Result:
 def updated(
     path: str, data: str, layout: Layout, groups: str | None, threads: int, console: Console
 ) -> Result:
-    """Learn the rows of a file with a model that exists."""
+    """Train an existing model on the rows of a file."""
     model = load_model(path)
     steps, estimator = split_model(model)
     if not hasattr(estimator, "partial_fit"):

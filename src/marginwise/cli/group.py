@@ -1,4 +1,4 @@
-"""The group of commands: errors in one line, exit codes, signals and warnings."""
+"""The group of commands: one-line errors, exit codes, signals and warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marginwise.cli.commands import Command, write_example
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-REFUSALS = (  # raised for what users gave
+REFUSALS = (  # errors caused by the user's input
     ValueError,
     TypeError,
     KeyError,
@@ -25,8 +25,8 @@ REFUSALS = (  # raised for what users gave
     ImportError,
     MemoryError,
 )
-STDIN = "marginwise-stdin"  # key of the context, and prefix of a file that is a copy
-IN_PYTHON = {  # advice of the library, and what it is for users of the command
+STDIN = "marginwise-stdin"  # key in the context, and prefix of the copy of standard input
+IN_PYTHON = {  # advice for Python users, and the corresponding advice for command-line users
     "Pass zero_based=True": "Pass --zero-based",
     "Pass a larger n_features, or drop the feature": "Give data with the features of the model",
     "Pass unseen='ignore' to encode": "Train with --unseen ignore to encode",
@@ -48,17 +48,17 @@ IN_PYTHON = {  # advice of the library, and what it is for users of the command
 
 
 class Refused(click.ClickException):
-    """Data, a model or a file that the command cannot use: exit code 1 and one line."""
+    """Error for data, models or files that the command cannot use: one line and exit code 1."""
 
     exit_code = 1
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message in one line on standard error."""
+        """Print the message as one line on standard error."""
         click.echo(f"marginwise: error: {self.message}", file=file, err=True)
 
 
 class Commands(click.Group):
-    """The group, whose commands all have the same manners."""
+    """Group of commands that handle errors, warnings and signals in the same way."""
 
     command_class = Command
     example = ("marginwise train train.csv model.mwz", "marginwise test model.mwz test.csv")
@@ -70,7 +70,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the command line.
 
-        Click exits with code 1 if an interrupt meets its own code, before or after the command.
+        If a signal interrupts click's own code, click exits with code 1, which is replaced here.
         """
         with Stopping() as stopping:
             try:
@@ -81,7 +81,7 @@ class Commands(click.Group):
                 raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note how the command was called."""
+        """Store the arguments of the command line."""
         ctx.meta["arguments"] = list(args)
         return super().parse_args(ctx, args)
 
@@ -115,12 +115,12 @@ def one_line(message: str) -> str:
 
 @contextlib.contextmanager
 def refusing() -> Iterator[None]:
-    """Turn errors of the library into one line, and interrupts into exit code 130."""
+    """Convert errors of the library to one line, and interrupts to exit code 130."""
     try:
         yield
     except KeyboardInterrupt:
         raise click.exceptions.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # the reader of our output has seen enough: click ends silently
+    except BrokenPipeError:  # the reader of the output has closed it: click exits silently
         raise
     except Refused as error:
         raise Refused(translated(error.message)) from error.__cause__
@@ -130,7 +130,7 @@ def refusing() -> Iterator[None]:
 
 @contextlib.contextmanager
 def usage() -> Iterator[None]:
-    """Turn errors about the value of an option into errors of usage: exit code 2."""
+    """Convert errors about values of options to usage errors, which have exit code 2."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -138,18 +138,18 @@ def usage() -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an error, for users."""
+    """Return the message of an error for users."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fspath(error.filename)}: {error.strerror}."
     if isinstance(error, MemoryError):
         return f"{str(error) or 'there is not enough memory'}; try --stream, or fewer rows."
-    if isinstance(error, KeyError) and error.args:  # which would be shown in quotes
+    if isinstance(error, KeyError) and error.args:  # str() would add quotes
         return str(error.args[0])
     return str(error) or type(error).__name__
 
 
 def translated(message: str) -> str:
-    """Return a message of the library in the words of the command, in one line."""
+    """Return a message of the library as one line, with advice for command-line users."""
     copy = click.get_current_context().meta.get(STDIN)
     if copy is not None:
         message = message.replace(copy, "standard input")
@@ -160,7 +160,7 @@ def translated(message: str) -> str:
 
 @contextlib.contextmanager
 def printing_warnings() -> Iterator[None]:
-    """Show warnings as single lines on standard error, without a place in the code."""
+    """Print warnings as single lines on standard error, without the location in the code."""
 
     def show(message: Warning | str, *_: Any) -> None:
         click.echo(f"marginwise: warning: {translated(str(message))}", err=True)
@@ -171,9 +171,9 @@ def printing_warnings() -> Iterator[None]:
 
 
 class Stopping:
-    """Answers SIGINT and SIGTERM: the first one stops the command, the second one ends it at once.
+    """Handler of SIGINT and SIGTERM: the first signal stops the command, the second one kills it.
 
-    The first raises KeyboardInterrupt; while it is deferred, it is only noted in `asked`.
+    The first signal raises KeyboardInterrupt. While it is deferred, it only sets `asked`.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Stopping:
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Note the first signal only, so that the work can end where it can be continued."""
+        """Only record the first signal, so that a run can stop where it can be resumed."""
         self._deferred = True
         try:
             yield
@@ -208,7 +208,7 @@ class Stopping:
 
 
 def current_stopping() -> Stopping:
-    """Return what answers signals in the current command."""
+    """Return the signal handler of the current command."""
     found = click.get_current_context().find_object(Stopping)
     assert found is not None
     return found

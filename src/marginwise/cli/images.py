@@ -1,4 +1,4 @@
-"""`virtual`: what deformed images look like before they are learned."""
+"""`virtual`: contact sheets of deformed images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from marginwise.cli.group import main, usage
 from marginwise.cli.output import check_free
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
-IMAGES, LABELS = ("X", "X_train"), ("y", "y_train")  # names of arrays in an .npz
+IMAGES, LABELS = ("X", "X_train"), ("y", "y_train")  # names of arrays in a .npz file
 SQUARE = (28, 28)
 COUNT = click.IntRange(min=1)
 
@@ -78,7 +78,7 @@ def virtual(
     arrays of the image shape.
     """
     check_free(out, force)
-    with usage():  # of options; other shapes are checked with the images
+    with usage():  # checks the options; the actual shape is checked with the images
         ImageDeformer(shape or SQUARE, **deforming)
     X, y = read_images(file)
     deformer = ImageDeformer(shape or guessed_shape(X), **deforming)
@@ -88,7 +88,7 @@ def virtual(
 
 
 def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the images in a file and their labels, which are all 0 if there are none."""
+    """Return the images in a file and their labels; without labels, all labels are 0."""
     try:
         with file.open("rb") as content:
             data = np.load(content)
@@ -98,7 +98,7 @@ def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
             y = next((arrays[name] for name in LABELS if name in names), None)
     except OSError:
         raise
-    except Exception as error:  # of a damaged file, whatever NumPy stumbles over
+    except Exception as error:  # NumPy raises various errors for damaged files
         raise ValueError(
             f"{file} is not an .npz or .npy file of numbers, or it is damaged."
         ) from error
@@ -111,7 +111,7 @@ def read_images(file: Path) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def guessed_shape(X: NDArray[Any]) -> tuple[int, ...]:
-    """Return the shape of images if they are arrays of that shape or square rows."""
+    """Return the shape of images that are stored as arrays or as rows of square images."""
     if X.ndim > 2:
         return X.shape[1:]
     side = math.isqrt(X.shape[1])

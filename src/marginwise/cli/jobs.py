@@ -1,4 +1,4 @@
-"""Calls of `train`, and the notes by which checkpoints remember them."""
+"""Calls of `train`, and their storage in the notes of checkpoints."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Job:
     Parameters
     ----------
     data, model : str
-        The files.
+        Paths of the data and of the model.
     layout, recipe, tuning, columns
-        Where labels are, what to learn with, how C and gamma are chosen, and how columns are used.
+        Location of the labels, estimator, selection of C and gamma, and use of the columns.
     stream : bool
-        Whether to learn chunk by chunk even if all rows fit in memory.
+        Whether to learn in chunks even if all rows fit in memory.
     checkpoint : str or None
-        File from which an interrupted run is continued.
+        File from which an interrupted run can be resumed.
     every : float
-        Seconds between two writes of the checkpoint.
+        Seconds between writes of the checkpoint.
     """
 
     data: str
@@ -51,7 +51,7 @@ class Job:
 
 
 def note_of(job: Job, steps: Steps) -> dict[str, Any]:
-    """Return what a checkpoint stores of a job: how to find the data, and the fitted steps."""
+    """Return the note that a checkpoint stores about a job: the call, and the fitted steps."""
     model = job.model if job.model == STANDARD else os.path.abspath(job.model)
     placed = replace(job, data=os.path.abspath(job.data), model=model)
     note = {"command": "train", "job": json.dumps(asdict(placed))}
@@ -59,7 +59,7 @@ def note_of(job: Job, steps: Steps) -> dict[str, Any]:
 
 
 def job_of(checkpoint: str) -> tuple[Job, Steps]:
-    """Return the job that a checkpoint is of, and its fitted steps."""
+    """Return the job in a checkpoint, and its fitted steps."""
     note = read_note(checkpoint)
     try:
         parts = json.loads(note["job"])
@@ -77,7 +77,7 @@ def job_of(checkpoint: str) -> tuple[Job, Steps]:
 
 
 def _check(job: Job) -> None:
-    """Raise unless a job from a file is one that a command could have been given."""
+    """Raise unless a job from a file has valid values."""
     layout, recipe, columns = job.layout, job.recipe, job.columns
     every: Any = job.every
     names = (layout.missing, columns.numeric, columns.categorical, columns.text, columns.drop)

@@ -1,4 +1,4 @@
-"""`label`: a page on which people label items, and a model that learns at every answer."""
+"""`label`: a page for labelling items, and a model that learns from each answer."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from marginwise.label.server import fetch, listening, make_app, new_token, serve
 from marginwise.label.session import FILE, Session
 from marginwise.label.start import GOALS, Request, start
 
-TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # of OnlineSVC on TF-IDF features, whose length is 1
+TEXT_DEFAULTS = {"C": 10.0, "gamma": 1.0}  # for TF-IDF features, whose rows have length 1
 OTHER_DEFAULTS = {"C": 10.0}
 SHARE = click.FloatRange(0, 0.5)
-LEAST_TOKEN = 16  # characters of a token that users choose
+LEAST_TOKEN = 16  # minimum length of a token from the environment
 
 
 @dataclass(frozen=True)
 class Service:
-    """How the page is served.
+    """Settings of the server.
 
     Parameters
     ----------
     host, port
-        Where to listen.
+        Address to listen on.
     browse : bool
         Whether to open a browser.
     path : str or None
-        Path to print instead of serving.
+        Path whose response is printed, without serving.
     label_studio : bool
-        Whether to be an ML backend of Label Studio, too.
+        Whether to serve as an ML backend of Label Studio as well.
     """
 
     host: str
@@ -77,7 +77,7 @@ def _packed_settings(labels: str | None, annotator: str | None, **given: Any) ->
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # without a name, as in some containers
+    except (OSError, KeyError, ImportError):  # no user name, as in some containers
         return "me"
 
 
@@ -226,7 +226,7 @@ def label(
 
 
 def scaled(recipe: Recipe, features: Features) -> Features:
-    """Scale features that were given or computed by a function, as `train` does; return them."""
+    """Scale given or user-computed features in the same way as `train`; return the features."""
     if not features.is_given:
         return features
     fixed = recipe.scale == "auto" and not isinstance(recipe.parameters.get("gamma", "scale"), str)
@@ -238,7 +238,7 @@ def scaled(recipe: Recipe, features: Features) -> Features:
 
 
 def estimator_for(recipe: Recipe, items: Items, features: Features) -> Any:
-    """Return what learns; where parameters are not given, those that suit the items."""
+    """Return the estimator, with defaults that depend on the kind of the items."""
     usual: dict[str, Any] = {}
     if recipe.estimator == "OnlineSVC":
         text = items.kind == "text" and not features.is_given
@@ -248,7 +248,7 @@ def estimator_for(recipe: Recipe, items: Items, features: Features) -> Any:
 
 
 def run(session: Session, service: Service, console: Console) -> None:
-    """Serve the page of a session until the command is interrupted, or print one answer."""
+    """Serve the page of a session until the command is interrupted, or print one response."""
     if service.path is not None:
         address = Address("127.0.0.1", 80, new_token())
         app = app_for(session, address, service)
@@ -270,13 +270,13 @@ def run(session: Session, service: Service, console: Console) -> None:
 
 
 def app_for(session: Session, address: Address, service: Service) -> App:
-    """Return the application, with the routes of the ML backend if they are asked for."""
+    """Return the application, with the routes of the ML backend if requested."""
     more = (label_studio.routes(session), label_studio.BODIES) if service.label_studio else ()
     return make_app(session, address, *more)
 
 
 def token() -> str:
-    """Return the token of the environment, or a random one."""
+    """Return the token from the environment, or a random token."""
     given = os.environ.get("MARGINWISE_TOKEN", "")
     if given and (len(given) < LEAST_TOKEN or not given.isascii() or not given.isprintable()):
         raise Refused(

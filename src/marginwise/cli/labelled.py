@@ -1,4 +1,4 @@
-"""Items with labels: those of a file, for `simulate`, and those of a store, for `train`."""
+"""Labelled items: from a file for `simulate`, and from a label store for `train`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from marginwise.label.items import Items
 from marginwise.label.reopening import Request, is_table, items_of, request_of
 from marginwise.label.store import LabelStore
 
-LABELS = ("label", "included", "target", "class", "y")  # usual names, the most usual first
-MAGIC = b"SQLite format 3\x00"  # with which stores begin
+LABELS = ("label", "included", "target", "class", "y")  # common names, in order of preference
+MAGIC = b"SQLite format 3\x00"  # first bytes of a store
 
 
 def _request(label: str | None, text_column: tuple[str, ...], **given: Any) -> Request:
@@ -64,7 +64,7 @@ item_options = packed(
 
 
 def labelled_items(request: Request) -> Items:
-    """Return the items of a file, all of which must have labels, and of two kinds at least."""
+    """Return the items of a file, which must all have labels, of at least two classes."""
     columns = request.columns
     label = columns.label or _label_column(request.items)
     items = open_items(request.items, replace(columns, label=label))
@@ -80,9 +80,9 @@ def labelled_items(request: Request) -> Items:
 
 
 def _label_column(path: str) -> str:
-    """Return the column that has the labels, by its name or place."""
+    """Return the label column: the first with a common name, or the last column."""
     if not is_table(path):
-        return "y"  # any name stands for the labels of such files
+        return "y"  # any name selects the labels of such files
     names: list[str] = list(open_source(path, labelled=False, encoder=None).feature_names)
     return next((name for name in LABELS if name in names), names[-1])
 
@@ -91,7 +91,7 @@ def _label_column(path: str) -> str:
 
 
 def is_store(path: str) -> bool:
-    """Return whether a path is a file of SQLite, which data for `train` are not otherwise."""
+    """Return whether a path is an SQLite file; `train` supports no other SQLite files."""
     try:
         with open(path, "rb") as handle:
             return handle.read(len(MAGIC)) == MAGIC
@@ -106,7 +106,7 @@ def check_apart(store: str, out: str) -> None:
 
 
 def prepare_store(job: Job, items: str | None) -> Prepared:
-    """Return the labelled items of a store as rows, and the steps that make them.
+    """Return the labelled items of a store as rows, and the steps that compute the rows.
 
     Transformers are fitted to all items, labelled or not.
     """
@@ -127,14 +127,14 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
 
 
 def _classes(labels: list[str]) -> NDArray[Any]:
-    """Return labels as they are, or as integers if all are, as tables have them."""
+    """Return labels as strings, or as integers if all are integers, in the same way as tables."""
     if all(re.fullmatch("0|-?[1-9][0-9]{0,14}", label) for label in labels):
         return np.array([int(label) for label in labels], dtype=np.int64)
     return np.array(labels)
 
 
 def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple[str, Any]]]:
-    """Return the features of all items, and the steps by which `predict` makes them."""
+    """Return the features of all items, and the steps with which `predict` computes them."""
     if request.features is not None:
         return make_features(items, request.features).X, []
     if items.given is not None:
@@ -156,7 +156,7 @@ def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple
 
 
 def _table(request: Request, items: Items) -> Any:
-    """Return the columns of the items that features are made of."""
+    """Return the columns of the items from which features are computed."""
     if items.kind == "table":
         return items.table
     label = request.columns.label

@@ -1,4 +1,4 @@
-"""`labels`: export, import and describe the labels that a store has."""
+"""`labels`: export, import and describe the labels in a store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from marginwise.label.records import import_records, records_of
 from marginwise.label.reopening import fields_of, items_of, remember, request_of
 from marginwise.label.store import LabelStore
 
-PAUSE = 600.0  # seconds between two answers after which the annotator was away
+PAUSE = 600.0  # seconds between two answers that count as a pause
 
 format_option = click.option(
     "--format",
@@ -125,7 +125,7 @@ def context_of(
     *,
     with_items: bool,
 ) -> Context:
-    """Return what formats need to know of a store and of its items."""
+    """Return the information about a store and its items that formats need."""
     meta = store.meta()
     names = json.loads(meta.get("labels", "[]"))
     if not names:
@@ -205,7 +205,7 @@ def bring(
 def importing(
     store: LabelStore, items: str | None, positive: str | None, texts: tuple[str, ...] = ()
 ) -> Context:
-    """Return what formats need to know; items are checked if they are where they were."""
+    """Return the information that formats need; without items if they cannot be opened."""
     try:
         return context_of(store, items, positive, texts, with_items=True)
     except (ValueError, OSError, ImportError):
@@ -237,14 +237,14 @@ def info(store: str, console: Console) -> None:
 
 
 def describe_store(store: str, console: Console) -> None:
-    """Print what is in a store."""
+    """Print a description of a store."""
     with LabelStore.open(store, readonly=True) as opened:
         report = described(opened)
     console.give(report, lines_of(report))
 
 
 def described(store: LabelStore) -> dict[str, Any]:
-    """Return what is in a store."""
+    """Describe the content of a store."""
     events, meta, items = store.events(), store.meta(), store.items
     answers = Answers(events)
     counted = answers.effective()
@@ -268,7 +268,7 @@ def described(store: LabelStore) -> dict[str, Any]:
 
 
 def work_of(answers: Answers, annotator: str) -> dict[str, Any]:
-    """Return what an annotator has done, and how fast; imported answers have no times."""
+    """Return the numbers of answers of an annotator, and their speed without imported answers."""
     own = answers.effective(annotator)
     seconds = [event.duration for event in own if event.duration is not None]
     times = sorted(event.time for event in own if event.purpose != "import")

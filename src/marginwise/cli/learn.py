@@ -86,7 +86,7 @@ def train(
         check_free(path, force)
     console.head()
     if job.checkpoint is not None:
-        Path(job.checkpoint).unlink(missing_ok=True)  # of another run
+        Path(job.checkpoint).unlink(missing_ok=True)  # remove the checkpoint of another run
     job = replace(job, data=placed(data))
     stored = is_store(job.data)
     if items is not None and not stored:
@@ -177,12 +177,12 @@ def resume(
 
 
 def finish(console: Console, path: str, report: dict[str, Any]) -> None:
-    """Report a model that was written."""
+    """Report that a model was written."""
     console.give_beside(path, {"model": path, **report}, f"{path}: {summary(report)}")
 
 
 def summary(report: dict[str, Any]) -> str:
-    """Return what was learned, in one line."""
+    """Return a summary of a model as one line."""
     words = [f"{name}={report[name]:g}" for name in ("C", "gamma") if report.get(name) is not None]
     if "support_vectors" in report:
         words.append(f"{report['support_vectors']:,} support vectors")

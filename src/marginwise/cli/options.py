@@ -1,4 +1,4 @@
-"""Options of commands: types of values, groups of options, and sections of help texts."""
+"""Options of commands: types of values, and groups of options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 class Value(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A value of a parameter as it is written in Python or JSON: numbers, none, names, objects."""
+    """Value of a parameter, such as a number, none, a name or a JSON object."""
 
     name = "value"
 
@@ -29,7 +29,7 @@ class Value(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class KernelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A kernel by its name, or by its number in LIBSVM."""
+    """Name of a kernel, or its number in LIBSVM."""
 
     name = "kernel"
 
@@ -43,7 +43,7 @@ class KernelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A length of time in seconds, or with a unit."""
+    """Duration in seconds, or with a unit."""
 
     name = "duration"
 
@@ -60,7 +60,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class Values(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A number of values to try, or the values themselves, separated by commas."""
+    """Number of values to try, or the values themselves, separated by commas."""
 
     name = "values"
 
@@ -77,7 +77,7 @@ class Values(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 def parsed(text: str) -> Any:
-    """Return the value that a text stands for; any other text is a string."""
+    """Parse a text as none, boolean, number or JSON object; any other text is a string."""
     word = text.strip()
     named = {"none": None, "true": True, "false": False}
     if word.lower() in named:
@@ -101,14 +101,14 @@ def parsed(text: str) -> Any:
 def packed(
     name: str, pack: Function, options: Sequence[click.Option]
 ) -> Callable[[Function], Function]:
-    """Return a decorator by which a command has these options, and receives them as one argument.
+    """Return a decorator that adds options to a command, which receives them as one argument.
 
     Parameters
     ----------
     name : str
-        The argument.
+        Name of the argument.
     pack : callable
-        Makes its value; called with the value of each option by its name.
+        Function that computes the argument from the values of the options, passed by name.
     options : sequence of click.Option
         The options.
     """
@@ -128,7 +128,7 @@ def packed(
 
 
 def was_given(option: str) -> bool:
-    """Return whether an option of the current command was given, be it as none."""
+    """Return whether an option of the current command was given, even with the value none."""
     source = click.get_current_context().get_parameter_source(option)
     return source is not click.core.ParameterSource.DEFAULT
 

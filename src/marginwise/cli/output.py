@@ -1,4 +1,4 @@
-"""What commands print and write: reports, JSON, tables, and files that are complete or absent."""
+"""Output of commands: reports, JSON, tables, and files that are written atomically."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ STANDARD = "-"  # standard input or output
 
 @dataclass(frozen=True)
 class Console:
-    """Where a command reports: results on standard output, all else on standard error."""
+    """Output of a command: results on standard output, everything else on standard error."""
 
     quiet: bool = False
     as_json: bool = False
 
     @property
     def verbose(self) -> int:
-        """The parameter `verbose` of estimators."""
+        """Value of the parameter `verbose` of estimators."""
         return 0 if self.quiet else 1
 
     def say(self, line: str) -> None:
-        """Print a line for the user, unless the command is to be quiet."""
+        """Print a line for the user, unless the command is quiet."""
         if not self.quiet:
             click.echo(f"marginwise: {line}", err=True)
 
     def give(self, report: dict[str, Any], text: str | Iterable[str]) -> None:
-        """Print a result: as one JSON object, or as lines of text."""
+        """Print a result as one JSON object or as lines of text."""
         if self.as_json:
             click.echo(json.dumps(plain(report), ensure_ascii=False))
             return
@@ -51,19 +51,19 @@ class Console:
             click.echo(line)
 
     def give_beside(self, out: str | None, report: dict[str, Any], text: str) -> None:
-        """Print a result, unless standard output has been written to."""
+        """Print a result, on standard error if the output was written to standard output."""
         if out == STANDARD:
             self.say(text)
         else:
             self.give(report, text)
 
     def check_output(self, out: str | None) -> None:
-        """Raise if two results are to be printed on standard output."""
+        """Raise if two results would be printed on standard output."""
         if self.as_json and out == STANDARD:
             raise click.UsageError("--json and - both write to standard output: give one of them.")
 
     def head(self) -> None:
-        """Print which versions run, and how they were called."""
+        """Print the versions of packages, the processor, and the command line."""
         names = ("numpy", "scikit-learn")
         listed = ", ".join(f"{name} {release}" for name, release in versions(names).items())
         self.say(f"{listed}, {cpu()}")
@@ -71,7 +71,7 @@ class Console:
 
 
 def with_console(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options --quiet and --json, and a console that follows them."""
+    """Add the options --quiet and --json to a command, which receives them as a console."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Do not print progress and parameters.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -93,7 +93,7 @@ def versions(names: Sequence[str]) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
+    """Convert a value to types that JSON supports."""
     if isinstance(value, dict):
         return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -108,7 +108,7 @@ def plain(value: Any) -> Any:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Return the lines of a table: the first column to the left, the others to the right."""
+    """Return the lines of a table; the first column is left-aligned, the others right-aligned."""
     cells = [list(header), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     lines = [
@@ -122,7 +122,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def check_free(path: str | os.PathLike[str] | None, force: bool) -> None:
-    """Raise if a file cannot be written, before any work is done for it."""
+    """Raise if a file cannot be written; called before any work is done."""
     if path is None or os.fspath(path) == STANDARD:
         return
     target = Path(path)
@@ -149,7 +149,7 @@ def save_model(model: Any, path: str) -> None:
 
 
 def write_blocks(path: str | None, blocks: Iterable[str]) -> None:
-    """Write blocks of lines to standard output, or to a file that appears when it is complete."""
+    """Write blocks of lines to standard output, or atomically to a file."""
     if path is None or path == STANDARD:
         for block in blocks:
             click.echo(block, nl=False)

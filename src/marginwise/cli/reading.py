@@ -1,4 +1,4 @@
-"""Data of a command: files, patterns and standard input as sources of rows."""
+"""Input of commands: files, patterns and standard input as data sources."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from marginwise.data.modelled import after as after
 from marginwise.data.modelled import open_layout, open_rows
 from marginwise.data.modelled import split_model as split_model
 
-SHARE = 2  # data may take one part in so many of the memory that is available
-SAMPLE = 2000  # rows from which the memory that all rows take is estimated
+SHARE = 2  # data may take 1 / SHARE of the available memory
+SAMPLE = 2000  # rows from which the memory consumption of all rows is estimated
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of tables are used.
+    """Use of the columns of tables.
 
     Parameters
     ----------
     numeric, categorical, text, drop : sequence of str
-        Columns that are of a certain kind, whatever they look like.
+        Columns to treat as the given kind, regardless of their content.
     unseen : {"ignore", "error"}
-        What happens to categories that did not occur in training.
+        How to handle categories that did not occur in training.
     groups : str or None
-        The column of the groups of rows.
+        Column with the group of each row.
     """
 
     numeric: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Columns:
     groups: str | None = None
 
     def encoder(self, scale: bool) -> TableEncoder:
-        """Return an encoder that is not fitted."""
+        """Return an unfitted encoder."""
         return TableEncoder(
             numeric=list(self.numeric),
             categorical=list(self.categorical),
@@ -124,7 +124,7 @@ column_options = packed(
 
 
 def placed(data: str) -> str:
-    """Return the path of data; standard input is copied to a file, which the command removes."""
+    """Return the path of data; standard input is copied to a temporary file."""
     if data != STANDARD:
         return data
     context = click.get_current_context()
@@ -139,7 +139,7 @@ def placed(data: str) -> str:
 
 
 def check_inputs(*paths: str | None) -> None:
-    """Raise if several files are to be read from standard input."""
+    """Raise if more than one file would be read from standard input."""
     if paths.count(STANDARD) > 1:
         raise click.UsageError(
             "standard input can be read only once. Pass a file instead of one -."
@@ -157,7 +157,7 @@ def open_data(data: str, layout: Layout, **more: Any) -> Any:
 
 
 def open_for(model: Any, data: str, layout: Layout, *, labelled: bool) -> Any:
-    """Return the rows of data as the estimator of a model needs them."""
+    """Open data as a source of rows for the final estimator of a model."""
     return open_rows(model, placed(data), layout, labelled=labelled)
 
 
@@ -196,7 +196,7 @@ def groups_of(data: str, layout: Layout, name: str) -> list[Any]:
 
 
 def lines_of(path: str) -> list[str]:
-    """Return the lines of a text file that are not empty."""
+    """Return the non-empty lines of a text file."""
     with click.open_file(path, encoding="utf-8") as file:
         return [line.strip() for line in file if line.strip()]
 
@@ -205,10 +205,10 @@ def lines_of(path: str) -> list[str]:
 
 
 def fits_in_memory(source: Any) -> bool:
-    """Return whether all rows of a source may be loaded."""
+    """Return whether all rows of a source fit in memory."""
     most = available() / SHARE
     if isinstance(source, SvmlightSource) and source.random_access:
-        # Its rows take at most twice the size of the text, which need not be read to find out.
+        # Rows take at most twice the size of the text, so this estimate needs no reading.
         return sum(os.path.getsize(path) for path in source.paths) < most / 2
     rows = len(source)
     X, _ = source.read(np.arange(min(rows, SAMPLE)))

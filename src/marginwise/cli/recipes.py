@@ -1,6 +1,6 @@
-"""What a command learns with: an estimator, and its parameters as options.
+"""Estimators of commands, with their parameters as options.
 
-Options are made from the signatures and docstrings of the estimators.
+Options are generated from the signatures and docstrings of the estimators.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ SHORT = {  # as in LIBSVM
     "cache_size": "-m",
     "nu": "-n",
 }
-OTHERWISE = ("n_jobs", "random_state", "verbose")  # --threads, --seed and --quiet
+OTHERWISE = ("n_jobs", "random_state", "verbose")  # set by --threads, --seed and --quiet
 SCALES = ("auto", "standard", "none")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to learn with.
+    """Estimator and preprocessing of a command.
 
     Parameters
     ----------
     estimator : str
-        The name of the class.
+        Name of the class.
     parameters : dict
-        Those that were given.
+        Parameters that the user has given.
     scale : {"auto", "standard", "none"}
-        How columns of numbers are scaled.
+        Scaling of numeric features.
     seed, threads : int
-        The parameters `random_state` and `n_jobs`.
+        Values of the parameters `random_state` and `n_jobs`.
     """
 
     estimator: str = "OnlineSVC"
@@ -72,7 +72,7 @@ class Recipe:
         return self.estimator in CLASSIFIERS
 
     def make(self, console: Console, **more: Any) -> Any:
-        """Return the estimator; raise UsageError for a parameter that it cannot have."""
+        """Return the estimator; raise UsageError if a parameter is unknown or invalid."""
         known = inspect.signature(kind_of(self.estimator)).parameters
         for parameter in self.parameters.keys() - known.keys():
             takers = ", ".join(name for name in ESTIMATORS if parameter in parameters_of(name))
@@ -105,7 +105,7 @@ def parameters_of(name: str) -> dict[str, inspect.Parameter]:
 def recipe_options(
     names: tuple[str, ...] = ESTIMATORS, without: tuple[str, ...] = ()
 ) -> Callable[[Function], Function]:
-    """Return a decorator that gives a command a `recipe` with one of these estimators."""
+    """Return a decorator that adds the argument `recipe`, with one of the given estimators."""
     every = dict.fromkeys(key for name in names for key in parameters_of(name))
     union = [key for key in every if key not in without]
 
@@ -142,7 +142,7 @@ def _general(names: tuple[str, ...]) -> list[click.Option]:
 
 
 def _option(parameter: str, names: tuple[str, ...]) -> click.Option:
-    """Return the option of a parameter, described as in the first estimator that has it."""
+    """Return the option of a parameter, with the description from the first estimator with it."""
     takers = [name for name in names if parameter in parameters_of(name)]
     kind, text = documented(kind_of(takers[0]))[parameter]
     default = parameters_of(takers[0])[parameter].default
@@ -169,7 +169,7 @@ def flag(parameter: str, prefix: str = "") -> str:
 
 
 def _metavar(kind: str) -> str:
-    """Return what is shown as the value of an option: its choices, or its type."""
+    """Return the value of an option as shown in the help: its choices or its type."""
     choices = re.match(r"\{(.*?)\}", kind)
     if choices is not None and "float" not in kind:
         return "|".join(re.findall(r'"(\w+)"', choices[1]))
@@ -181,7 +181,7 @@ def _metavar(kind: str) -> str:
 
 
 def documented(kind: type) -> dict[str, tuple[str, str]]:
-    """Return type and description of each parameter in the docstring of an estimator."""
+    """Return the type and the description of each parameter in the docstring of an estimator."""
     _, _, section = (inspect.getdoc(kind) or "").partition("\nParameters\n----------\n")
     section = section.partition("\nAttributes\n----------\n")[0]
     items = re.findall(r"^(\w+) : (.*)\n((?:(?:    .*)?\n)*)", section + "\n", re.MULTILINE)
@@ -189,13 +189,13 @@ def documented(kind: type) -> dict[str, tuple[str, str]]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, without marks of reStructuredText."""
+    """Return the first sentence of a description, without reStructuredText markup."""
     paragraph = " ".join(text.partition("\n\n")[0].split())
     paragraph = re.sub(r" ?\[\w+\]_|:\w+:", "", paragraph)
     return re.split(r"(?<=[.:]) (?=[A-Z\"])", paragraph)[0].rstrip(":")
 
 
 def shown(model: Any) -> str:
-    """Return an estimator with all its parameters, as it would be written in Python."""
+    """Return a Python expression of an estimator with all parameters."""
     listed = ", ".join(f"{key}={value!r}" for key, value in model.get_params(deep=False).items())
     return f"{type(model).__name__}({listed})"

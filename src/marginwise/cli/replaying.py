@@ -1,4 +1,4 @@
-"""Active learning replayed on rows whose labels are known: what labels cost."""
+"""Simulation of active learning on labelled rows, to measure how many labels are needed."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ RULES: dict[str, Any] = {"margin": MarginExhausted, "plateau": SupportVectorPlat
 
 @dataclass(frozen=True)
 class Simulation:
-    """How labels are asked for.
+    """Settings of a simulation.
 
     Parameters
     ----------
     pool_size : int
-        The parameter of ActiveLearner.
+        Parameter of ActiveLearner.
     max_labels, step : int
-        How many labels to ask for at most, and between two measurements of the error.
+        Maximum number of labels, and number of labels between measurements.
     target_error : float or None
         Error at which to stop.
     rule : str or None
         Stopping rule.
     holdout : float
-        Share of the rows on which the error is measured; 0 to measure none.
+        Fraction of the rows held out to measure the error; 0 does not measure the error.
     target_recall : float or None
-        Share of the rows of the positive class after which to stop.
+        Fraction of the positive rows at which to stop.
     """
 
     pool_size: int
@@ -50,9 +50,9 @@ class Simulation:
 
 
 class Point(NamedTuple):
-    """What is measured after some labels.
+    """Measurement after a number of labels.
 
-    Without held-out rows, the error is not a number; without a positive class, the recall is not.
+    The error is NaN without held-out rows, and the recall is NaN without a positive class.
     """
 
     labels: int
@@ -68,13 +68,13 @@ class Replay:
     Parameters
     ----------
     strategy, seed
-        How rows were chosen.
+        Query strategy and random seed.
     curve : list of Point
-        What was measured after every few labels.
+        Measurements after every few labels.
     needed : int or None
-        Number of labels that reached the target; None if it was not reached, or there is none.
+        Number of labels that reached the target; None if there is no target or it was not reached.
     reason : str
-        Why the run ended.
+        Reason why the run ended.
     """
 
     strategy: str
@@ -86,14 +86,14 @@ class Replay:
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled rows that are asked about.
+    """Labelled rows of a simulation.
 
     Parameters
     ----------
     X, y : array or CSR matrix, ndarray
         Features and labels.
     positive : object
-        The label that is looked for; None if no recall is measured.
+        Label to find; None if recall is not measured.
     """
 
     X: Any
@@ -101,7 +101,7 @@ class Rows:
     positive: Any = None
 
     def recall(self, pool: NDArray[Any], asked: Sequence[int]) -> NDArray[Any]:
-        """Return the share of the pool's positive rows that were found after each question."""
+        """Return the fraction of the positive rows of the pool found after each question."""
         wanted = self.y[pool] == self.positive
         return np.asarray(np.cumsum(wanted[list(asked)]) / max(wanted.sum(), 1))
 
@@ -109,7 +109,7 @@ class Rows:
 def replayed(
     rows: Rows, estimator: Any, simulation: Simulation, strategy: str, seed: int, console: Console
 ) -> Replay:
-    """Ask for labels one by one; return what was measured after every few of them."""
+    """Request labels one by one; return the measurements after every few labels."""
     y = rows.y
     order = sampled(y, len(y), seed)
     held, pool = np.split(order, [_held_rows(simulation, len(y))])
@@ -159,7 +159,7 @@ def _needed(
     error, recall = simulation.target_error, simulation.target_recall
     if error is not None and point.error <= error:
         return point.labels
-    if recall is not None and point.recall >= recall:  # between two measurements
+    if recall is not None and point.recall >= recall:  # reached at or before this measurement
         return int(np.argmax(rows.recall(pool, _asked(learner)) >= recall)) + 1
     return None
 
@@ -189,10 +189,10 @@ def shown(value: float) -> str:
 
 
 def needed_of(replays: Sequence[Replay]) -> dict[str, Any]:
-    """Return how many labels runs of one strategy needed, and what they ended with."""
+    """Return how many labels the runs of one strategy needed, and their final measurements."""
     needed = sorted(replay.needed for replay in replays if replay.needed is not None)
     ends = [replay.curve[-1] for replay in replays]
-    # Runs that did not reach the target needed more than all others.
+    # Runs that did not reach the target count as having needed more labels than all others.
     middle = (len(replays) - 1) // 2
     return {
         "seeds": len(replays),
@@ -206,7 +206,7 @@ def needed_of(replays: Sequence[Replay]) -> dict[str, Any]:
 
 
 def mean_curve(replays: Sequence[Replay]) -> list[Point]:
-    """Return the mean of runs after each number of labels that all of them have measured."""
+    """Return the mean of the runs at each number of labels at which all runs were measured."""
     found = []
     for points in zip(*(replay.curve for replay in replays), strict=False):
         error, recall, support = (float(np.mean([p[k] for p in points])) for k in (1, 2, 3))
@@ -215,7 +215,7 @@ def mean_curve(replays: Sequence[Replay]) -> list[Point]:
 
 
 def curve_lines(replays: Sequence[Replay]) -> list[str]:
-    """Return the lines of CSV with all measurements of all runs."""
+    """Return all measurements of all runs as lines of CSV."""
     lines = ["strategy,seed,labels,error,recall,support_vectors\n"]
     for run in replays:
         for labels, error, recall, support in run.curve:
@@ -232,7 +232,7 @@ def shown_exactly(value: float) -> str:
 def draw(replays: Sequence[Replay], simulation: Simulation, path: str) -> None:
     """Write a PNG with the curves of all runs, one colour per strategy."""
     ax = new_axes()
-    import matplotlib.pyplot as plt  # which new_axes has found
+    import matplotlib.pyplot as plt  # new_axes has checked that it is installed
 
     figure: Any = ax.figure
     what = "recall" if simulation.target_recall is not None else "error"

@@ -1,9 +1,9 @@
-"""How columns of numbers are scaled, for data that come without a description of their columns.
+"""Scaling of numeric features without column descriptions, such as arrays and svmlight files.
 
-Features share one range if they are pixels, counts, indicators or weights of terms. Their values
-are then divided by the largest of all, so that their proportions stay as they are. Other features
-are divided by their standard deviations, each by its own. No column is centred: zeros stay zeros,
-and the rbf kernel does not depend on the centre.
+Features such as pixels, counts, indicators or term weights share one range. They are divided by the
+overall largest value, which preserves their proportions. Other features are divided by their
+standard deviations. Features are not centred, because this would destroy sparsity, and the RBF
+kernel is translation invariant.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from marginwise._arrays import Float
 
-SAME_LENGTH = 1e-3  # by which the lengths of normalised rows may differ, relatively
-NEAR = 0.25  # of the overall largest value, which columns of one range reach
-OFTEN = 0.1  # of the rows, in which a column is not zero
+SAME_LENGTH = 1e-3  # relative difference of the lengths of rows that count as normalised
+NEAR = 0.25  # fraction of the overall largest value that columns of one range reach
+OFTEN = 0.1  # columns that are nonzero in a smaller fraction of the rows are ignored
 
 
 class Ranges:
-    """Ranges of columns and lengths of rows, seen chunk by chunk."""
+    """Ranges of columns and lengths of rows, computed chunk by chunk."""
 
     def __init__(self) -> None:
         self._largest: Float | None = None
@@ -55,8 +55,8 @@ class Ranges:
     def shared(self) -> bool:
         """Whether the columns share one range.
 
-        They do if all rows have the same length, or if every column that is not zero in a tenth of
-        the rows reaches a quarter of the overall largest value.
+        They do if all rows have the same length, or if every column that is nonzero in at least a
+        tenth of the rows reaches a quarter of the overall largest value.
         """
         assert self._largest is not None
         shortest, longest = self._lengths
@@ -66,7 +66,7 @@ class Ranges:
         return bool((frequent >= NEAR * self._largest.max()).all())
 
     def scaler(self, rule: str) -> Any:
-        """Return a fitted transformer, or None where values stay as they are."""
+        """Return a fitted transformer, or None if values are not scaled."""
         assert self._largest is not None
         if rule == "none" or not self._largest.any():
             return None
@@ -77,7 +77,7 @@ class Ranges:
 
 
 def ranges_of(chunks: Iterable[Any]) -> Ranges:
-    """Return the ranges of rows that come in chunks."""
+    """Compute the ranges of rows that are given in chunks."""
     ranges = Ranges()
     for X in chunks:
         ranges.update(X)
@@ -94,7 +94,7 @@ def _lengths(X: Any) -> Float:
 
 
 def _nonzeros(X: Any) -> Float:
-    """Return the number of values of each column that are not zero."""
+    """Return the number of nonzero values of each column."""
     if sp.issparse(X):
         counts = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
     else:
@@ -103,6 +103,6 @@ def _nonzeros(X: Any) -> Float:
 
 
 def _divisor(most: float, columns: int) -> MaxAbsScaler:
-    """Return a transformer that divides all columns by one number."""
+    """Return a transformer that divides all columns by the same number."""
     row = np.full((1, columns), most)
     return MaxAbsScaler().fit(row)

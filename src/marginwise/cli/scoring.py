@@ -1,4 +1,4 @@
-"""`predict --dask`: files of predictions, made by the workers of a cluster."""
+"""`predict --dask`: predictions for many files, computed on a cluster."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ EVERY = 5.0  # seconds between two reports of progress
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be scored, and where.
+    """Request to score files on a cluster.
 
     Parameters
     ----------
     address : str
         Address of a scheduler, or "local".
     model, data, out : str
-        The file of the model, the data, and the folder of the outputs.
+        Model file, data, and folder of the outputs.
     layout : Layout
-        Where the features are.
+        Location of the features.
     threads : int
-        Threads of each task.
+        Number of threads per task.
     force : bool
-        Whether files are replaced that no earlier run has written.
+        Whether to replace files that were not written by an earlier run.
     scores, proba : bool
-        Whether decision values and probabilities are written.
+        Whether to write decision values and probabilities.
     """
 
     address: str
@@ -52,7 +52,7 @@ class Request:
 
 
 def score_on_dask(request: Request, console: Console) -> None:
-    """Score files on a cluster, and report how far it is."""
+    """Score files on a cluster, and report the progress."""
     from marginwise.dask import ScoringError, connected, predict_files
 
     if STANDARD in (request.data, request.out):
@@ -80,7 +80,7 @@ def score_on_dask(request: Request, console: Console) -> None:
 
 
 def _reporting(console: Console) -> Callable[[ScoringReport, int], None]:
-    """Return what reports progress from time to time."""
+    """Return a callback that reports the progress every few seconds."""
     shown = [time.monotonic()]
 
     def show(report: ScoringReport, total: int) -> None:

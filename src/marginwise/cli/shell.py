@@ -1,4 +1,4 @@
-"""`completion` and `reproduce`: what surrounds the library."""
+"""`completion` and `reproduce`: commands for the shell and for the paper experiments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def completion(shell: str) -> None:
     if kind is None:
         raise Refused(f"click has no completion for {shell}; use bash, zsh or fish.")
     script = kind(main, {}, "marginwise", "_MARGINWISE_COMPLETE")
-    # Bash's script asks for the version of bash, which matters only where it is sourced.
+    # Not source(), which checks the version of the local bash: only the version that sources the
+    # script matters.
     click.echo(script.source_template % script.source_vars())
 
 
@@ -70,7 +71,7 @@ def reproduce(names: tuple[str, ...], console: Console, **options: Any) -> None:
     with subprocess.Popen(command, cwd=folder) as running:
         try:
             status = running.wait()
-        except KeyboardInterrupt:  # it has been interrupted too, and ends when it has stored
+        except KeyboardInterrupt:  # the child was interrupted too; it stores its results and exits
             status = running.wait()
     raise click.exceptions.Exit(status)
 
@@ -80,7 +81,7 @@ def _absolute(value: Any) -> Any:
 
 
 def checkout() -> Path:
-    """Return the root of the checkout: that of an editable installation, or the current folder."""
+    """Return the root of the checkout: of an editable installation, or the current folder."""
     roots = (Path(marginwise.__file__).resolve().parents[2], Path.cwd())
     for root in roots:
         if all((root / file).is_file() for file in ("reproduce/__main__.py", "pyproject.toml")):
@@ -92,7 +93,7 @@ def checkout() -> Path:
 
 
 def experiments(root: Path, data: Path | None) -> dict[str, Any]:
-    """Return what `python -m reproduce --json` lists."""
+    """Return the output of `python -m reproduce --json`."""
     command = [sys.executable, "-m", "reproduce", "--json"]
     command += [] if data is None else ["--data", str(data.resolve())]
     done = subprocess.run(command, check=True, cwd=root, capture_output=True, encoding="utf-8")

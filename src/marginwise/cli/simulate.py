@@ -1,4 +1,4 @@
-"""`active`, `simulate` and `bench`: what learning costs, in labels and in seconds."""
+"""`active`, `simulate` and `bench`: the cost of learning, in labels and in seconds."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ from marginwise.label.reopening import Request
 
 COUNT = click.IntRange(1)
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-HELD = 0.25  # share of the rows on which the error is measured
-LIMIT = 500  # labels of a run without a target recall
-SHOWN = 12  # rows of a printed curve
+HELD = 0.25  # default fraction of the rows held out to measure the error
+LIMIT = 500  # default maximum number of labels of a run without a target recall
+SHOWN = 12  # maximum number of rows of a printed curve
 
 
 def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Option:
@@ -60,7 +60,7 @@ def _option(name: str, kind: Any, text: str, default: Any = None) -> click.Optio
 
 
 def _asking(step: int) -> list[click.Option]:
-    """Return the options that both commands have."""
+    """Return the common options of `active` and `simulate`."""
     return [
         _option("--pool-size", COUNT, "Number of rows sampled per query.", 59),
         _option("--step", COUNT, "Number of labels between measurements.", step),
@@ -138,18 +138,18 @@ def active(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which runs are compared.
+    """Settings of a comparison of strategies.
 
     Parameters
     ----------
     simulation : Simulation
-        How labels are asked for.
+        Settings of each run.
     strategies : sequence of str
-        Which rows are asked about.
+        Query strategies.
     seeds : int
-        Number of runs of each strategy.
+        Number of runs per strategy.
     positive : str or None
-        The label whose recall is measured.
+        Label whose recall is measured.
     """
 
     simulation: Simulation
@@ -280,9 +280,9 @@ def simulate(
 def labelled_rows(
     request: Request, recipe: Recipe, comparison: Comparison, console: Console
 ) -> tuple[Rows, Any]:
-    """Return items with their labels, and the estimator that suits them.
+    """Return items with their labels, and an estimator with suitable defaults.
 
-    Where a label is looked for, labels are whether they are that one.
+    If there is a label to find, labels are booleans: whether an item has this label.
     """
     items = labelled_items(request)
     for note in items.notes:
@@ -302,7 +302,7 @@ def labelled_rows(
 def compared(
     replays: Sequence[Replay], comparison: Comparison, n: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what runs needed, as a report and as lines of text."""
+    """Return the results of the runs, as a report and as lines of text."""
     simulation = comparison.simulation
     by_strategy = {
         name: [replay for replay in replays if replay.strategy == name]
@@ -341,7 +341,7 @@ def _needed_table(found: dict[str, dict[str, Any]], simulation: Simulation, n: i
 
 
 def _curve_table(curves: dict[str, list[Point]]) -> list[str]:
-    """Return the mean error after some numbers of labels, one column per strategy."""
+    """Return a table of the mean error by number of labels, with one column per strategy."""
     by_labels: dict[int, dict[str, str]] = {}
     for name, curve in curves.items():
         for point in curve:
@@ -384,8 +384,8 @@ def bench(console: Console, threads: int, seed: int, **sizes: int) -> None:
 def timed(
     recipe: Recipe, console: Console, *, rows: int, features: int, classes: int
 ) -> dict[str, Any]:
-    """Return how long it takes to learn so many rows, and to predict as many others."""
-    from sklearn.datasets import make_classification  # which takes time to import
+    """Measure the time to learn the given number of rows, and to predict as many other rows."""
+    from sklearn.datasets import make_classification  # slow to import
 
     X, y = make_classification(
         2 * rows,

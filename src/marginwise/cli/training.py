@@ -1,4 +1,4 @@
-"""The steps of `train`: prepare the data, choose parameters, learn, and put the parts together."""
+"""The steps of `train`: prepare the data, select parameters, learn, and assemble the model."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from marginwise.data import DataError
 
 @dataclass
 class Prepared:
-    """Rows that a model can learn, and the fitted transformers that made them.
+    """Rows that a model can learn, and the fitted transformers that computed them.
 
     Parameters
     ----------
     source : object
-        Features and labels, after all steps.
+        Source of features and labels, after all steps.
     steps : list of (str, transformer)
-        The steps, which become part of the model's file.
+        Steps, which become a part of the model file.
     arrays : tuple or None
-        All features and labels, where they fit in memory.
+        All features and labels, if they fit in memory.
     """
 
     source: Any
@@ -67,7 +67,7 @@ class Prepared:
 
 
 def check_job(job: Job) -> None:
-    """Raise UsageError for options that do not go together, before any data are read."""
+    """Raise UsageError for incompatible options, before any data are read."""
     model, name = job.recipe.make(Console(quiet=True)), job.recipe.estimator
     if job.columns.groups is not None:
         if not hasattr(model, "forget"):
@@ -94,9 +94,9 @@ def check_job(job: Job) -> None:
 def trained(
     job: Job, console: Console, preparing: Callable[[Job], Prepared] | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Do what a call of `train` asks for; return the model and a report.
+    """Run a call of `train`; return the model and a report.
 
-    `preparing` opens data that are not rows of a file.
+    `preparing` opens data that are not a file of rows.
     """
     clock = Clock()
     prepared = (preparing or prepare)(job)
@@ -121,7 +121,7 @@ class Clock:
         self._last = time.perf_counter()
 
     def note(self, part: str) -> None:
-        """End a part."""
+        """Store the seconds since the end of the previous part."""
         now = time.perf_counter()
         self.seconds[part], self._last = round(now - self._last, 3), now
 
@@ -148,9 +148,9 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
 
 
 def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, job: Job) -> Steps:
-    """Return the step that scales columns without names, if there is to be one."""
+    """Return the step that scales columns without names, if any."""
     recipe, rule = job.recipe, job.recipe.scale
-    # A number for gamma is meant for the values as they are in the file.
+    # A numeric gamma refers to the unscaled values in the file.
     if rule == "none" or (rule == "auto" and is_number(recipe.parameters.get("gamma"))):
         return []
     chunks = (X for X, _ in source.chunks()) if arrays is None else [arrays[0]]
@@ -169,7 +169,7 @@ def is_number(value: Any) -> bool:
 
 
 def applied(steps: Steps, arrays: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
-    """Return arrays after fitted steps."""
+    """Apply fitted steps to arrays."""
     if arrays is None:
         return None
     X, y = arrays
@@ -192,7 +192,7 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
 
 
 def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
-    """Learn all rows: at once, or chunk by chunk."""
+    """Learn all rows, at once or chunk by chunk."""
     if prepared.arrays is not None:
         fit(model, *prepared.arrays, job)
     elif job.columns.groups is not None:
@@ -209,7 +209,7 @@ def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
 
 
 def fit(model: Any, X: Any, y: Any, job: Job) -> None:
-    """Fit a model to rows in memory, with their groups if they have some."""
+    """Fit a model to rows in memory, with their groups, if any."""
     more = {}
     if job.columns.groups is not None:
         more["groups"] = groups_of(job.data, job.layout, job.columns.groups)
@@ -217,7 +217,7 @@ def fit(model: Any, X: Any, y: Any, job: Job) -> None:
 
 
 def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Console) -> None:
-    """Learn chunk by chunk; at SIGINT or SIGTERM, write the checkpoint and stop."""
+    """Learn chunk by chunk; on SIGINT or SIGTERM, write the checkpoint and stop."""
     stopping = current_stopping()
     with stopping.deferred(), keeping(job):
         model.learn_from(
@@ -236,7 +236,7 @@ def learn_with_checkpoint(model: Any, prepared: Prepared, job: Job, console: Con
 
 @contextlib.contextmanager
 def keeping(job: Job) -> Iterator[None]:
-    """Keep a model that has learned all rows, even if its last checkpoint cannot be written."""
+    """Warn if the last checkpoint cannot be written, because the model is complete."""
     try:
         yield
     except LastCheckpointError as error:
@@ -257,7 +257,7 @@ def assembled(steps: Steps, model: Any) -> Any:
 
 
 def described(model: Any) -> dict[str, Any]:
-    """Return what a fitted estimator is like, for printing."""
+    """Describe a fitted estimator."""
     found = {"estimator": type(model).__name__, "features": int(model.n_features_in_)}
     if hasattr(model, "classes_"):
         found["classes"] = model.classes_.tolist()

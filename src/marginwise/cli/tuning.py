@@ -1,4 +1,4 @@
-"""Choosing C and gamma by cross-validation on a part of the rows."""
+"""Selection of C and gamma by cross-validation on a part of the rows."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class Tuning:
-    """How C and gamma are chosen.
+    """Settings of the selection of C and gamma.
 
     Parameters
     ----------
     tune : bool or None
-        Whether they are; None if neither is given.
+        Whether to select C and gamma; None means if neither is given.
     cv : int or None
-        Number of folds. If it is given and nothing is tuned, the error is still estimated.
+        Number of folds. If it is given without a selection, the error is still estimated.
     rows : int
-        Number of rows to search with.
+        Maximum number of rows for the search.
     Cs, gammas, scoring, search
-        The parameters of OnlineSVCCV.
+        Parameters of OnlineSVCCV.
     """
 
     tune: bool | None = None
@@ -48,13 +48,13 @@ class Tuning:
     search: Literal["grid", "halving"] = "grid"
 
     def is_due(self, recipe: Recipe) -> bool:
-        """Return whether anything is to be chosen or estimated."""
+        """Return whether to select parameters or estimate the error."""
         given = recipe.parameters.keys() & {"C", "gamma"}
         wanted = not given if self.tune is None else self.tune
         return recipe.classifies and (wanted or self.cv is not None)
 
     def make(self, recipe: Recipe, console: Console, features: int) -> OnlineSVCCV:
-        """Return the search over the values that were not given."""
+        """Return a search over the parameters that were not given."""
         given = recipe.parameters
         same = {key: given[key] for key in OF_KERNEL if key in given}
         fixed = self.tune is False or (self.tune is None and given.keys() & {"C", "gamma"})
@@ -79,7 +79,7 @@ class Tuning:
 
 
 def tuning_options(*, all_of_them: bool) -> Callable[[Function], Function]:
-    """Return a decorator that gives a command a `tuning`."""
+    """Return a decorator that adds the argument `tuning`."""
     options: list[click.Option] = [
         click.Option(
             ["--cv", "-v"],
@@ -143,7 +143,7 @@ def _of_search() -> list[click.Option]:
 def searched(
     X: Any, y: NDArray[Any], recipe: Recipe, tuning: Tuning, console: Console
 ) -> OnlineSVCCV | None:
-    """Return the finished search over these rows, or None if they cannot be split."""
+    """Return a fitted search, or None if the rows cannot be split into folds."""
     classes, counts = np.unique(y, return_counts=True)
     if np.sum(counts > 1) < 2 or X.shape[0] < 4:
         console.say(
@@ -160,7 +160,7 @@ def searched(
 
 
 def sampled(y: NDArray[Any], rows: int, seed: int) -> Ints:
-    """Return a stratified sample of the rows, in random order: files may be ordered."""
+    """Return a stratified sample of the rows, in random order because files may be sorted."""
     order = np.random.RandomState(seed).permutation(len(y))
     _, codes, sizes = np.unique(y[order], return_inverse=True, return_counts=True)
     by_class = np.argsort(codes, kind="stable")
@@ -172,7 +172,7 @@ def sampled(y: NDArray[Any], rows: int, seed: int) -> Ints:
 
 
 def chosen(search: OnlineSVCCV | None, recipe: Recipe) -> dict[str, Any]:
-    """Return the parameters that a search found for a recipe."""
+    """Return the parameters of a recipe that a search selected."""
     if search is None:
         return {}
     found = {"C": search.C_}
@@ -182,7 +182,7 @@ def chosen(search: OnlineSVCCV | None, recipe: Recipe) -> dict[str, Any]:
 
 
 def report_of(search: OnlineSVCCV) -> dict[str, Any]:
-    """Return what a search found, for printing."""
+    """Return the best score of a search, for printing."""
     score, folds = search.best_score_, search.cv
     if search.scoring is None:
         return {"cv_error": 1 - score, "cv_folds": folds}
@@ -190,7 +190,7 @@ def report_of(search: OnlineSVCCV) -> dict[str, Any]:
 
 
 def table_of(search: OnlineSVCCV) -> list[dict[str, Any]]:
-    """Return the pairs that were tried, with the mean score of each and its deviation."""
+    """Return the evaluated pairs, with the mean and the standard deviation of their scores."""
     found = search.cv_results_
     return [
         {
