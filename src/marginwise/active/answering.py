@@ -28,7 +28,7 @@ from marginwise.active.verdict import StoppingRule, Verdict
 class Answering(Questions):
     """Mixin with the methods that record answers."""
 
-    # What `run` ended with, and the log and rule that it goes with.
+    # The verdict at the end of `run`, with the length of the log and the rule for which it holds.
     _verdict: tuple[int, StoppingRule | None, Verdict] | None
 
     @alone
@@ -229,7 +229,7 @@ class Answering(Questions):
             pair = zip((self._noted, noted), none, strict=True)
             noted = np.concatenate([empty if one is None else one for one, empty in pair])
         with unchanged_on_error(self._pool):
-            self._pool.__dict__.update(pool.__dict__)  # models look at this pool
+            self._pool.__dict__.update(pool.__dict__)  # in place, because models refer to this pool
             self._model.admit()
         self._noted = noted
         self._drawn = None

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from marginwise._arrays import Ints
 from marginwise._checks import plain
 
-# Why a row was asked about: the strategy chose it, it was drawn at random, or it was not asked.
+# Purpose of a question: selected by the strategy, drawn at random, or taught without being asked.
 STRATEGY, AUDIT, GIVEN = PURPOSES = ("strategy", "audit", "given")
 
 
@@ -92,7 +92,7 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
 def plain_answers(labels: Any, rows: Ints) -> list[Any]:
     """Return one label per row, as plain Python values."""
     several = np.ndim(labels) > 0 and not isinstance(labels, str)
-    # Not through one array, which would make strings of all if one is a string.
+    # Not via an array, which would convert all labels to strings if any label is a string.
     given = list(labels) if several else [labels]
     found = [label.item() if isinstance(label, np.generic) else label for label in given]
     if len(found) != len(rows):
@@ -134,7 +134,7 @@ def noted_labels(y_pool: Any, n: int) -> NDArray[Any] | None:
 def _is_missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
-    except TypeError:  # what pandas has for missing values is not equal to anything, nor unequal
+    except TypeError:  # comparisons with pandas.NA have no truth value
         return True
 
 

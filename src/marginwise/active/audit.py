@@ -11,13 +11,14 @@ from scipy.stats import beta
 from marginwise.active.answers import AUDIT
 from marginwise.active.verdict import Changed, Progressing, StoppingRule, require
 
-WORTH = 2 / 3  # of the errors of a constant answer; a model is accepted if it makes fewer
-MOST_AUDITS = 3  # after which a model is accepted even so
-LEAST = 64  # labels before the first audit
-# From so many labels on, a first audit shows how large an error is left, if at most so large a
-# fraction of predictions changed.
+# A model is accepted if it makes less than this fraction of the errors of a constant prediction.
+WORTH = 2 / 3
+MOST_AUDITS = 3  # from this audit on, a model is accepted even otherwise
+LEAST = 64  # minimum number of labels before the first audit
+# From MANY labels on, the limit for the first audit is at least LARGE_CHANGE.
 MANY, LARGE_CHANGE = 256, 0.05
-OF_ERROR, OF_RARE = 1 / 3, 1 / 5  # changes that are small beside an error, and beside a rare class
+# Fractions of the error and of the rare predictions below which changes are considered small.
+OF_ERROR, OF_RARE = 1 / 3, 1 / 5
 
 
 class Audit(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, spread_rows
 
-NEAR = 0.1  # of the median distance between candidates; two rows nearer than that are as one
+NEAR = 0.1  # rows are near-duplicates below this fraction of the median distance of candidates
 
 
 def different_rows(X: Any, n: int) -> Ints:
@@ -48,14 +48,14 @@ def _squares(X: Any) -> Float:
 
 
 def _distances(X: Any, row: int, squares: Float) -> Float:
-    """Return the squared distances of all rows to one of them."""
+    """Return the squared distances of all rows from one of them."""
     if not sp.issparse(X):
         away = X - X[row]
         found: Float = np.einsum("ij,ij->i", away, away, dtype=np.float64)
         return found
     products = np.asarray((X @ X[[row]].T).todense(), dtype=np.float64).ravel()
     distances: NDArray[np.float64] = np.maximum(squares + squares[row] - 2 * products, 0.0)
-    # What rounding leaves of equal rows is not a distance.
+    # Equal rows may have a positive distance because of rounding.
     return np.where(distances <= 1e-12 * (squares + squares[row]), 0.0, distances)
 
 

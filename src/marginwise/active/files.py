@@ -36,7 +36,7 @@ from marginwise.active.verdict import StoppingRule, Verdict
 
 NAME = "ActiveLearner"
 OTHER = "it belongs to another pool than X_pool"
-KINDS = ("teach", "skip", "finish", "correct", "withdraw")  # to withdraw: to correct to None
+KINDS = ("teach", "skip", "finish", "correct", "withdraw")  # "withdraw" is a correction to None
 MOST_SEED = 2**31 - 1
 KEYS = {
     "estimator",
@@ -57,7 +57,7 @@ KEYS = {
     "sizes",
     "foreseen",
 }
-LATER = {"sizes", "foreseen"}  # parts that files before format 6 lack
+LATER = {"sizes", "foreseen"}  # missing in files before format 6
 
 
 def save_learner(learner: ActiveLearner, path: str | os.PathLike[str]) -> None:
@@ -93,7 +93,8 @@ def load_learner(
     kind: type[ActiveLearner], path: Any, X_pool: Any, estimator: Any, strategy: Any
 ) -> ActiveLearner:
     """Read a learner from a file."""
-    pool = pool_for(X_pool, estimator)  # what is wrong with these is not the file's fault
+    # Before reading the file, so that errors in the arguments are not attributed to the file.
+    pool = pool_for(X_pool, estimator)
     if estimator is not None:
         model_for(estimator, pool)
     learner: ActiveLearner = guarded(

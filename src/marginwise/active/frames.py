@@ -1,4 +1,4 @@
-"""Data frames of pandas, polars and other libraries, through narwhals: rows by number."""
+"""Access to rows of data frames of pandas, polars and other libraries, through narwhals."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def columns_of(frame: Any) -> list[str]:
 
 
 def is_numeric(frame: Any) -> bool:
-    """Return whether all columns of a data frame are numbers or truth values."""
+    """Return whether all columns of a data frame are numbers or booleans."""
     kinds = nw.from_native(frame, eager_only=True).schema.values()
     return all(kind.is_numeric() or kind == nw.Boolean for kind in kinds)
 
 
 def rows_of(frame: Any, rows: Ints) -> Any:
-    """Return some rows of a data frame, in the order given, with its index if it has one."""
+    """Return rows of a data frame in the given order, with their index, if any."""
     return nw.from_native(frame, eager_only=True)[rows].to_native()
 
 
 def joined(one: Any, other: Any) -> Any:
-    """Return a data frame below another one, which must have the same columns."""
+    """Append a data frame to another one with the same columns."""
     above = nw.from_native(one, eager_only=True)
     if not is_frame(other):
         raise TypeError(

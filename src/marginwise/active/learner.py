@@ -244,7 +244,7 @@ class ActiveLearner(Answering):
         if self._pool.n_unseen == 0:
             return Verdict(True, f"all {self._pool.n:,} rows of the pool were taught or skipped.")
         if self._verdict is not None and self._verdict[:2] == (len(self._log), self.stop):
-            return self._verdict[2]  # finishing moves the model a little, not what is known
+            return self._verdict[2]  # still valid, although `run` has finished the model since
         if self.stop is None:
             return Verdict(
                 False, f"{self._pool.n_unseen:,} rows are unseen and there is no stopping rule."
@@ -303,7 +303,7 @@ class ActiveLearner(Answering):
 
     @alone
     def __getstate__(self) -> dict[str, Any]:
-        # What other threads may change while it is written is copied.
+        # Copies, because other threads may change the state while it is pickled.
         state = {k: list(v) if isinstance(v, list) else v for k, v in self.__dict__.items()}
         model = self._model.copy(cached=self._model)
         model.pool = self._pool.copy()

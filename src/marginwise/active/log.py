@@ -48,7 +48,7 @@ class Event:
 def course_of(log: Iterable[Event]) -> list[Event]:
     """Return the effective answers of a log, with corrections applied."""
     course: list[Event] = []
-    place: dict[int, int] = {}  # of the answer of a row
+    place: dict[int, int] = {}  # position of the answer of each row in the course
     for event in log:
         if event.kind != "correct":
             place.update(dict.fromkeys(event.rows, len(course)))
@@ -96,16 +96,16 @@ class AnswerLog(Exclusive):
     _pool: Pool
     _model: Model
     _seed: int
-    _given: NDArray[Any] | None  # classes, if they were given
+    _given: NDArray[Any] | None  # the argument `classes`
     _classes: NDArray[Any]
     _met: set[Any]  # labels taught
     _log: list[Event]
-    _course: list[Event]  # the answers that count, in their order
+    _course: list[Event]  # effective answers, in order
     _marks: Marks
     _scores_asked: dict[int, Any]
-    _foreseen: dict[int, Any]  # what was predicted for rows of an audit before they were learned
+    _foreseen: dict[int, Any]  # predictions for audit rows before they were learned
     _started: float
-    _replaying = False  # answers are learned that were given before
+    _replaying = False  # whether earlier answers are being learned again
 
     # -- fitted attributes -----------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class AnswerLog(Exclusive):
             "unasked": sum(not step["asked"] for step in self.history_),
         }
 
-    # -- carrying out events ---------------------------------------------------------------------
+    # -- applying events -------------------------------------------------------------------------
 
     def _begin(self) -> None:
         """Return to the state before the first answer."""
@@ -167,7 +167,7 @@ class AnswerLog(Exclusive):
             self._carry_out([event])
             self._log.append(event)
         except KeyboardInterrupt:
-            # Errors leave a model as it was; Ctrl-C may leave it with half of an answer.
+            # Errors do not change a model, but Ctrl-C may interrupt an answer halfway.
             with self._all_or_nothing():
                 self._rebuild(self._log)
             raise
@@ -235,7 +235,7 @@ class AnswerLog(Exclusive):
 
     def _record(self, event: Event, support: int | None) -> None:
         given = [k for k, label in enumerate(event.labels) if label is not None]
-        # Within a batch the model was as it had been before.
+        # Labels of a batch are learned together, so the count changes only with the last one.
         before = self.support_counts_[-1] if self.support_counts_ else 0
         self.support_counts_ += [before] * (len(given) - 1) + [support]
         for k in given:
@@ -264,7 +264,7 @@ class AnswerLog(Exclusive):
             found = self._model.predict(np.array(audited, dtype=np.int64)).tolist()
             self._foreseen = {**self._foreseen, **dict(zip(audited, found, strict=True))}
 
-    # -- going back ------------------------------------------------------------------------------
+    # -- restoring earlier states ----------------------------------------------------------------
 
     def _mark(self, before: int) -> Mark:
         """Return a mark of the current state."""

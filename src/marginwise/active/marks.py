@@ -1,8 +1,8 @@
 """Snapshots of a learner's model that can be restored.
 
 Marks are denser near the last answer, so that undoing a few answers is cheap and the number of
-marks grows logarithmically with the number of answers. Marks at a fixed sequence of label counts
-are all kept, to compare a model with its state at half as many labels.
+marks grows logarithmically with the number of answers. All marks at a fixed sequence of label
+counts, the ladder, are kept to compare a model with its state at half as many labels.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from marginwise.active.models import Model
 
 STEP = 16  # events between marks
 NEAR = 4 * STEP  # events within which all marks are kept
-RUNGS = 4  # of the ladder, from a number of labels to its double
-FIRST = 16  # labels at the foot of the ladder
+RUNGS = 4  # rungs of the ladder per doubling of the number of labels
+FIRST = 16  # number of labels at the lowest rung
 
 
 def rung(labels: int) -> int:
-    """Return the highest rung of the ladder that so many labels reach, 0 below its foot."""
+    """Return the highest rung of the ladder up to a number of labels; 0 below the lowest rung."""
     return 0 if labels < FIRST else 1 + math.floor(RUNGS * math.log2(labels / FIRST) + 1e-9)
 
 
 def is_due(events: int, before: int, labels: int) -> bool:
-    """Return whether to mark a course of so many events, the last of which added labels."""
+    """Return whether to mark a course; `before` is its number of labels before the last event."""
     return events % STEP == 0 or rung(labels) > rung(before)
 
 
 @dataclass
 class Mark:
-    """A learner after some of the events of its course.
+    """State of a learner after a number of events.
 
     Parameters
     ----------
     events, labels : int
-        How many events and labels came before.
+        Number of events and labels before the mark.
     rung : int
-        The rung of the ladder that was reached with the last event, 0 for none.
+        Rung of the ladder that the last event reached, or 0.
     model : Model
-        A copy of the model.
+        Copy of the model.
     classes, met
-        Labels known, and those taught.
+        Known labels, and labels taught.
     predicted : ndarray or None
-        What the model predicts for a sample of the pool, once that was asked for.
+        Predictions for a sample of the pool, computed on demand.
     """
 
     events: int
@@ -61,31 +61,31 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of a course, by the number of events before them; a value that is replaced."""
+    """The marks of a course by number of events. Instances are immutable."""
 
     kept: Mapping[int, Mark]
 
     def plus(self, mark: Mark) -> Marks:
-        """Return these marks and one more, without those that lie too close for their age."""
+        """Return the marks with one more, without old marks that are too dense."""
         kept = {k: old for k, old in self.kept.items() if _stays(old, mark.events)}
         return Marks({**kept, mark.events: mark})
 
     def until(self, events: int) -> Marks:
-        """Return the marks of at most so many events."""
+        """Return the marks up to a number of events."""
         return Marks({k: mark for k, mark in self.kept.items() if k <= events})
 
     @property
     def complete(self) -> bool:
-        """Whether they reach back to the beginning; those of a pickled learner do not."""
+        """Whether the initial state is marked, which is not the case after unpickling."""
         return 0 in self.kept
 
     @property
     def last(self) -> Mark:
-        """The mark of the most events."""
+        """Mark with the largest number of events."""
         return self.kept[max(self.kept)]
 
     def half(self, labels: int) -> tuple[Mark, Mark] | None:
-        """Return two marks on the ladder: the last up to some labels, and one of half as many."""
+        """Return two marks on the ladder: at half as many labels, and the last up to `labels`."""
         rungs = [mark for mark in self.kept.values() if mark.rung and mark.labels <= labels]
         if not rungs:
             return None

@@ -44,7 +44,7 @@ class Model:
     Parameters
     ----------
     estimator : estimator
-        The classifier; a fitted one continues to learn.
+        Classifier. Training of a fitted classifier continues.
     pool : Pool
         The rows.
     seed : int, default=0
@@ -56,7 +56,7 @@ class Model:
         self.pool = pool
         self.warm = is_fitted(estimator)
         self.estimator = self._fresh(seed)
-        self.ready = self.warm  # it can score
+        self.ready = self.warm  # whether the model can score rows
         self._classes: NDArray[Any] = np.empty(0)
 
     def _fresh(self, seed: int) -> Any:
@@ -74,7 +74,7 @@ class Model:
         return twin
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin with these classes; the model must be blank."""
+        """Begin training with the given classes; the model must be blank."""
         self._classes = classes
         if self.warm and not np.isin(classes, self.estimator.classes_).all():
             unknown = classes[~np.isin(classes, self.estimator.classes_)].tolist()
@@ -84,12 +84,12 @@ class Model:
             )
 
     def learn(self, parts: list[Part], later: bool = False) -> list[int | None]:
-        """Learn rows of the pool, part by part; return the support vectors after each part.
+        """Learn rows in parts; return the number of support vectors after each part.
 
-        With `later`, a model that is fitted to all answers at once may wait until it is needed.
+        With `later`, a model that is refitted to all answers may postpone this until it is needed.
         """
         classes = None if self.warm else self._classes
-        estimator, counts = copy.deepcopy(self.estimator), []  # what fails is thrown away
+        estimator, counts = copy.deepcopy(self.estimator), []  # discarded on errors
         for rows, y in parts:
             estimator.partial_fit(self.pool.take_given(rows), y, classes=classes)
             counts.append(count_support(estimator))
@@ -98,7 +98,7 @@ class Model:
         return counts
 
     def admit(self) -> None:
-        """Read rows that were added to the pool; raise without changes on errors."""
+        """Prepare rows that were added to the pool; errors leave the model unchanged."""
 
     def fitted(self) -> Any:
         """Return the estimator, trained on all answers."""
@@ -122,11 +122,11 @@ class Model:
 
     @property
     def has_features(self) -> bool:
-        """Whether `features` returns numbers."""
+        """Whether `features` returns numeric features."""
         return not self.pool.is_raw
 
     def features(self, rows: Ints) -> Any:
-        """Return rows of the pool as numbers, by which near-duplicates are found."""
+        """Return numeric features of rows, with which near-duplicates are found."""
         return self.pool.take(rows)
 
     def predict(self, rows: Ints) -> NDArray[Any]:
@@ -151,7 +151,7 @@ def count_support(estimator: Any) -> int | None:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Set each `random_state` of an estimator and of its parts that is None."""
+    """Set all parameters `random_state` of an estimator and its components that are None."""
     if not hasattr(estimator, "get_params"):
         return estimator
     unset = {
@@ -163,5 +163,5 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def parts_of(n: int) -> list[Ints]:
-    """Cut the numbers of n rows into parts that are read at a time."""
+    """Split n row indices into parts that are read at a time."""
     return [np.arange(k, min(k + READ, n), dtype=np.int64) for k in range(0, n, READ)]

@@ -16,14 +16,14 @@ from marginwise.active.models import Model, Part, count_support, is_fitted, widt
 
 
 class Rows:
-    """The rows of a pool as the models of a learner read them: converted once, for all of them.
+    """Converted rows of a pool, which the models of a learner share.
 
     Parameters
     ----------
     feed : PoolFeed
-        The rows.
+        Converted rows.
     shape : tuple
-        What of a model decides how its rows are converted.
+        Properties of a model that determine the conversion of its rows.
     """
 
     def __init__(self, feed: PoolFeed, shape: tuple[Any, ...]) -> None:
@@ -36,7 +36,7 @@ class OwnModel(Model):
 
     _kept: Scores | None = None
     _rows: Rows | None = None
-    _spare: Rows | None = None  # those of a model before this one, which may fit
+    _spare: Rows | None = None  # rows of a previous model, reused if possible
 
     def _fresh(self, seed: int) -> Any:
         return copy.deepcopy(self.given)
@@ -55,7 +55,7 @@ class OwnModel(Model):
                 f"values as X_pool, got {'a fitted one and ' if self.warm else ''}{pool.n} rows "
                 f"and {pool.features} columns."
             )
-        # A model that was there before keeps its ids: rows of the pool get new ones.
+        # Members of a fitted estimator keep their ids, so rows of the pool get larger ids.
         self._first = self.estimator._engine.native.next_id if self.warm else 0
         if not pool.in_memory:
             self._rows = None
@@ -84,13 +84,13 @@ class OwnModel(Model):
             twin.estimator = self.estimator._snapshot()
         kept = getattr(cached, "_kept", None)
         if self.ready and kept is not None and getattr(cached, "_rows", None) is self._rows:
-            # Its sums may be those of other coefficients, from which the next call corrects them.
+            # The sums may belong to other coefficients; the next call corrects the difference.
             twin._kept = copy.copy(kept)
             twin._kept.engine = twin.estimator._engine
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        # What the core looks at is rebuilt.
+        # Rows that the core refers to are not pickled but converted again.
         state = {**self.__dict__, "_kept": self.kept_state}
         state["_rows"], state["_spare"] = self._rows is not None, None
         return state
@@ -105,7 +105,7 @@ class OwnModel(Model):
 
     @property
     def _feed(self) -> PoolFeed | None:
-        """The pool in the form in which models read it; None if it is not in memory."""
+        """Converted rows of the pool; None if the pool is not in memory."""
         if self._rows is not None and len(self._rows.feed.ids) < self.pool.n:
             self._rows.feed = self._make_feed()  # the pool was extended
         return None if self._rows is None else self._rows.feed
@@ -115,7 +115,7 @@ class OwnModel(Model):
         assert self._feed is not None or self._rows is None
 
     def _make_feed(self) -> PoolFeed:
-        """Convert the whole pool to the form in which the model reads it."""
+        """Convert the whole pool."""
         model, ids = self.estimator, self._ids(np.arange(self.pool.n, dtype=np.int64))
         rows = self.pool.rows
         check_range(model._engine.plan, rows)
@@ -163,10 +163,10 @@ class OwnModel(Model):
         return classes[(self.scores(rows) > 0).astype(np.intp)]
 
     def all_scores(self) -> Float:
-        """Return the decision values of the whole pool, brought up to date."""
+        """Return the decision values of the whole pool, by updating cached values."""
         if (feed := self._feed) is None:
             return super().all_scores()
-        # An estimator that was put back after an error has another engine.
+        # An estimator that was restored after an error has another engine.
         kept = self._kept
         if (
             kept is None
@@ -181,7 +181,7 @@ class OwnModel(Model):
         return shaped
 
     def restore_kept(self, state: dict[str, Any]) -> None:
-        """Restore cached scores, if they are those of the model."""
+        """Restore cached scores; raise if they are not the scores of the model."""
         fresh = self.all_scores()
         assert self._kept is not None
         self._kept.restore(state)

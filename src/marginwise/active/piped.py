@@ -42,12 +42,12 @@ def _needs_labels(step: Any) -> bool:
     return any(bool(get_tags(part).target_tags.required) for part in parts)
 
 
-# What scikit-learn says where it has no tag: SelectKBest needs labels for most of its functions.
+# Messages of transformers without a tag, such as SelectKBest, which usually needs labels.
 NEEDS_LABELS = re.compile(r"requires y|argument: 'y'|y=None|y is None")
 
 
 class Transformed:
-    """A source of what transformers, if any, make of the rows of a pool that is not in memory."""
+    """Source of transformed rows of a pool that is not in memory."""
 
     def __init__(self, pool: Pool, transformer: Any) -> None:
         self._pool, self._transformer = pool, transformer
@@ -67,13 +67,14 @@ class PipedModel(Model):
     Parameters
     ----------
     estimator : Pipeline
-        The pipeline. If it is fitted, its transformers stay as they are.
+        Pipeline. If it is fitted, its transformers remain unchanged.
     pool : Pool
-        The rows, as the pipeline reads them.
+        Rows before transformation.
     seed : int, default=0
         Replacement for ``random_state=None``.
     before : PipedModel, default=None
-        A model of the same pipeline, whose transformers are used if they are the same.
+        Another model of the same pipeline. Its transformers are reused if they were fitted with the
+        same seed and rows.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class PipedModel(Model):
             raise
 
     def _make_inner(self, seed: int) -> Model:
-        from marginwise.active.choose import model_for  # which chooses this one, too
+        from marginwise.active.choose import model_for  # circular import
 
         pool = self.pool
         if not pool.in_memory:
@@ -124,7 +125,7 @@ class PipedModel(Model):
         return given if self._transformer is None else self._transformer.transform(given)
 
     def _now(self) -> Model:
-        """Return the model of the last step, whose pool has all rows."""
+        """Return the model of the last step, after adding new rows to its pool."""
         pool, n = self.inner.pool, self.inner.pool.n
         if n < self.pool.n and self.pool.in_memory:
             more = self._transform(np.arange(n, self.pool.n, dtype=np.int64))
@@ -140,11 +141,11 @@ class PipedModel(Model):
         with unchanged_on_error(self.inner.pool):
             self._now().admit()
 
-    # -- what a learner asks of a model ----------------------------------------------------------
+    # -- model interface -------------------------------------------------------------------------
 
     @property
     def warm(self) -> bool:  # type: ignore[override]
-        """Whether the last step was fitted before."""
+        """Whether the last step was passed fitted."""
         return self.inner.warm
 
     @property
@@ -154,7 +155,7 @@ class PipedModel(Model):
 
     @property
     def estimator(self) -> Any:
-        """The pipeline, with the steps as they are now."""
+        """The pipeline with its current steps."""
         return self.fitted()
 
     def fitted(self) -> Any:
@@ -165,7 +166,7 @@ class PipedModel(Model):
         return whole
 
     def blank(self, seed: int) -> Self:
-        """Return a model of the same pipeline and pool that has learned none of its rows."""
+        """Return a model of the same pipeline and pool without answers."""
         return type(self)(self.given, self.pool, seed, self)
 
     def copy(self, cached: Model | None = None) -> Self:
@@ -176,7 +177,7 @@ class PipedModel(Model):
         return twin
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin with these classes."""
+        """Begin training with the given classes."""
         self._now().start(classes)
 
     def learn(self, parts: list[Part], later: bool = False) -> list[int | None]:
@@ -201,11 +202,11 @@ class PipedModel(Model):
 
     @property
     def has_features(self) -> bool:
-        """Whether `features` returns numbers."""
+        """Whether `features` returns numeric features."""
         return self.inner.has_features
 
     def features(self, rows: Ints) -> Any:
-        """Return what the last step reads of some rows."""
+        """Return rows after transformation."""
         return self._now().features(rows)
 
     @property

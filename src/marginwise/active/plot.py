@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Run = tuple[ArrayLike, ArrayLike]
 
-# Strokes tell the curves apart in print without colour.
+# Line styles distinguish curves in print without colour.
 STROKES = ("solid", "dashed", "dashdot", (0, (1, 1)), (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 TINT = 0.18  # opacity of bands
 
@@ -143,7 +143,7 @@ def margin_history(learner: ActiveLearner, *, ax: Axes | None = None) -> Axes:
     counts = [step["support_vectors"] for step in steps]
     if None not in counts:
         handles += _draw_counts(ax, counts)
-    # Above the axes, where it hides no point.
+    # Above the axes, so that it hides no points.
     ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
     return ax
 
@@ -159,7 +159,7 @@ def _check_curves(curves: Mapping[str, Sequence[Run]], band: tuple[float, float]
 
 
 def _aligned(name: str, runs: Sequence[Run]) -> tuple[Float, Float]:
-    """Return the numbers of labels that all runs reach, and the values there, one row per run."""
+    """Return the numbers of labels that all runs cover, and the values, with one row per run."""
     known = [_checked_run(name, k, *run) for k, run in enumerate(runs)]
     if not known:
         raise ValueError(f"curves has no runs of {name!r}; pass one run or more.")
@@ -199,10 +199,10 @@ def _said(curves: Mapping[str, Sequence[Run]], band: tuple[float, float] | None)
 
 
 def _distances(steps: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.int64], Float]:
-    """Return which labels were asked for with a score, and the distances from the boundary."""
+    """Return the numbers of the labels with a score, and their distances from the boundary."""
     asked = [(k, step["score"]) for k, step in enumerate(steps, 1) if step["score"] is not None]
     labels = np.array([k for k, _ in asked], dtype=np.int64)
-    # One at a time: scores are longer from the label on that brings a third class.
+    # One at a time, because scores become longer once a third class appears.
     near = [closeness(np.array([score], dtype=np.float64)).item() for _, score in asked]
     return labels, np.array(near, dtype=np.float64)
 

@@ -18,12 +18,12 @@ from marginwise._checks import canonical, check_finite, check_rows
 from marginwise.active.frames import is_frame, joined, rows_of
 
 UNSEEN, TAUGHT, SKIPPED = 0, 1, 2
-LARGE = 1 << 28  # bytes; a larger array is checked as its rows are read
-PRINTS = 64  # rows by which pools are distinguished
+LARGE = 1 << 28  # bytes; rows of larger arrays are validated when they are read
+PRINTS = 64  # number of rows in a fingerprint
 
 
 class Joined:
-    """The rows of one pool after those of another, read on demand.
+    """Source of the rows of two pools, which are read on demand.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Joined:
 
 
 def stacked(one: Any, other: Any) -> Any:
-    """Return rows below rows; dense ones become sparse below or above sparse ones."""
+    """Concatenate rows; the result is sparse if any of them is sparse."""
     if not sp.issparse(one) and not sp.issparse(other):
         return np.concatenate([one, other])
     return canonical(sp.csr_array(sp.vstack([one, other], format="csr")))
@@ -70,7 +70,7 @@ def unchanged_on_error(pool: Pool) -> Iterator[None]:
 
 
 class Pool:
-    """Unlabelled rows by number, and the status of each.
+    """Unlabelled rows and their status.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Pool:
         and ``read(rows)``, whose labels are ignored.
     """
 
-    is_raw = False  # whether only the estimator of the user reads the rows
+    is_raw = False  # whether only the user's estimator can read the rows
 
     def __init__(self, X: Any) -> None:
         self._source = X if hasattr(X, "read") and hasattr(X, "__len__") else None
@@ -91,19 +91,19 @@ class Pool:
         self.n = len(X) if self._source is not None else self._rows.shape[0]
         if self.n == 0:
             raise ValueError("X_pool is empty; pass one row or more.")
-        self.first = self.n  # rows that were there from the beginning
+        self.first = self.n  # initial number of rows
         self.status: NDArray[np.uint8] = np.zeros(self.n, dtype=np.uint8)
         self.n_unseen = self.n
         self.features = int(self.take(np.zeros(1, dtype=np.int64)).shape[1])
 
     def copy(self) -> Pool:
-        """Return a pool of the same rows, whose statuses later answers do not change."""
+        """Return a pool of the same rows with an independent copy of the status."""
         twin = copy.copy(self)
         twin.status = self.status.copy()
         return twin
 
     def extended(self, X: Any) -> Pool:
-        """Return a pool that has more rows after these, with the same statuses."""
+        """Return a pool with additional rows; the status of existing rows is kept."""
         more = Pool(X)
         if more.features != self.features:
             raise ValueError(
@@ -124,7 +124,7 @@ class Pool:
         return both
 
     def _accept(self, X: Any) -> Any:
-        """Check rows in memory; those of a large array are checked only when they are taken."""
+        """Validate rows in memory; rows of large arrays are validated when they are read."""
         large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.char in "fd"
         if large and X.dtype.isnative and X.nbytes > LARGE:
             self._checked = False
@@ -133,12 +133,12 @@ class Pool:
 
     @property
     def in_memory(self) -> bool:
-        """Whether all rows can be scored in one go."""
+        """Whether all rows can be scored in a single call."""
         return self._rows is not None
 
     @property
     def rows(self) -> Any:
-        """All rows, checked."""
+        """All rows, after validation."""
         if not self._checked:
             check_finite(self._rows)
             self._checked = True
@@ -165,17 +165,17 @@ class Pool:
         return canonical(X)
 
     def take_given(self, rows: Ints) -> Any:
-        """Return some rows, as a data frame if that is what was given."""
+        """Return rows in the original format, which may be a data frame."""
         framed = self._source is None and is_frame(self.given)
         return rows_of(self.given, rows) if framed else self.take(rows)
 
     def require(self, rows: Ints) -> None:
-        """Raise if rows cannot be read or contain values that are not numbers."""
+        """Raise if rows cannot be read or contain invalid values."""
         if self._source is not None or not self._checked:
             self.take(rows)
 
     def spread(self, most: int) -> Any:
-        """Return some of the first rows, from all over, as a data frame if one was given."""
+        """Return up to `most` of the initial rows, evenly spaced, in the original format."""
         return self.take_given(spread_rows(self.first, most))
 
     def mark(self, rows: Ints, status: int) -> None:
@@ -203,7 +203,7 @@ class Pool:
         if 16 * max(size, 1) > self.n_unseen or 16 * self.n_unseen < self.n:
             return rng.choice(self.unseen(), size, replace=False)
         found: Ints = np.empty(0, dtype=np.int64)
-        while len(found) < size:  # cheaper than listing a million rows to draw a few
+        while len(found) < size:  # for small samples, faster than listing all unseen rows
             drawn = rng.integers(self.n, size=2 * size)
             both = np.concatenate([found, drawn[self.status[drawn] == UNSEEN]])
             _, first = np.unique(both, return_index=True)
@@ -211,7 +211,7 @@ class Pool:
         return found
 
     def fingerprint(self, n: int | None = None) -> str:
-        """Return a digest of the shape and of some rows of the pool, or of its first n."""
+        """Return a digest of the shape and of some rows of the pool, or of its first n rows."""
         n = self.n if n is None else n
         X = self.take(spread_rows(n, PRINTS))
         digest = hashlib.sha256(f"{n} {self.features}".encode())

@@ -1,6 +1,6 @@
-"""Selection of rows to query, which depends on log, pool and seed only.
+"""Selection of rows to query, which depends only on the log, the pool and the seed.
 
-Two calls without an answer in between return the same rows.
+Repeated calls without an answer in between return the same rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from marginwise.active.scores import (
 from marginwise.active.verdict import Changed, StoppingRule
 
 STRATEGIES = ("random", "gradient", "active", "autoactive", "near_boundary", "largest_positive")
-COMPARED = 2000  # rows whose predictions are compared
+COMPARED = 2000  # sample size of `changed_predictions`
 NONE: Ints = np.empty(0, dtype=np.int64)
 WHOLE_POOL = ("near_boundary", "largest_positive")
 
@@ -67,8 +67,8 @@ class Questions(AnswerLog):
     pool_size: int | None
     _seed: int
     _noted: NDArray[Any] | None  # labels of y_pool
-    _drawn: tuple[Any, Draw] | None  # what was wanted, and what was drawn
-    _audited: set[int]  # rows that were last asked about because they were drawn at random
+    _drawn: tuple[Any, Draw] | None  # arguments and result of the last draw
+    _audited: set[int]  # rows whose last question was part of an audit
     stop: StoppingRule | None
 
     @overload
@@ -211,7 +211,7 @@ class Questions(AnswerLog):
         changed : Changed or None
             Fraction of predictions that changed, or None if there are too few labels.
         """
-        if not self._marks.complete:  # of a learner that was pickled
+        if not self._marks.complete:  # after unpickling
             with self._all_or_nothing():
                 self._rebuild(self._log)
         pair = self._marks.half(len(self.history_) if labels is None else labels)
@@ -222,7 +222,7 @@ class Questions(AnswerLog):
         for mark in pair:
             if mark.predicted is None:
                 model = mark.model.copy()
-                model.finish()  # between answers, models of overlapping classes waver
+                model.finish()  # unfinished models of overlapping classes fluctuate
                 mark.predicted = model.predict(rows)
         earlier, now = pair
         assert earlier.predicted is not None
@@ -231,7 +231,7 @@ class Questions(AnswerLog):
         rare = 1 - float(np.unique(now.predicted, return_counts=True)[1].max()) / len(rows)
         return Changed(earlier.labels, now.labels, share, rare)
 
-    # -- parts -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._drawn = None
@@ -284,9 +284,9 @@ class Questions(AnswerLog):
         return order[:wanted]
 
     def _different(self, draw: Draw, order: Ints, wanted: int) -> Ints:
-        """Return the first places in order of which no two rows are near-duplicates."""
+        """Return the first positions in `order` whose rows are not near-duplicates."""
         found = order[:0]
-        for most in (max(16 * wanted, 256), len(order)):  # mostly the first will do
+        for most in (max(16 * wanted, 256), len(order)):  # the first is usually sufficient
             best = order[:most]
             found = best[different_rows(self._model.features(draw.rows[best]), wanted)]
             if len(found) == wanted:
@@ -316,8 +316,8 @@ class Questions(AnswerLog):
     def _explores(self) -> bool:
         """Whether to query a random row if no sampled row is inside the margin.
 
-        Rows outside the margin do not change the model, while unknown parts of a class can only be
-        found by chance.
+        Rows outside the margin do not change the model, and unknown regions of a class can be found
+        only by chance.
         """
         sampled = self.strategy in ("active", "autoactive", "gradient")
         return sampled and self.pool_size is not None

@@ -47,7 +47,7 @@ class RawPool(Pool):
     Parameters
     ----------
     X : array, sparse matrix, data frame or sequence
-        The rows; a sequence may be of any objects, such as texts.
+        Rows. The elements of a sequence can be arbitrary objects, such as texts.
     """
 
     is_raw = True
@@ -69,11 +69,11 @@ class RawPool(Pool):
 
     @property
     def in_memory(self) -> bool:
-        """Whether all rows can be scored in one go."""
+        """Whether all rows can be scored in a single call."""
         return True
 
     def take_given(self, rows: Ints) -> Any:
-        """Return some rows, as they were given."""
+        """Return rows in the original format."""
         return rows_of(self.given, rows) if is_frame(self.given) else self.given[rows]
 
     take = take_given
@@ -82,7 +82,7 @@ class RawPool(Pool):
         """Do nothing: the estimator reads the rows."""
 
     def extended(self, X: Any) -> Pool:
-        """Return a pool that has more rows after these, with the same statuses."""
+        """Return a pool with additional rows; the status of existing rows is kept."""
         more = RawPool(X)
         if more.features != self.features:
             raise ValueError(
@@ -98,7 +98,7 @@ class RawPool(Pool):
         return both
 
     def fingerprint(self, n: int | None = None) -> str:
-        """Return a digest of the shape and of some rows of the pool, or of its first n."""
+        """Return a digest of the shape and of some rows of the pool, or of its first n rows."""
         n = self.n if n is None else n
         rows = self.take_given(spread_rows(n, PRINTS))
         names = columns_of(rows) if is_frame(rows) else []
@@ -108,7 +108,7 @@ class RawPool(Pool):
 
 
 def _objects(X: Any) -> Any:
-    """Return a sequence as an array: of numbers if it holds rows of numbers, else of objects."""
+    """Convert a sequence to an array: numeric for rows of numbers, otherwise of objects."""
     items = list(X)
     if items and not isinstance(items[0], str | bytes | dict):
         array = np.asarray(items)

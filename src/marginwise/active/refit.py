@@ -19,7 +19,7 @@ class RefitModel(Model):
     Parameters
     ----------
     estimator : estimator
-        The classifier, unfitted.
+        Unfitted classifier.
     pool : Pool
         The rows.
     seed : int, default=0
@@ -46,11 +46,11 @@ class RefitModel(Model):
         return twin
 
     def start(self, classes: NDArray[Any]) -> None:
-        """Begin with these classes."""
+        """Begin training with the given classes."""
         self._classes = classes
 
     def learn(self, parts: list[Part], later: bool = False) -> list[int | None]:
-        """Learn rows of the pool, lazily with `later`."""
+        """Learn rows of the pool; with `later`, the fit is postponed."""
         twin = self.copy()
         twin._learned = (*self._learned, *parts)
         twin.ready = len(np.unique(np.concatenate([y for _, y in twin._learned]))) > 1

@@ -56,7 +56,7 @@ def pool_size_for(top: float = 0.05, confidence: float = 0.95) -> int:
         if not 0 < value < 1:
             raise ValueError(f"{name} must be between 0 and 1, both excluded, got {value!r}.")
     size = math.log1p(-confidence) / math.log1p(-top)
-    return max(1, math.ceil(size * (1 - 1e-12)))  # rounding must not add a row
+    return max(1, math.ceil(size * (1 - 1e-12)))  # tolerance for rounding errors
 
 
 def closeness(scores: Float) -> Float:

@@ -79,7 +79,7 @@ class MarginExhausted(StoppingRule):
         """
         if not learner.has_model_:
             return self.answer(False, "there is no model yet.")
-        # The rows drawn for the next question are scored anyway.
+        # Check the candidates of the next query first, because they are scored anyway.
         inside = np.count_nonzero(closeness(learner.candidate_values()) < self.margin)
         if inside:
             return self.answer(False, f"{inside} of the last candidates lie inside the margin.")

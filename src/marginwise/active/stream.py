@@ -152,6 +152,6 @@ class BudgetRule(MarginRule):
                 spent += 1
                 self.width_ *= 1 - self.step
             elif d > self.width_:
-                # At this ratio of steps the width rests where the budget is just spent.
+                # With this ratio of steps, the width is stationary if the budget is just spent.
                 self.width_ *= 1 + self.step * self.budget / (1 - self.budget)
         return wanted

@@ -71,13 +71,13 @@ class Progressing(Protocol):
         """Return the decision values of rows."""
 
     def sample_unseen(self, size: int) -> NDArray[np.int64]:
-        """Return some unseen rows."""
+        """Return a random sample of unseen rows."""
 
     def candidate_values(self) -> Float:
-        """Return the decision values of the rows among which the next is chosen."""
+        """Return the decision values of the candidates of the next query."""
 
     def changed_predictions(self, labels: int | None = None) -> Changed | None:
-        """Return how many predictions the latter half of the labels changed."""
+        """Compare predictions with those of the model at half as many labels."""
 
 
 class Changed(NamedTuple):
@@ -185,7 +185,7 @@ class StoppingRule:
         stop : bool
             The argument `stop`.
         """
-        # Rules are values: the last reason is not part of them.
+        # Rules are frozen, but the reason is not a part of their value.
         object.__setattr__(self, "reason", reason)
         return stop
 
@@ -197,12 +197,12 @@ class StoppingRule:
 
 
 def _parts(rule: StoppingRule, kind: type[_Combination]) -> tuple[StoppingRule, ...]:
-    """Return the rules of a combination of that kind, else the rule itself."""
+    """Return the rules of a combination of the given kind, or the rule itself."""
     return rule.rules if isinstance(rule, kind) else (rule,)
 
 
 def require(holds: bool, message: str) -> None:
-    """Raise a ValueError with this message unless a condition holds."""
+    """Raise a ValueError with the given message unless a condition holds."""
     if not holds:
         raise ValueError(message)
 
