@@ -158,7 +158,7 @@ class CompressionDisplay:
         return self
 
     def _points(self) -> tuple[Ints, Float]:
-        """Return sizes and errors, in percent, as arrays of one length."""
+        """Return sizes and errors in percent, after validation."""
         sizes = np.asarray(self.n_vectors, dtype=np.int64)
         errors = np.asarray(self.error, dtype=np.float64)
         if sizes.ndim != 1 or sizes.shape != errors.shape or len(sizes) == 0:

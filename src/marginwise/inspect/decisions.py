@@ -16,21 +16,21 @@ from marginwise._estimator.pairs import leads
 def distances(model: Any, X: Any) -> Float:
     """Return decision values that measure distances from the boundary.
 
-    One-vs-one classifiers return votes, which hardly depend on the distance. For classifiers of
-    this package and for SVC, the smallest value of a class against the others is returned instead.
+    The decision values of one-vs-one classifiers are votes, which hardly depend on the distance.
+    For classifiers of this package and for SVC, this function returns the smallest pairwise value
+    of each class against the others instead.
 
     Parameters
     ----------
     model : classifier
-        Fitted classifier with `decision_function`; also at the end of a pipeline, or the best
-        estimator of a search.
+        Fitted classifier with `decision_function`, possibly in a pipeline or a search.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to score.
 
     Returns
     -------
     decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        One value per row for two classes, else one per class.
+        Decision values, of shape (n_samples,) for two classes.
     """
     model, X = _innermost(model, X)
     own = getattr(model, "_distances", None)
@@ -38,7 +38,7 @@ def distances(model: Any, X: Any) -> Float:
         found: Float = own(X)
     elif hasattr(model, "decision_function_shape") and len(model.classes_) > 2:
         pairwise = copy.copy(model).set_params(decision_function_shape="ovo")
-        # Positive where the first class of a pair wins; `leads` expects the second.
+        # SVC's values are positive for the first class of a pair, those of `leads` for the second.
         found = leads(-pairwise.decision_function(X))
     else:
         found = np.asarray(model.decision_function(X), dtype=np.float64)
@@ -54,12 +54,12 @@ def margins(decision: Float, codes: NDArray[np.intp]) -> Float:
     decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Decision values.
     codes : ndarray of shape (n_samples,)
-        Classes of the rows, by number.
+        Class index of each row.
 
     Returns
     -------
     margin : ndarray of shape (n_samples,)
-        Margin of each row, negative where another class wins.
+        Margins, negative if another class is predicted.
     """
     if decision.ndim == 1:
         return np.where(codes == 1, decision, -decision)
@@ -71,7 +71,7 @@ def margins(decision: Float, codes: NDArray[np.intp]) -> Float:
 
 
 def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the classifier inside of pipelines and searches, and the rows as it sees them."""
+    """Return the classifier inside pipelines and searches, and the transformed rows."""
     while True:
         if isinstance(model, Pipeline):
             for _, step in model.steps[:-1]:

@@ -1,4 +1,4 @@
-"""Folds that hold out every row once, and fits on the remaining rows."""
+"""Cross-validation folds in which each row is held out once, and fits on the other rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marginwise._arrays import Float, Ints
 from marginwise._checks import is_integer, plain
 from marginwise.inspect.decisions import distances
 
-Fold = tuple[Ints, Ints]  # training rows, and the rows held out
+Fold = tuple[Ints, Ints]  # training rows and held-out rows
 
 
 def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any, random_state: Any) -> list[Fold]:
@@ -66,7 +66,7 @@ def _rows(given: Any, fold: int, part: str, n: int) -> Ints:
 
 
 def _check_once(folds: Sequence[Fold], n: int) -> None:
-    """Raise unless every row is held out once and not in its training rows."""
+    """Raise unless each row is held out once, by a fold that is not trained on it."""
     times = np.zeros(n, dtype=np.int64)
     for k, (train, test) in enumerate(folds):
         np.add.at(times, test, 1)
@@ -87,7 +87,7 @@ def _check_once(folds: Sequence[Fold], n: int) -> None:
 
 
 def check_classes(folds: Sequence[Fold], codes: NDArray[Any], weights: Float, classes: Any) -> None:
-    """Raise unless the training rows of every fold have all classes, with positive weight."""
+    """Raise unless the training rows of each fold contain all classes with positive weight."""
     for k, (train, _) in enumerate(folds):
         mass = np.bincount(codes[train], weights=weights[train], minlength=len(classes))
         if not mass.all():
@@ -112,7 +112,7 @@ def weight_name(estimator: Any) -> str:
         if isinstance(inner, Pipeline):
             name += f"{inner.steps[-1][0]}__"
             inner = inner.steps[-1][1]
-        else:  # passes them to its estimator
+        else:  # a search passes weights to its estimator
             inner = inner.estimator
     if not has_fit_parameter(inner, "sample_weight"):
         raise ValueError(
@@ -123,7 +123,7 @@ def weight_name(estimator: Any) -> str:
 
 
 def seeded(estimator: Any, random_state: Any) -> Any:
-    """Return an unfitted clone whose random states, where None, are drawn from `random_state`."""
+    """Return an unfitted clone in which random states of None are drawn from `random_state`."""
     twin = clone(estimator)
     if random_state is not None:
         draw = check_random_state(random_state)
@@ -140,7 +140,7 @@ def seeded(estimator: Any, random_state: Any) -> Any:
 def held_out_decision(
     estimator: Any, X: Any, y: NDArray[Any], fold: Fold, weights: dict[str, Float]
 ) -> Float:
-    """Fit a clone to the training rows of a fold; return the decision values of the others."""
+    """Fit a clone to the training rows of a fold; return the decision values of held-out rows."""
     train, test = fold
     model = clone(estimator)
     X_train, y_train = _safe_split(model, X, y, train)

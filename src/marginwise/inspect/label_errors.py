@@ -27,9 +27,9 @@ from marginwise.inspect.folds import (
     weight_name,
 )
 
-# Inverse strength of the ridge of the regression that turns decision values into probabilities.
-# With k classes it has k (k + 1) coefficients, so that weaker ridges overfit where rows are few. Of
-# very few rows, it would make all probabilities alike.
+# Inverse regularization strength of the regression that converts decision values to probabilities.
+# For k classes, it has k (k + 1) coefficients, so that weaker regularization overfits small data.
+# Below FEW rows, regularization is reduced, because it would make all probabilities equal.
 RIDGE, FEW = 0.1, 300
 RULES = {
     "rounds": integer(1),
@@ -239,7 +239,7 @@ def _check_several(classes: NDArray[Any]) -> None:
 
 
 def _assembled(parts: Sequence[Float], folds: Sequence[Fold]) -> Float:
-    """Return the decision values of all rows, from those of each fold."""
+    """Combine the decision values of the folds."""
     decision = np.empty((sum(len(part) for part in parts), *parts[0].shape[1:]))
     for part, (_, test) in zip(parts, folds, strict=True):
         decision[test] = part

@@ -17,7 +17,7 @@ from marginwise.inspect.decisions import distances, margins
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The parts of the distribution: colour, hatching for print without colour, opacity.
+# Parts of the distribution: colour, hatching (for print without colour) and opacity.
 PARTS = {
     "misclassified": (COLOURS[1], "////", 0.85),
     "inside the margin": (COLOURS[5], None, 0.85),
@@ -229,7 +229,7 @@ def _checked(margin: ArrayLike) -> Float:
 
 
 def _edges(margin: Float, bins: int) -> Float:
-    """Return edges of about `bins` bins, such that -1, 0 and 1 are edges where bins are small."""
+    """Return the edges of about `bins` bins; -1, 0 and 1 are edges if the width is below 1."""
     low, high = min(margin.min(), -0.1), max(margin.max(), 1.1)
     width = (high - low) / bins
     width = 1 / round(1 / width) if width < 1 else float(np.ceil(width))

@@ -1,4 +1,4 @@
-"""Table of the scores of a search by C and gamma."""
+"""Scores of a search as a table by C and gamma."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Table:
     Parameters
     ----------
     names
-        Parameters, of C and gamma those that were searched.
+        Searched parameters among C and gamma.
     values
-        Sorted values of each.
+        Sorted values of each parameter.
     scores
-        Mean test scores, an axis per parameter; NaN where there is none.
+        Mean test scores, with one axis per parameter; NaN for missing scores.
     deviations
         Standard deviations over the folds.
     dropped
-        Whether the search dropped the values before its end.
+        Whether the search eliminated the values early.
     best
-        Place of the values that were chosen.
+        Index of the selected values.
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass
 class _Cell:
-    """The last score of one candidate, and whether it was dropped after it."""
+    """Last score of a candidate, and whether the search eliminated it early."""
 
     score: float = np.nan
     deviation: float = 0.0
@@ -54,8 +54,8 @@ class _Cell:
 def scores_of(search: Any, metric: str) -> Table:
     """Return the scores of a fitted search by C and gamma.
 
-    A candidate that has several rows, one per iteration of a halving search, counts by its last
-    score. It was dropped if others have later iterations, or if its last score is missing.
+    A candidate of a halving search has one row per iteration, and its last score is used. It was
+    eliminated if other candidates have later iterations, or if its last score is missing.
     """
     results = _results(search)
     scores = _column(results, f"mean_test_{metric}")
@@ -105,7 +105,7 @@ def _column(results: dict[str, Any], name: str) -> Float:
 
 
 def _parameters(results: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of C and gamma, by row, under their names without a prefix."""
+    """Return the values of C and gamma in each row, by parameter name without prefix."""
     found: dict[str, list[Any]] = {}
     for key, values in results.items():
         name = key.removeprefix("param_").rpartition("__")[2]
@@ -127,19 +127,19 @@ def _parameters(results: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _is_set(value: Any) -> bool:
-    """Return whether a candidate has a value: lists of grids may have candidates without."""
+    """Return whether a candidate has a value, which is not always the case for lists of grids."""
     return value is not np.ma.masked and value is not None
 
 
 def _by_size(value: Any) -> tuple[int, Any]:
-    """Sort numbers by size, then names such as "scale"."""
+    """Sort key: numbers by size, then names such as "scale"."""
     return (1, value) if isinstance(value, str) else (0, value)
 
 
 def _cells(
     results: dict[str, Any], metric: str, scores: Float, place: dict[int, tuple[int, ...]]
 ) -> dict[tuple[int, ...], _Cell]:
-    """Return the cell of each pair of values: that of its best candidate."""
+    """Return the cell of the best candidate for each pair of values."""
     deviations = np.asarray(results.get(f"std_test_{metric}", np.zeros(len(scores))), np.float64)
     rounds = np.asarray(results.get("iter", np.zeros(len(scores))), dtype=np.int64)
     searched = [values for key, values in results.items() if key.startswith("param_")]
@@ -160,7 +160,7 @@ def _cells(
 
 
 def _rank(cell: _Cell) -> tuple[bool, bool, float]:
-    """Compare candidates: those that were kept to the end first, then by their scores."""
+    """Sort key of candidates: those that were not eliminated rank higher, then larger scores."""
     known = np.isfinite(cell.score)
     return bool(known), not cell.dropped, cell.score if known else 0.0
 
@@ -168,7 +168,7 @@ def _rank(cell: _Cell) -> tuple[bool, bool, float]:
 def _best(
     search: Any, place: dict[int, tuple[int, ...]], scores: Any, dropped: Any
 ) -> tuple[int, ...] | None:
-    """Return the place that the search chose, else that of the best score."""
+    """Return the index that the search selected, or the index of the best score."""
     chosen = getattr(search, "best_index_", None)
     if chosen is not None:
         return place.get(int(chosen))

@@ -15,7 +15,7 @@ from marginwise.inspect.results import Table, scores_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_VALUES = 64  # cells whose scores can be read as numbers
+MOST_VALUES = 64  # maximum number of cells with scores as numbers
 HATCH = "//"
 
 
@@ -179,13 +179,13 @@ class TuningDisplay:
                 ax.figure.colorbar(self.image_, ax=ax, label=self.score_name)
         handles, _ = ax.get_legend_handles_labels()
         if handles:
-            # Above the axes, where it hides nothing.
+            # Above the axes, so that it hides nothing.
             ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _table(self) -> Table:
-        """Return the data as arrays of equal shapes."""
+        """Return the data as a table, after validation."""
         scores = np.asarray(self.scores, dtype=np.float64)
         given = {"C": self.Cs, "gamma": self.gammas}
         names = [name for name, values in given.items() if values is not None]
@@ -238,7 +238,7 @@ def _draw_map(ax: Axes, table: Table, kwargs: dict[str, Any]) -> Any:
 
     scores = np.ma.masked_invalid(table.scores.T)
     image = ax.imshow(scores, **{"origin": "lower", "aspect": "auto", "cmap": "cividis", **kwargs})
-    ax.set_facecolor("0.85")  # of cells without a score
+    ax.set_facecolor("0.85")  # colour of cells without a score
     for axis, name, values in zip((ax.xaxis, ax.yaxis), table.names, table.values, strict=True):
         axis.set_ticks(range(len(values)), [_named(value) for value in values])
         axis.set_label_text(name)
@@ -247,7 +247,7 @@ def _draw_map(ax: Axes, table: Table, kwargs: dict[str, Any]) -> Any:
         cell = Rectangle((i - 0.5, j - 0.5), 1, 1, fill=False, hatch=HATCH, edgecolor=colour)
         cell.set(linewidth=0)
         ax.add_patch(cell)
-    if table.dropped.any():  # explained by a cell without extent
+    if table.dropped.any():  # an empty cell, for the legend
         early = Rectangle((0, 0), 0, 0, fill=False, hatch=HATCH, edgecolor="0.4")
         early.set(label="dropped early")
         ax.add_patch(early)
@@ -260,7 +260,7 @@ def _draw_map(ax: Axes, table: Table, kwargs: dict[str, Any]) -> Any:
 
 
 def _is_dark(image: Any, score: float) -> bool:
-    """Return whether a score is drawn in a dark colour; cells without one are light."""
+    """Return whether the cell of a score is dark; cells without a score are light."""
     red, green, blue = image.cmap(image.norm(score))[:3]
     return bool(np.isfinite(score) and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
 
@@ -296,7 +296,7 @@ def _draw_curve(ax: Axes, table: Table, kwargs: dict[str, Any]) -> None:
 
 
 def _at(table: Table) -> NDArray[np.bool_]:
-    """Return where the chosen values are."""
+    """Return a mask of the selected values."""
     found = np.zeros(table.scores.shape, dtype=np.bool_)
     if table.best is not None:
         found[table.best] = True

@@ -186,7 +186,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         check_params(self, self._rules)
 
-    # -- what deformations are made of ---------------------------------------------------------
+    # -- components of deformations ------------------------------------------------------------
 
     @property
     def full_shape(self) -> tuple[int, int, int]:
@@ -202,7 +202,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
         return np.ascontiguousarray(flat[..., 0])
 
     def _flat_fields(self) -> Single:
-        """Return the fields as rows, each value once per channel; computed when first needed."""
+        """Return the fields as rows, with each value repeated per channel; computed on demand."""
         made = tuple(self.get_params()[name] for name in self._OF_FIELDS)
         if getattr(self, "_made", None) != made:
             height, width, channels = self.full_shape
@@ -327,7 +327,7 @@ class ImageDeformer(BaseEstimator):  # type: ignore[misc]
 
 
 def _numbers(given: ArrayLike, n: int, limit: int | None, name: str) -> Ints:
-    """Return n integers; a single one stands for all."""
+    """Return n integers; a single integer is repeated."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (n,)):
         raise ValueError(

@@ -1,6 +1,6 @@
-"""Displacement fields and tangents, of which small deformations of images are composed.
+"""Displacement fields and tangents, from which small deformations of images are composed.
 
-Formulas are those of [loosli2007, section 3.2].
+The formulas are those of [loosli2007, section 3.2].
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from scipy.ndimage import gaussian_filter
 
 Single = NDArray[np.float32]
 
-FIELD_RMS = 0.3  # pixels that a field of strength 1 moves an image by, root mean square
-AFFINE_SD = 0.03  # ... and per pixel from the centre, by its affine part
-TOGETHER = 4096  # images whose tangents are computed at a time
+FIELD_RMS = 0.3  # root mean square displacement at strength 1, in pixels
+AFFINE_SD = 0.03  # standard deviation of the slopes of the affine part, per pixel from the centre
+TOGETHER = 4096  # number of images whose tangents are computed at a time
 
 
 def smoothed_fields(
     n: int, height: int, width: int, smoothing: float, rng: np.random.Generator
 ) -> Single:
-    """Draw fields of independent motions, smoothed and scaled to `FIELD_RMS`.
+    """Draw independent random displacements, smooth them, and scale them to `FIELD_RMS`.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def smoothed_fields(
     smoothing : float
         Standard deviation of the Gaussian filter, in pixels.
     rng : Generator
-        Random numbers.
+        Random number generator.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def smoothed_fields(
 
 
 def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> Single:
-    """Draw fields that are linear in the position: as f_x and f_y, rotations, scalings and shears.
+    """Draw fields that are linear in the position: rotations, scalings and shears.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> 
     height, width : int
         Image size in pixels.
     rng : Generator
-        Random numbers.
+        Random number generator.
 
     Returns
     -------
@@ -66,9 +66,9 @@ def affine_fields(n: int, height: int, width: int, rng: np.random.Generator) -> 
 
 
 def tangents(images: Single, smoothing: float) -> tuple[Single, Single]:
-    """Return t_x and t_y: the change of images that move left, and up, by a pixel.
+    """Return t_x and t_y: the changes of images that move left and up by one pixel.
 
-    They are central differences of the smoothed images, which are extended by their edge values.
+    They are differences of the smoothed images: central ones, and one-sided ones at the edges.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def tangents(images: Single, smoothing: float) -> tuple[Single, Single]:
 
 
 def _difference(images: Single, axis: int) -> Single:
-    """Return central differences along an axis, one-sided at its ends."""
+    """Return central differences along an axis, and one-sided differences at its ends."""
     if images.shape[axis] < 2:
         return np.zeros_like(images)
     return np.asarray(np.gradient(images, axis=axis), dtype=np.float32)

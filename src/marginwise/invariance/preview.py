@@ -1,4 +1,4 @@
-"""A contact sheet of deformed images, to inspect them before learning."""
+"""Contact sheets of deformed images, to inspect the images before learning."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def contact_sheet(
 
 
 def _one_of_each(source: VirtualSet, count: int) -> NDArray[np.int64]:
-    """Return images in the order of the set, none of a class again before each had its turn."""
+    """Select images from the classes in turn, in the order of the set within each class."""
     turn = np.zeros(len(source.labels), dtype=np.int64)
     for label in source.classes:
         its = np.flatnonzero(source.labels == label)
@@ -85,7 +85,7 @@ def _one_of_each(source: VirtualSet, count: int) -> NDArray[np.int64]:
 
 
 def _as_bytes(images: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Scale values to 0 .. 255 by the range of all images."""
+    """Scale values to the range 0 to 255, based on the minimum and maximum of all images."""
     low, high = float(images.min()), float(images.max())
     scaled = (images - low) * (255.0 / (high - low) if high > low else 0.0)
     return np.asarray(np.rint(scaled), dtype=np.uint8)

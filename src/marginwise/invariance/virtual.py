@@ -146,7 +146,7 @@ class VirtualSet:
         return np.ascontiguousarray(ids, dtype=np.int64)
 
     def _make(self, ids: Ints) -> NDArray[Any]:
-        """Return the examples of these ids."""
+        """Generate examples by id."""
         images = self.images(ids)
         if self.transform is None:
             return images
@@ -201,8 +201,8 @@ class _Cache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._ids: Ints = np.empty(0, dtype=np.int64)
-        self._rows: NDArray[Any] | None = None  # allocated when it is known how wide rows are
-        self._lock = threading.Lock()  # never held while rows are made
+        self._rows: NDArray[Any] | None = None  # allocated once the width of rows is known
+        self._lock = threading.Lock()  # never held while rows are generated
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_size": self._size}
@@ -211,7 +211,7 @@ class _Cache:
         self.__init__(state["_size"])  # type: ignore[misc]
 
     def fetch(self, ids: Ints, make: Callable[[Ints], NDArray[Any]]) -> NDArray[Any]:
-        """Return the rows of these ids, calling `make` for those that are not held."""
+        """Return rows by id; `make` generates those that are not in the cache."""
         held, rows = self._look_up(ids)
         if rows is None:
             rows = make(ids)
@@ -222,7 +222,7 @@ class _Cache:
         return rows
 
     def _look_up(self, ids: Ints) -> tuple[NDArray[np.bool_], NDArray[Any] | None]:
-        """Return which ids are held, and an array with their rows; None where none can be."""
+        """Return a mask of the cached ids, and an array with their rows (None without a cache)."""
         with self._lock:
             if self._rows is None or len(self._ids) == 0 or len(ids) == 0:
                 return np.zeros(len(ids), dtype=bool), None
@@ -233,7 +233,7 @@ class _Cache:
             return held, out
 
     def _keep(self, ids: Ints, rows: NDArray[Any]) -> None:
-        """Hold rows; of several with one place, the last."""
+        """Store rows in the cache; of several rows with the same slot, the last one is kept."""
         if len(ids) == 0:
             return
         with self._lock:
@@ -243,8 +243,8 @@ class _Cache:
                 self._rows = np.empty((places, rows.shape[1]), dtype=rows.dtype)
             if len(self._ids) == 0:
                 return
-            # Of several rows with one place, NumPy keeps the last; ids are written in that order.
+            # For repeated indices, NumPy keeps the last value, of rows and of ids alike.
             at = ids % len(self._ids)
-            self._ids[at] = -1  # so that what stops the copying leaves no wrong row behind
+            self._ids[at] = -1  # an interrupt during copying must not leave a wrong row
             self._rows[at] = rows
             self._ids[at] = ids
