@@ -1,8 +1,8 @@
-"""Lines of a removal log, and the chain of hashes that they form.
+"""Lines of a removal log and their chain of hashes.
 
-Each line is a JSON object that ends in a newline. ``previous`` is the SHA-256 of the line before,
-and ``sha256`` that of the line itself without this field, so that any altered line is found, also
-the last one.
+Each line is a JSON object followed by a newline. ``previous`` is the SHA-256 of the previous line,
+and ``sha256`` is that of the line itself without this field. This reveals any altered line,
+including the last one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from marginwise.removal.receipt import Receipt, refuse_constant
 
-FIRST = "0" * 64  # what stands for the hash of the line before the first
+FIRST = "0" * 64  # replaces the hash of the previous line in the first line
 EVENTS = ("removed", "begun", "done", "abandoned")
 KEYS = {"line", "previous", "time", "event", "closes", "model", "receipt", "sha256"}
 
@@ -78,7 +78,7 @@ def new_line(
     model: str | None,
     closes: int | None,
 ) -> tuple[LogEntry, bytes]:
-    """Return the line that follows others, without its newline."""
+    """Return the next entry, and its line without newline."""
     content: dict[str, Any] = {
         "line": len(entries) + 1,
         "previous": entries[-1].digest if entries else FIRST,
@@ -94,15 +94,15 @@ def new_line(
 
 
 def split(content: bytes) -> tuple[list[bytes], bytes]:
-    """Return the complete lines of a log, and what follows the last of them."""
+    """Return the complete lines of a log, and the rest after the last newline."""
     *whole, torn = content.split(b"\n")
     return whole, torn
 
 
 def chained(path: str, lines: list[bytes]) -> list[LogEntry]:
-    """Return the entries of complete lines; raise and name the first that was altered."""
+    """Return the entries of complete lines; raise an error that names the first altered line."""
     entries: list[LogEntry] = []
-    broken: list[int] = []  # lines that do not follow the one before
+    broken: list[int] = []  # lines that do not match the previous line
     fault = None
     for number, line in enumerate(lines, start=1):
         content = _read(line)
@@ -113,7 +113,8 @@ def chained(path: str, lines: list[bytes]) -> list[LogEntry]:
             broken.append(number)
         entries.append(_entry(content, line))
     if broken:
-        # If the next line does not follow either, or there is none before, this one was altered.
+        # If the next line does not match either, or this is the first line, this line was altered.
+        # Otherwise, the previous line was altered.
         first = broken[0]
         altered = first if first == 1 or first + 1 in broken else first - 1
         raise _altered(path, altered, f"line {first} does not carry the hash of the line before")
@@ -123,13 +124,13 @@ def chained(path: str, lines: list[bytes]) -> list[LogEntry]:
 
 
 def unfinished(entries: list[LogEntry]) -> list[LogEntry]:
-    """Return the removals that were begun and neither done nor abandoned."""
+    """Return the removals that were begun but neither done nor abandoned."""
     closed = {entry.closes for entry in entries}
     return [entry for entry in entries if entry.event == "begun" and entry.line not in closed]
 
 
 def torn_line(path: str, lines: int, torn: bytes) -> RemovalLogError:
-    """Return the error for a log whose last line is not complete."""
+    """Return the error for a log whose last line is incomplete."""
     return RemovalLogError(
         f"{path}: line {lines + 1} is torn: {len(torn)} bytes follow the last complete line, "
         "because a write was interrupted. Call repair to remove them."
@@ -152,7 +153,7 @@ def _fault(content: dict[str, Any] | None, number: int) -> str | None:
 
 
 def _read(line: bytes) -> dict[str, Any] | None:
-    """Return the content of a line; None if it is not what was written."""
+    """Return the content of a line; None if it is invalid or was altered."""
     try:
         content = json.loads(line, parse_constant=refuse_constant)
         if not isinstance(content, dict) or content.keys() != KEYS:
@@ -167,7 +168,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_of_an_event(content: dict[str, Any]) -> bool:
-    """Return whether a line has the parts that its event has, because anyone can compute a hash."""
+    """Return whether a line has the fields of its event; a valid hash does not guarantee this."""
     texts = isinstance(content["time"], str) and isinstance(content["model"], str | None)
     if not texts or type(content["line"]) is not int:
         return False

@@ -15,8 +15,8 @@ from marginwise._files.format import DOCUMENT, guarded
 from marginwise._files.values import read_npy
 from marginwise.model_io import _describe
 
-# A model that was loaded numbers its places consecutively, and one in memory has gaps where rows
-# were forgotten. Only the order of the places is part of the model.
+# Ranks of rows in each problem. They are consecutive in a loaded model, but have gaps in memory
+# after rows were forgotten. Only their order is part of the model.
 PLACES = "_machine.rank.npy"
 
 
@@ -77,14 +77,14 @@ def _digest(members: Mapping[str, memoryview]) -> str:
         if name.endswith(PLACES):
             array = _ordered(array)
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        # Not the bytes of the member, whose header may be padded in another way one day.
+        # Not the bytes of the member, because the padding of its header may change.
         digest.update(f"\n{name} {little.dtype.str} {little.shape}\n".encode())
         digest.update(little.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def _ordered(rank: Any) -> Any:
-    """Return the places of each problem, numbered consecutively in their order."""
+    """Return the ranks of each problem, numbered consecutively in the same order."""
     order = np.argsort(np.argsort(rank, axis=-1, kind="stable"), axis=-1, kind="stable")
     closed = (rank < 0).sum(axis=-1, keepdims=True)
     return np.where(rank >= 0, order - closed, -1)

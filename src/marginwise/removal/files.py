@@ -2,17 +2,17 @@
 
 The removal takes four steps, whose order makes it safe:
 
-1. lock the log, load the model, remove the rows in memory and make the receipt;
-2. write the line "begun" with the receipt to the log, and wait until it is on the disk;
-3. replace the model file, which happens completely or not at all, and wait for the disk;
-4. write the line "done".
+1. Lock the log, load the model, remove the rows in memory and create the receipt.
+2. Write the line "begun" with the receipt to the log, and flush it to disk.
+3. Replace the model file atomically, and flush it to disk.
+4. Write the line "done".
 
-A crash before 2 leaves the old model and an old log. A crash after 2 leaves the old model and a
-line "begun", whose `digest_before` is that of the file: the removal did not take place, and has to
-be repeated. A crash after 3 leaves the new model and a line "begun" that carries its receipt, whose
-`digest_after` is that of the file: the removal took place. So there is never a new model without a
-receipt, and never a line "done" with the old model. The next removal from the same file compares
-the digests, writes the missing line and warns.
+A crash before step 2 leaves the old model and the old log. A crash after step 2 leaves the old
+model and a line "begun" whose `digest_before` is the digest of the file: the removal did not take
+place and has to be repeated. A crash after step 3 leaves the new model and a line "begun" whose
+`digest_after` is the digest of the file: the removal took place. Therefore, there is never a new
+model without a receipt, and never a line "done" with the old model. The next removal from the same
+file compares the digests, writes the missing line and issues a warning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RemovalWarning(UserWarning):
 
 
 def _reached(step: str) -> None:
-    """Mark a moment between two steps, at which tests end the process."""
+    """Do nothing; tests replace this function to kill the process between two steps."""
 
 
 def remove_from_file(
@@ -115,7 +115,7 @@ def remove_from_file(
     (True, True)
     """
     journal = log if isinstance(log, RemovalLog) else RemovalLog(log or default_log(path))
-    os.stat(path)  # no log is created for a file that does not exist, or that cannot forget
+    os.stat(path)  # do not create a log for a missing file, or for a model that cannot forget
     if not os.path.exists(journal.path):
         final_step(load(path))
     with journal.writing() as writer:
@@ -137,7 +137,7 @@ def remove_from_file(
             save(model, path)
             sync_folder(path)
             _reached("replaced")
-        except BaseException:  # such as a full disk, or Ctrl-C
+        except BaseException:  # including Ctrl-C
             _close(writer, begun, path)
             raise
         writer.write("done", closes=begun.line, model=begun.model)
@@ -146,18 +146,18 @@ def remove_from_file(
 
 
 def default_log(path: StrPath) -> str:
-    """Return the log beside a model file."""
+    """Return the default path of the log of a model file."""
     return f"{os.fspath(path)}.removals.jsonl"
 
 
 def _identity(path: StrPath) -> tuple[int, int, int]:
-    """Return what changes if a file is replaced or written to."""
+    """Return values that change if a file is replaced or modified."""
     status = os.stat(path)
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _complete(writer: LogWriter, path: StrPath) -> None:
-    """Write what became of interrupted removals from this file, and warn."""
+    """Log the outcome of interrupted removals from this file, and warn."""
     for entry in unfinished(list(writer.entries)):
         if entry.model != Path(path).name:
             continue
@@ -170,9 +170,9 @@ def _complete(writer: LogWriter, path: StrPath) -> None:
 
 
 def _close(writer: LogWriter, begun: LogEntry, path: StrPath) -> str:
-    """Write whether a removal that was begun took place; return that in words."""
+    """Log whether a removal that was begun took place; return a description of the outcome."""
     receipt = begun.receipt
-    digests = {model_digest(path), model_digest(load(path))}  # of an earlier format, these differ
+    digests = {model_digest(path), model_digest(load(path))}  # they differ for earlier formats
     took_place = receipt is not None and receipt.digest_after in digests
     writer.write("done" if took_place else "abandoned", closes=begun.line, model=begun.model)
     if took_place:
@@ -183,7 +183,7 @@ def _close(writer: LogWriter, begun: LogEntry, path: StrPath) -> str:
 
 
 def _converted(model: Any, ids: Any, groups: Any) -> tuple[Any, Any]:
-    """Return ids and groups that are text as what the model stores."""
+    """Convert ids and groups from text to the type that the model stores."""
     if ids is not None:
         return _integers("ids", ids), groups
     table = final_step(model).__dict__.get("_groups")

@@ -4,8 +4,8 @@ The chain of hashes cannot reveal lines missing from the end. To detect this, st
 `head` elsewhere.
 
 Each line is written by one system call, and the file is flushed to disk before `append` returns. If
-the machine stops in between, an incomplete line may remain. Such a torn line is reported, and
-removed only on request.
+the machine crashes in between, an incomplete line may remain. Such a torn line is reported, and it
+is removed only on request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if sys.platform != "win32":
 else:
     import msvcrt
 
-FAR = 1 << 40  # where Windows locks a byte, beyond what is read
+FAR = 1 << 40  # offset of the byte that is locked on Windows, beyond the content
 
 
 class RemovalLog:
@@ -116,7 +116,7 @@ class RemovalLog:
             If a line was altered or is torn.
         """
         whole, torn = split(self._content())
-        if torn:  # it may be a line that another process is about to complete
+        if torn:  # another process may be writing the line
             with _locked(self.path):
                 whole, torn = split(self._content())
         return _checked(self.path, whole, torn)
@@ -227,11 +227,11 @@ class LogWriter:
         return entry
 
     def _write(self, data: bytes) -> None:
-        """Write all bytes or none, as far as it is up to this process."""
+        """Write all bytes, or none if an error occurs."""
         size = os.fstat(self._descriptor).st_size
         try:
             written = os.write(self._descriptor, data)
-            while written < len(data):  # a signal, or a disk that is almost full
+            while written < len(data):  # partial write: a signal, or an almost full disk
                 written += os.write(self._descriptor, data[written:])
             os.fsync(self._descriptor)
         except BaseException:
@@ -248,7 +248,7 @@ def _checked(path: str, whole: list[bytes], torn: bytes) -> list[LogEntry]:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[int]:
-    """Open a file for appending, create it if needed, and wait until no one else has locked it."""
+    """Open or create a file for appending, and lock it, waiting for other processes."""
     new = not os.path.exists(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o666)
@@ -262,12 +262,12 @@ def _locked(path: str) -> Iterator[int]:
             msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
         yield descriptor
     finally:
-        os.close(descriptor)  # which unlocks it
+        os.close(descriptor)  # also unlocks the file
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Wait until the name of a file that was created or replaced is on the disk."""
-    if sys.platform == "win32":  # where folders cannot be opened
+    """Flush the directory entry of a file that was created or replaced to disk."""
+    if sys.platform == "win32":  # folders cannot be opened there
         return
     folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
     try:

@@ -209,7 +209,7 @@ class Receipt:
 
 
 def _fault(content: Any) -> str | None:
-    """Return what is wrong with the content of a receipt; None if nothing is."""
+    """Return a description of the first error in the content of a receipt, or None."""
     if not isinstance(content, dict):
         return f"expected a JSON object, got a {type(content).__name__}"
     if content.get("format") != FORMAT:
@@ -238,17 +238,17 @@ def _fault(content: Any) -> str | None:
 
 
 def refuse_constant(name: str) -> float:
-    """Raise for NaN and infinities, which Python reads although they are not JSON."""
+    """Raise for NaN and infinities, which Python accepts although they are not valid JSON."""
     raise ValueError(f"{name} is not a number")
 
 
 def salted_hash(salt: str, name: int | str) -> str:
-    """Return the SHA-256 of a salt followed by an id or a group, both as UTF-8 text."""
+    """Return the SHA-256 of a salt followed by an id or a group, in UTF-8."""
     return hashlib.sha256(f"{salt}{name}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def salted_hashes(salt: str, names: Iterable[int | str]) -> tuple[str, ...]:
-    """Return the hashes of different names, sorted so that they do not show the order."""
+    """Return the distinct hashes of names, sorted so that they do not reveal the order."""
     return tuple(sorted({salted_hash(salt, name) for name in names}))
 
 

@@ -136,7 +136,7 @@ def remove(
 
 
 def final_step(model: Any) -> ExactModel:
-    """Return the exact estimator that a model is, or that a pipeline ends in."""
+    """Return an exact estimator, or the exact estimator at the end of a pipeline."""
     steps = getattr(model, "steps", None)
     estimator = steps[-1][1] if isinstance(steps, list) and steps else model
     if not isinstance(estimator, ExactModel):
@@ -159,7 +159,7 @@ def _rows_to_remove(estimator: ExactModel, ids: Any, groups: Any) -> Ints:
 
 @dataclass(frozen=True)
 class Sketch:
-    """What a receipt compares before and after."""
+    """Properties of an estimator that a receipt compares before and after the removal."""
 
     rows: int
     support_vectors: int
@@ -169,7 +169,7 @@ class Sketch:
 
     @classmethod
     def of(cls, estimator: Any) -> Sketch:
-        """Return that of an estimator."""
+        """Return the sketch of an estimator."""
         engine = estimator._engine
         return cls(
             rows=len(estimator.ids_),
@@ -181,12 +181,12 @@ class Sketch:
 
 
 def _drop_moves(estimator: ExactModel, names: Ints) -> int:
-    """Drop what the recorded path has on removed rows; return how many moves that is."""
+    """Drop the entries of removed rows from the recorded path; return the number of entries."""
     native = estimator._engine.native
     if not estimator._engine.plan.record:
         return 0
     path = native.path()
-    gone = np.isin(path[:, :2], names).any(axis=1)  # the row that moved, or the one that caused it
+    gone = np.isin(path[:, :2], names).any(axis=1)  # as the row that moved or as its cause
     native.set_path(np.ascontiguousarray(path[~gone]))
     return int(gone.sum())
 
@@ -194,9 +194,9 @@ def _drop_moves(estimator: ExactModel, names: Ints) -> int:
 def _dependents(
     model: Any, estimator: Any, before: Sketch, after: Sketch, moves: int
 ) -> dict[str, Any]:
-    """Return what else was computed from rows, by name.
+    """Return other values that were computed from rows, by name.
 
-    The centre is made of features of rows, so only whether it changed is stated.
+    The centre contains features of rows, so the receipt states only whether it changed.
     """
     adapts = estimator.__dict__.get("_adapts", "")
     found: dict[str, Any] = {}

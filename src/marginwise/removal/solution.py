@@ -12,16 +12,16 @@ from marginwise._arrays import Float
 from marginwise.exact import ExactSVC
 from marginwise.one_class import ExactOneClassSVM
 
-AT_BOUND = 1e-12  # relative to the bound: a coefficient nearer than this is at it
+AT_BOUND = 1e-12  # relative distance below which a coefficient counts as being at its bound
 
 
 def largest_violation(model: Any) -> float:
-    """Return the largest violation of the conditions of the solution, relative to the targets.
+    """Return the largest violation of the optimality conditions, relative to the targets.
 
-    With f(x) from the coefficients and kernel values, y f(x) must be at least 1 for rows whose
-    coefficient is 0, at most 1 at the bound and exactly 1 in between. For a sphere, half the sum of
-    the coefficients times K(x, x) takes the place of 1. The coefficients must add up to 0, or to
-    what nu or C require. The gradient that a model keeps up to date is not used.
+    f(x) is computed from the coefficients and kernel values. y f(x) must be at least 1 if the
+    coefficient is 0, at most 1 if it is at its bound, and exactly 1 otherwise. For a sphere, the
+    target is half the sum of the coefficients times K(x, x) instead of 1. The coefficients must sum
+    to 0, or to the value that nu or C requires. The gradient that a model maintains is not used.
     """
     engine = model._engine
     state = engine.state()
@@ -42,7 +42,7 @@ def largest_violation(model: Any) -> float:
     for c in range(f.shape[1]):
         held = state["rank"][c] >= 0
         size = np.abs(state["alpha"][c][held])
-        rising = size < state["costs"][held] * (1 - AT_BOUND)  # may grow
+        rising = size < state["costs"][held] * (1 - AT_BOUND)  # below the bound
         wanting = (target[held, c] - f[held, c]) * signs[held, c]
         scale = np.where(target[held, c] == 0, 1.0, np.abs(target[held, c]))
         wrong = np.maximum(np.where(rising, wanting, 0.0), np.where(size > 0, -wanting, 0.0))
@@ -51,16 +51,16 @@ def largest_violation(model: Any) -> float:
 
 
 def _imbalance(alpha: Float, total: float) -> float:
-    """Return by how much the coefficients of a problem miss their sum, relative to their sizes."""
+    """Return the error of the sum of the coefficients, relative to the sum of their sizes."""
     sizes = np.abs(alpha).sum(axis=1)
     return float(np.max(np.abs(alpha.sum(axis=1) - total) / np.where(sizes > 0, sizes, 1.0)))
 
 
 def compare_with_refit(model: Any) -> dict[str, float]:
-    """Fit the stored rows from scratch, problem by problem, and return how much that differs.
+    """Fit the stored rows from scratch, and return the differences from the model.
 
-    The new models have the gamma, the penalties and the class weights that the model has now. Each
-    problem is fitted by itself, because with a window each one stores other rows.
+    The new models use the current gamma, penalties and class weights of the model. Each binary
+    problem is fitted separately, because with a window each problem stores different rows.
     """
     engine = model._engine
     state = engine.state()
@@ -87,7 +87,7 @@ def compare_with_refit(model: Any) -> dict[str, float]:
 
 
 def _refitted(model: Any, state: Any, X: Any, rows: Any, c: int) -> tuple[Float, float]:
-    """Return decision values and dual objective of a new model of some rows in one problem."""
+    """Fit a new model to rows of problem c; return its decision values and its dual objective."""
     plan = model._engine.plan
     one_class = isinstance(model, ExactOneClassSVM)
     shape: dict[str, Any] = {
@@ -100,7 +100,7 @@ def _refitted(model: Any, state: Any, X: Any, rows: Any, c: int) -> tuple[Float,
     }
     some = X[rows]
     if model.kernel == "precomputed":
-        some = some[:, :-1]  # without the column that names the row
+        some = some[:, :-1]  # without the column of row ids
     costs = state["costs"][rows]
     more = {"sample_weight": costs, "ids": state["ids"][rows]}
     if one_class:
