@@ -1,1 +1,1 @@
-"""Model files: how they are written, read and checked."""
+"""Writing, reading and validation of model files."""

@@ -38,7 +38,7 @@ def write_members(members: Mapping[str, list[Part]], handle: BinaryIO) -> None:
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """Return the Ctrl-C that an archive turned into an error when it was closed half-written."""
+    """Return the KeyboardInterrupt that caused an error on closing an incomplete archive."""
     cause = error.__context__
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__context__
@@ -66,7 +66,7 @@ def read_members(data: bytes) -> dict[str, memoryview]:
 
 
 def check_ending(tail: bytes) -> None:
-    """Raise ValueError unless the last `ENDING` bytes of a file are those of a plain zip file."""
+    """Raise ValueError unless the last `ENDING` bytes of a file end a plain zip file."""
     if len(tail) < ENDING or tail[:4] != b"PK\x05\x06":
         raise ValueError("it is not a zip file, or is truncated")
 

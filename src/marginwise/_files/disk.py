@@ -28,7 +28,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 
 
 def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
-    """Write a new file beside `path` and move it there only when it is complete.
+    """Write a temporary file and move it to `path` only when it is complete.
 
     Links are followed, and the permissions of an existing file are preserved. At no time is the new
     file readable by more users than the file that it replaces.
@@ -55,7 +55,7 @@ def replace_file(path: StrPath, write: Callable[[BinaryIO], object]) -> None:
                 os.chmod(temporary, mode)
             if sys.platform != "win32":  # still locked, so that no other process removes it
                 os.replace(temporary, target)
-        if sys.platform == "win32":  # where open files cannot be moved
+        if sys.platform == "win32":  # open files cannot be moved there
             os.replace(temporary, target)
     except FileNotFoundError as error:
         if target.parent.is_dir():
@@ -141,7 +141,7 @@ def _create_locked(path: Path, mode: int) -> BinaryIO | None:
 
 def _lock(descriptor: int) -> None:
     """Lock an open file, or raise BlockingIOError if another process has locked it."""
-    if sys.platform != "win32":  # where open files cannot be removed
+    if sys.platform != "win32":  # on Windows, open files cannot be removed anyway
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

@@ -44,15 +44,15 @@ from marginwise._engine.plan import (
 
 State = Mapping[str, Any]
 
-MOST_DENSE_FEATURES = 2**26 - 1  # the core numbers the values of a dense tile with 32 bits
+MOST_DENSE_FEATURES = 2**26 - 1  # the core uses 32-bit indices for the values of a dense tile
 LARGEST_NORM = 1e300  # |x|^2
-# Bytes of memory that a binary problem takes regardless of its number of members. A model that
-# would be much larger in memory than in its file is refused, unless it is small.
+# Bytes of memory of a binary problem without members. A model that would be much larger in memory
+# than its file is rejected, unless it is small.
 PROBLEM_BYTES = 9_000
 FREE_BYTES = 381 << 20
 BLOW_UP = 16
-SLACK = 1.01  # for limits that the core applied in its own arithmetic
-AT_ONCE = 2**18  # number of values, over all problems, that are checked together
+SLACK = 1.01  # tolerance, because the core computes these values with other roundings
+AT_ONCE = 2**18  # maximum number of values, over several problems, to check together
 
 _PLAN: dict[str, Rule] = {
     "kernel": one_of(*NATIVE, "callable"),
@@ -99,7 +99,7 @@ _SPARSE = {
 def check_machine(
     machine: State, classes: int, fits: Callable[[State], None] | None = None
 ) -> None:
-    """Check everything that the core takes for granted about the state of an engine.
+    """Check everything that the core assumes about the state of an engine.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _check_plan(plan: State, classes: int) -> None:
 
 
 def _sizes(machine: State, plan: State) -> dict[str, Any]:
-    """Return the size of each dimension that arrays may have, by name."""
+    """Return the sizes of the dimensions of arrays, by name."""
     algorithm = ALGORITHMS[plan["algorithm"]]
     members = machine["ids"].shape[0]
     counters = machine["counters"]
@@ -209,7 +209,7 @@ def _check_members(machine: State, classes: int) -> None:
 
 
 def _check_problems(machine: State, some: slice, plan: State) -> None:
-    """Check the coefficients, gradients and ranks of some binary problems."""
+    """Check the coefficients, gradients and ranks of a slice of the binary problems."""
     names = ("alpha", "g", "rank", "box", "trail", "inherited")
     alpha, g, rank, box, trail, inherited = (machine[name][some] for name in names)
     held = rank >= 0
@@ -235,7 +235,7 @@ def _check_problems(machine: State, some: slice, plan: State) -> None:
 
 
 def _check_lists(machine: State, features: int) -> None:
-    """Check the consistency of lists of nonzeros."""
+    """Check the consistency of sparse features."""
     data, indices, indptr = machine["data"], machine["indices"], machine["indptr"]
     _require(indptr[0] == 0 and indptr[-1] == len(data), "indptr must count the entries")
     _require((indptr[:-1] <= indptr[1:]).all(), "indptr must not decrease")
@@ -305,7 +305,7 @@ def _kernel_sizes(plan: State, squares: NDArray[np.float64]) -> NDArray[np.float
 
 
 def knows_columns(machine: State) -> bool:
-    """Return whether rows are those of a precomputed kernel, which end with their column number."""
+    """Return whether rows are precomputed kernel values, followed by their column number."""
     held = (machine["rank"] >= 0).any(axis=0)
     X, ids = machine["X"][held], machine["ids"][held]
     return _within(ids, 0, machine["X"].shape[1] - 2) and bool((X[:, -1] == ids).all())

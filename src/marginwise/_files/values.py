@@ -22,8 +22,8 @@ Part = bytes | memoryview  # of a member of a file
 
 KINDS = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1")
 SCALARS = tuple(np.dtype(kind).name for kind in KINDS)
-LARGEST_INTEGER = 2**1023  # all below are finite as floats
-TWISTER = 624  # words of the state of a RandomState
+LARGEST_INTEGER = 2**1023  # all smaller integers are finite as floats
+TWISTER = 624  # number of words in the state of a RandomState
 
 _HEADER = re.compile(
     rb"\{'descr': '[<|]([a-zA-Z])(\d{1,9})', 'fortran_order': False, "
@@ -84,7 +84,7 @@ def decode(value: Any, arrays: Arrays) -> Any:
 
 
 def _checked(value: Any, name: str) -> Any:
-    """Return a number if it is finite, also as a float."""
+    """Return a number; raise unless it is finite as a float."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}; only finite numbers can be held")
     if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:

@@ -22,8 +22,8 @@ from marginwise._files.pipelines.table import TABLE
 PIPELINE = "Pipeline"  # the name in files
 PIPELINES = (PIPELINE, "StreamPipeline")
 KEYS = {"scikit-learn", "pipeline"}
-MOST_DEPTH = 16  # of pipelines in pipelines
-OUTPUT = "_sklearn_output_config"  # what `set_output` sets
+MOST_DEPTH = 16  # of nested pipelines
+OUTPUT = "_sklearn_output_config"  # the attribute that `set_output` sets
 OUTPUTS = ("default", "pandas", "polars")
 # Attributes that transformers cache and recompute when they are needed.
 NOTES = ("_stop_words_id", "_transformers_feature_names_out")
@@ -54,7 +54,7 @@ def describe_pipeline(model: Any) -> dict[str, Any]:
 
 
 def restore_pipeline(state: Mapping[str, Any]) -> Any:
-    """Return the pipeline of a state that comes from a file."""
+    """Create a pipeline from a state in a file."""
     require_names(KEYS, state, "parts")
     version = state["scikit-learn"]
     require(isinstance(version, str), "scikit-learn must be the number of a version")
@@ -97,7 +97,7 @@ def _version_of(text: str) -> Version:
 
 
 class Codec:
-    """Converts estimators to plain values and back; the `Nested` of the kinds of their values.
+    """Converter of estimators to plain values and back, which implements `Nested`.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Codec:
         kind, written = estimators()[name], self.written.get(id(state))
         state = current(state, kind)
         kind._check_state(state)
-        if written is not None:  # checking what is saved; nothing is rebuilt
+        if written is not None:  # decoding only to check what is saved
             return written
         model = kind.__new__(kind)
         model.__setstate__(state)

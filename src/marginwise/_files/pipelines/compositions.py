@@ -15,13 +15,13 @@ from marginwise._files.pipelines.packing import mapping, require
 
 Values = dict[str, Any]
 
-WORDS = ("drop", "passthrough")  # instead of transformers of columns and unions
-SKIPPED = (None, "passthrough")  # instead of steps
+WORDS = ("drop", "passthrough")  # words that can replace transformers of columns and unions
+SKIPPED = (None, "passthrough")  # values that can replace steps
 REMAINDER = "remainder"
-MOST_DENSE = 2**24  # columns of an output that is dense, 128 MB per row
+MOST_DENSE = 2**24  # maximum number of columns of a dense output: 128 MB per row
 
 
-# -- their parts -------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------
 
 
 def steps(words: tuple[str | None, ...] = SKIPPED) -> Kind:
@@ -116,7 +116,7 @@ def _of_columns(way: Callable[[Any, Nested], Any], name: str, at: Any, nested: N
 def columns() -> Kind:
     """Return the kind of columns: a name, a number, a slice, or a list of names, numbers or bools.
 
-    An index of pandas becomes a list.
+    A pandas index is converted to a list.
     """
     inner = sequence()
 
@@ -178,7 +178,7 @@ def _resolve_one(item: Any, width: int, named: Any) -> int:
 
 def _resolve_slice(at: slice, width: int, named: Any) -> list[int]:
     ends = [at.start, at.stop]
-    if any(isinstance(end, str) for end in ends):  # the last column is included
+    if any(isinstance(end, str) for end in ends):  # slices of names include the last column
         fits = all(end is None or isinstance(end, str) for end in ends) and at.step is None
         require(fits, "a slice must be of names or of numbers")
         first = 0 if at.start is None else _resolve_one(at.start, width, named)

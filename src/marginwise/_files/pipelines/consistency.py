@@ -17,7 +17,7 @@ from marginwise._files.pipelines.packing import require
 
 Values = dict[str, Any]
 
-MOST_PRODUCTS = 2**24  # of features
+MOST_PRODUCTS = 2**24  # maximum number of polynomial features
 
 
 def nothing(v: Values, nested: Nested) -> None:
@@ -109,7 +109,7 @@ def _ascend(places: NDArray[Any], size: int) -> bool:
 def derive_groups(v: Values, nested: Nested) -> Values:
     """Return the attributes that are derived from the infrequent categories of an encoder."""
     derived: Values = {"_infrequent_enabled": _groups(v)}
-    if "unknown_value" in v:  # an OrdinalEncoder, which leaves out missing values
+    if "unknown_value" in v:  # an OrdinalEncoder, which excludes missing values
         derived["_missing_indices"] = {
             k: len(one) - 1 for k, one in enumerate(v["categories_"]) if _is_nan(one[-1])
         }
@@ -125,7 +125,7 @@ def derive_groups(v: Values, nested: Nested) -> Values:
 
 
 def _grouping(size: int, infrequent: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the numbers of categories if the infrequent ones share the last number."""
+    """Return the codes of categories, where all infrequent categories share the last code."""
     frequent = np.ones(size, dtype=bool)
     frequent[infrequent] = False
     numbers = np.full(size, frequent.sum(), dtype=np.int64)
@@ -263,7 +263,7 @@ def _check_places(table: dict[str, int], name: str) -> None:
 
 
 def derive_stop_words(v: Values, nested: Nested) -> Values:
-    """Return the attribute by which `fit` marks the stop words as checked."""
+    """Return the attribute with which `fit` marks the stop words as checked."""
     return {"_stop_words_id": id(v["stop_words"])}
 
 

@@ -28,7 +28,7 @@ _PYTHON_TYPES = {"bool": bool, "float": float, "int": int, "object": object}
 
 
 class RefusedError(ValueError):
-    """Files do not support a part of a pipeline; the message is complete."""
+    """Error raised if files do not support a part of a pipeline, with a complete message."""
 
 
 class Nested(Protocol):
@@ -62,7 +62,7 @@ class Kind:
     text : str
         Description of the expected values.
     encode, decode : callable
-        Each takes a value and a `Nested`, and returns the value in the other form.
+        Functions of a value and a `Nested` that return the value in the other representation.
     sides : tuple of str
         Parameters or attributes that define the shape of an array.
     """
@@ -183,12 +183,12 @@ def _is_type_name(name: str, kind: type) -> bool:
 
 
 def array(*types: str, sides: tuple[str, ...], missing: bool = False) -> Kind:
-    """Return the kind of arrays of some types.
+    """Return the kind of arrays of the given types.
 
     Parameters
     ----------
     *types : str
-        Names of types: of `SCALARS`, ``"str"`` for all widths, or ``"object"``.
+        Names of types: elements of `SCALARS`, ``"str"`` for strings of any width, or ``"object"``.
     sides : tuple of str
         Parameters or attributes that define the shape; an empty name allows any length.
     missing : bool, default=False
@@ -251,7 +251,7 @@ def estimators_of(*classes: str) -> Kind:
 
 
 def function(module: str, *known: str) -> Kind:
-    """Return the kind of functions of a module that are in an explicit list."""
+    """Return the kind of functions of a module, restricted to an explicit list."""
 
     def encode(value: Any, _: Nested) -> Any:
         name = getattr(value, "__name__", None)

@@ -71,7 +71,7 @@ def names(side: str = "n_features_in_") -> Kind:
 
 
 def arrays(*types: str, in_array: bool = False, gaps: bool = False) -> Kind:
-    """Return the kind of lists of arrays of one dimension.
+    """Return the kind of lists of one-dimensional arrays.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def arrays(*types: str, in_array: bool = False, gaps: bool = False) -> Kind:
     in_array : bool, default=False
         Whether the arrays are in an object array instead of a list.
     gaps : bool, default=False
-        Whether some may be None.
+        Whether elements may be None.
     """
     inner = array(*types, sides=("",), missing=True)
 
@@ -153,7 +153,7 @@ def sequences() -> Kind:
 
 
 def vocabulary() -> Kind:
-    """Return the kind of dicts from words to the numbers of columns, which may be large."""
+    """Return the kind of dicts from words to column numbers, which may be large."""
 
     def encode(value: Any, _: Nested) -> Any:
         if type(value) is not dict or not all(type(word) is str for word in value):

@@ -1,4 +1,4 @@
-"""Arrays in the form that model files store: object arrays, lists of arrays, memory layouts.
+"""Representation of arrays in model files: object arrays, lists of arrays, memory layouts.
 
 Unpacking does not trust its input; every failure is a ValueError.
 """
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_TYPES = 255  # of the arrays of a list
-# Wide, so that the objects of a file, even if all are None, take only a few times its size.
+MOST_TYPES = 255  # maximum number of types of the arrays in a list
+# A wide type, so that objects take at most a few times the size of the file, even if all are None.
 CODE = "int32"
 OBJECTS: tuple[type, ...] = (
     NoneType,
@@ -110,7 +110,7 @@ def unpack_objects(plain: Any) -> NDArray[Any]:
 
 
 def _drawn(codes: list[int], *sources: list[Any]) -> list[Any]:
-    """Return objects of these types, built from numbers and strings that must all be used."""
+    """Return objects of the given types, created from numbers and strings that must all be used."""
     whole, floats, strings = (iter(source) for source in sources)
     nothing = object()
     items: list[Any] = []
@@ -121,7 +121,7 @@ def _drawn(codes: list[int], *sources: list[Any]) -> list[Any]:
         source = strings if issubclass(kind, str) else floats if issubclass(kind, float) else whole
         value = next(source, nothing)
         require(value is not nothing, "contains too few values")
-        require(kind not in (bool, np.bool_) or value in (0, 1), "contains bools that are none")
+        require(kind not in (bool, np.bool_) or value in (0, 1), "contains invalid booleans")
         items.append(value if type(value) is kind else kind(value))
     left = any(next(source, nothing) is not nothing for source in (whole, floats, strings))
     require(not left, "contains too many values")

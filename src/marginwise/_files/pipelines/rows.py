@@ -34,7 +34,7 @@ Version = tuple[int, int]
 
 OLDEST: Version = (1, 6)  # version of scikit-learn that the table supports
 NEWEST: Version = (1, 9)
-MOST_PATTERN = 1000  # characters
+MOST_PATTERN = 1000  # maximum length of a regular expression
 MOST_JOBS = 32
 MOST_DEGREE = 100
 
@@ -56,10 +56,10 @@ class Row:
     derived : callable
         Returns attributes that can be derived from the others and are not stored.
     computed : frozenset of str
-        Their names.
+        Names of the derived attributes.
     width : callable
         Returns the number of columns of the output of a fitted instance, given its values and the
-        number of columns of the input. Both numbers are None if unknown.
+        number of columns of the input. Each number is None if it is unknown.
     parts : callable
         Returns the stored parts of a fitted instance, if they differ from its attributes.
     unstored : frozenset of str
