@@ -8,10 +8,10 @@ from typing import Any
 
 from marginwise._checks import Rule
 
-# The boxes that a coefficient may have, as the core numbers them.
+# Kinds of bounds ("boxes") of coefficients, with the codes of the core.
 USUAL, SHIFTED, SHUT, ENDLESS = range(4)
 
-ALGORITHMS: dict[str, Algorithm] = {}  # by name, those of the estimators that were imported
+ALGORITHMS: dict[str, Algorithm] = {}  # algorithms of the imported estimators, by name
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class Algorithm:
     Parameters
     ----------
     name : str
-        The name in the core.
+        Name of the algorithm in the core.
     settings : mapping of str to Rule
         Settings passed to the core, with the rules that they must satisfy in a file.
     counts : int, default=0
         Number of counters that the core stores for each binary problem.
     numbers : int, default=0
-        Number of other values that follow the counters.
+        Number of other values, stored after the counters.
     boxes : set of int, default={USUAL}
-        The boxes that coefficients may have.
+        Boxes that coefficients may have.
     biased : bool, default=False
         Whether the decision function has a bias.
     pairs : bool, default=False
@@ -37,16 +37,17 @@ class Algorithm:
     budgeted : bool, default=False
         Whether the algorithm supports a budget with projection.
     shared : bool, default=False
-        Whether a member may count in the problems of other classes.
+        Whether a member may have coefficients in problems that do not include its class.
     exact : bool, default=False
-        Whether the model is the exact solution: computed in double precision throughout, with a
-        factor of its free set in its state.
+        Whether the model is the exact solution. It is then computed in double precision throughout,
+        and its state contains a factorization of the free set.
     arrays : mapping of str to tuple, default={}
-        Arrays of a state that only this algorithm has: their types, and what their sides count.
+        Arrays of a state that are specific to this algorithm: their types, and the names of their
+        dimensions.
     sizes : callable, default=None
-        Called with a state; returns how many there are of what only those arrays count.
+        Called with a state; returns the sizes of dimensions that are specific to this algorithm.
     check : callable, default=None
-        Called with a state; raises ValueError if it cannot be of this algorithm.
+        Called with a state; raises ValueError if it is invalid for this algorithm.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Array types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Labels = NDArray[np.int32]  # classes by number
+Labels = NDArray[np.int32]  # class indices
 
 
 def spread_rows(n: int, most: int) -> Ints:

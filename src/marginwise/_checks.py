@@ -23,19 +23,19 @@ from marginwise._arrays import Float, Ints
 from marginwise._objects import are_objects, lend
 from marginwise._sparse import check_sparse
 
-Rule = tuple[Callable[[Any], bool], str]  # a test, and what it expects
+Rule = tuple[Callable[[Any], bool], str]  # a test, and a description of the expected values
 
-MOST = 2**62  # of counts: sums of a few stay within 64 bits
-MOST_DEGREE = 1000  # the core multiplies as often
+MOST = 2**62  # of counts, so that sums of a few counts fit into 64 bits
+MOST_DEGREE = 1000  # the core needs this number of multiplications
 MOST_MEGABYTES = 2**40
-MOST_STEPS = 10**6  # per row, which are taken before Ctrl-C or a time limit is looked at
-MOST_REPROCESS = 10**9  # ends by itself where nothing is left to do
-MOST_FEATURES = 2**28  # some arrays of the core have a value per feature
+MOST_STEPS = 10**6  # per row; Ctrl-C and time limits are checked only between rows
+MOST_REPROCESS = 10**9  # steps end earlier if no violation is left
+MOST_FEATURES = 2**28  # some arrays of the core have one value per feature
 MOST_ID = 2**63 - 1
-MOST_BUDGET = 2**14  # members whose kernel values with each other are kept, 1 GB
-FEW_VALUES = 4096  # are quicker looked at one by one than summed
-RENAMED = {"finish": "finish_at_end"}  # parameters of 0.1.0 and before
-# Parameters since then, with the values that models of before behave by.
+MOST_BUDGET = 2**14  # the matrix of kernel values between this number of members takes 1 GB
+FEW_VALUES = 4096  # up to this size, checking each value is faster than summing
+RENAMED = {"finish": "finish_at_end"}  # parameters of version 0.1.0 and earlier
+# Parameters added since then, with the values that correspond to the behaviour of earlier models.
 ADDED = {"multiclass": "ovr", "budget": None, "replay": 0, "stop": None, "calibration": None}
 _ABSENT = object()
 
@@ -43,13 +43,13 @@ _ABSENT = object()
 
 
 def current(named: Mapping[str, Any], kind: Any) -> dict[str, Any]:
-    """Return parameters or a state of an earlier version of a class as they are named now."""
+    """Convert parameters or a state of an earlier version of a class to the current names."""
     added = {name: ADDED[name] for name in kind._get_param_names() if name in ADDED}
     return added | {RENAMED.get(name, name): value for name, value in named.items()}
 
 
 def plain(value: Any) -> Any:
-    """Return a value for a message: NumPy's scalars, alone or in a sequence, as Python's."""
+    """Convert NumPy scalars, alone or in a sequence, to Python scalars for messages."""
     if isinstance(value, np.ndarray | list):
         return [plain(one) for one in value]
     if type(value) is tuple:
@@ -63,7 +63,7 @@ def is_real(value: Any) -> bool:
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer that is too large for a float
         return False
 
 
@@ -147,7 +147,7 @@ def weights() -> Rule:
     return test, "'balanced' or a dict of class weights above 0"
 
 
-# Of values in files, rather than of parameters.
+# Rules of values in files.
 
 
 def class_weights() -> Rule:
@@ -181,7 +181,7 @@ def key_of(table: Mapping[str, Any], text: str) -> Rule:
 
 
 def check_params(estimator: Any, rules: Mapping[str, Rule] | None = None) -> None:
-    """Raise a ValueError that names the first parameter outside its rule.
+    """Raise a ValueError that names the first parameter that violates its rule.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def check_params(estimator: Any, rules: Mapping[str, Rule] | None = None) -> Non
 
 
 def check_arguments(rules: Mapping[str, Rule], **given: Any) -> None:
-    """Raise a ValueError that names the first argument of a method outside its rule."""
+    """Raise a ValueError that names the first argument that violates its rule."""
     for name, value in given.items():
         test, expected = rules[name]
         if not test(value):
@@ -215,7 +215,7 @@ def check_arguments(rules: Mapping[str, Rule], **given: Any) -> None:
 
 
 def obey(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
-    """Raise a ValueError that names the first of the values of a state outside its rule."""
+    """Raise a ValueError that names the first value of a state that violates its rule."""
     for name, (test, expected) in rules.items():
         if name in values and not test(values[name]):
             raise ValueError(f"{name} must be {expected}, not {values[name]!r:.40}")
@@ -241,7 +241,7 @@ def check_fit(
 
 
 def check_square(estimator: Any, X: Any) -> None:
-    """Raise unless the rows of a precomputed kernel are a square matrix."""
+    """Raise unless a matrix of precomputed kernel values is square."""
     if estimator.kernel == "precomputed" and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"kernel='precomputed' needs the square matrix of kernel values between the "
@@ -250,7 +250,7 @@ def check_square(estimator: Any, X: Any) -> None:
 
 
 def check_features(estimator: Any, X: Any, y: Any = _ABSENT, *, reset: bool) -> tuple[Any, Any]:
-    """Validate X (and y) as scikit-learn does, and name the first entry that is not finite."""
+    """Validate X (and y) as scikit-learn does; errors name the first entry that is not finite."""
     if callable(estimator.kernel):
         before = not reset and "_objects" in estimator.__dict__
         if are_objects(X, expected=before):
@@ -296,7 +296,7 @@ def check_rows(X: Any, name: str, estimator: Any = None) -> Any:
         input_name=name,
     )
     if sp.issparse(X):
-        check_sparse(X)  # again: conversions copy indices as they are
+        check_sparse(X)  # again, because conversions copy invalid indices
     check_finite(X)
     return X
 
@@ -322,7 +322,7 @@ def check_finite(X: Any, names: Ints | None = None) -> None:
     if values.size <= FEW_VALUES and np.isfinite(values).all():
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values)):  # one pass; a sum that overflows is looked into below
+        if np.isfinite(np.sum(values)):  # fast path; the sum may overflow
             return
     bad = np.flatnonzero(~np.isfinite(values.ravel()))
     if bad.size == 0:
@@ -356,7 +356,7 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float:
 
 
 def check_weight_values(weights: Float) -> None:
-    """Raise unless weights are finite, none negative and not all zero."""
+    """Raise unless weights are finite, not negative and not all zero."""
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
         raise ValueError(
@@ -368,7 +368,7 @@ def check_weight_values(weights: Float) -> None:
 
 
 def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
-    """Return one integer id per row; the running count from `first` where none are given."""
+    """Return one integer id per row; by default, consecutive ids starting with `first`."""
     if ids is None:
         if first + n > MOST_ID:
             raise ValueError(f"the running count of ids has reached {first}; give ids.")
@@ -390,7 +390,7 @@ def check_ids(ids: ArrayLike | None, n: int, first: int) -> Ints:
 
 
 def canonical(X: Any) -> Any:
-    """Return rows in the form that the core reads: C-contiguous, or CSR with sorted indices."""
+    """Return rows in the layout of the core: C-contiguous, or CSR with sorted indices."""
     if not sp.issparse(X):
         return np.ascontiguousarray(X)
     if not X.has_canonical_format:

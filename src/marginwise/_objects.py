@@ -1,7 +1,7 @@
 """Rows that are arbitrary objects, for callable kernels.
 
-The core stores numeric rows. An object is registered under a number, its handle, which is the only
-feature of its row. The kernel is called with the objects of the handles.
+The core stores numeric rows. Each object is registered under a number, its handle, which is the
+only feature of its row. The kernel is called with the objects of the handles.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 Handles = NDArray[np.float64]  # one column
 Blocks = NDArray[np.object_]
 
-SLACK = 1000  # objects that may outlive their rows before they are looked for
+SLACK = 1000  # number of unused objects that are tolerated before a search for them
 
 
 class _Loan:
-    """Handles of one call; they are dropped with it unless they are kept."""
+    """Handles of one call, which are dropped with this object."""
 
     def __init__(self, lent: dict[int, Any], handles: range) -> None:
         self._lent = lent
@@ -32,10 +32,10 @@ class _Loan:
 
 
 class Objects:
-    """The objects of a model, by handle.
+    """Objects of a model, by handle.
 
-    Objects are lent for a call: a thread's loan ends when it takes the next one, or ends itself.
-    Those that are learned are kept, until they are found not to be members any more.
+    Objects are lent for a call: a loan ends when its thread requests another one or terminates.
+    Objects that are learned are kept until they are no longer members.
     """
 
     def __init__(self, kept: dict[int, Any] | None = None) -> None:
@@ -51,7 +51,7 @@ class Objects:
         return len(self._kept)
 
     def lend(self, rows: Iterable[Any]) -> Handles:
-        """Return handles of objects, which are valid until this thread asks for others."""
+        """Return handles of objects, which are valid until this thread requests others."""
         objects = list(rows)
         with self._guard:
             first = self._next
@@ -62,14 +62,14 @@ class Objects:
         return np.arange(handles.start, handles.stop, dtype=np.float64).reshape(-1, 1)
 
     def keep(self, handles: Handles, held: Callable[[], Handles]) -> None:
-        """Keep objects that are about to be learned, and drop those that are not held any more.
+        """Keep objects that are about to be learned, and drop those that are no longer members.
 
         Parameters
         ----------
         handles
-            Those to keep.
+            Handles to keep.
         held
-            Returns the handles of the model's members. It is asked rarely.
+            Returns the handles of the members of the model. It is called rarely.
         """
         wanted = handles[:, 0].astype(np.int64).tolist()
         self._kept.update({handle: self._of(handle) for handle in wanted})
@@ -80,7 +80,7 @@ class Objects:
             self._limit = 2 * len(self._kept) + SLACK
 
     def only(self, handles: Handles) -> Objects:
-        """Return the objects of these handles alone, for a file."""
+        """Return only the objects of the given handles, for pickling."""
         wanted = handles[:, 0].astype(np.int64).tolist()
         return Objects({handle: self._of(handle) for handle in wanted})
 
@@ -92,7 +92,7 @@ class Objects:
         return found
 
     def kernel(self, function: Callable[[Any, Any], Any]) -> Callable[[Handles, Handles], Any]:
-        """Return a kernel of handles."""
+        """Return a kernel function of handles."""
         return lambda A, B: function(self.block(A), self.block(B))
 
     def _of(self, handle: int) -> Any:
@@ -109,14 +109,14 @@ class Objects:
 
 
 def are_objects(X: Any, *, expected: bool) -> bool:
-    """Return whether rows are objects rather than rows of numbers.
+    """Return whether rows are objects instead of rows of numbers.
 
     Parameters
     ----------
     X
-        What the caller gave for rows.
+        Rows given by the caller.
     expected
-        Whether earlier rows were objects, so that any sequence is one of objects.
+        Whether earlier rows were objects, in which case any sequence is a sequence of objects.
     """
     if hasattr(X, "ndim"):
         return X.ndim == 1 and (expected or np.asarray(X).dtype.kind not in "biufc")
@@ -132,7 +132,7 @@ def are_objects(X: Any, *, expected: bool) -> bool:
 
 
 def lend(estimator: Any, X: Any, *, reset: bool) -> Handles:
-    """Register rows for a call of an estimator; return their handles as rows of numbers."""
+    """Register rows for a call of an estimator; return their handles as numeric rows."""
     if reset:
         estimator._objects = Objects()
         estimator.n_features_in_ = 1

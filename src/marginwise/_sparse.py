@@ -1,4 +1,4 @@
-"""Checks of sparse matrices, whose indices SciPy leaves to the caller."""
+"""Validation of the indices of sparse matrices, which SciPy does not check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 def check_sparse(X: Any) -> None:
     """Raise a ValueError unless a sparse matrix has valid indices.
 
-    SciPy does not check them: its own conversions, and the core, would write beyond their arrays.
+    SciPy does not check them. With invalid indices, its conversions and the core would write out of
+    bounds.
     """
     if X.format == "coo":
         _check_coordinates(X)

@@ -1,4 +1,4 @@
-"""Warnings that point to the user's line."""
+"""Warnings that refer to the user's code."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-# Modules whose lines are of no use to a user: scikit-learn calls us, and joblib calls scikit-learn.
+# Modules to skip in the stack: scikit-learn may call this package, and joblib scikit-learn.
 _SKIPPED = ("marginwise", "sklearn", "joblib")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning at the line of the user's code that led to it.
+    """Issue a warning at the line of the user's code that caused it.
 
     Parameters
     ----------
     message
         Text of the warning: what is wrong and what to do.
     category
-        The class of the warning.
+        Class of the warning.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_skipped(frame.f_globals.get("__name__", "")):
@@ -28,7 +28,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_unconverged(message: str) -> None:
-    """Issue a ConvergenceWarning at the line of the user's code that led to it."""
+    """Issue a ConvergenceWarning at the line of the user's code that caused it."""
     warn(message, ConvergenceWarning)
 
 

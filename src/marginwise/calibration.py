@@ -34,17 +34,17 @@ from marginwise._arrays import Float
 
 Column = tuple[NDArray[Any], NDArray[Any]]  # decision values, and weights signed by the labels
 
-# What is known of several problems together counts, in each of them, like so many rows.
+# In each problem, the sigmoid that is shared by all problems counts as this number of rows.
 SHARED_ROWS = 30.0
 SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
-# An isotonic regression is mixed with the sigmoid, which counts like so many rows: it has steps,
-# and would call outcomes impossible that were not among a few rows.
+# An isotonic regression has steps, and probabilities of 0 for outcomes that do not occur among few
+# rows. It is therefore averaged with the sigmoid, which counts as this number of rows.
 SIGMOID_ROWS = 30.0
-# An offset must lower the cross-entropy by so much in all, and for each row.
+# Minimum reduction of the cross-entropy by an offset: in total, and per row.
 LEAST_GAIN, GAIN_PER_ROW = 5.0, 0.004
 MOST_ITERATIONS = 100
-LEAST = 1e-7  # probability of a class in a pair
-BYTES = 32 << 20  # of matrices that are solved together
+LEAST = 1e-7  # smallest probability of a class in a pair
+BYTES = 32 << 20  # maximum size of the matrices that are solved together
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Sigmoid:
         offset is fitted if `shifted` is true or if it reduces the loss substantially.
         """
         columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
-        unit = np.abs(columns).mean(axis=0)  # decision values may be of any size
+        unit = np.abs(columns).mean(axis=0)  # decision values may have any scale
         unit[unit == 0] = 1.0
         columns /= unit
         with_offset, loss = _with_slopes(columns, target, weight)
@@ -85,7 +85,7 @@ class Sigmoid:
 
 
 def _with_slopes(columns: Float, target: Float, weight: Float) -> tuple[Float, float]:
-    """Return coefficients whose first two, the slopes, are not negative, and their loss."""
+    """Return coefficients with nonnegative slopes (the first two), and their loss."""
     free = list(range(columns.shape[1]))
     found = np.zeros(len(free))
     while free:
@@ -130,7 +130,7 @@ class Isotonic:
     above: Any
     below: Any
     sigmoid: Sigmoid
-    share: float  # of the sigmoid
+    share: float  # weight of the sigmoid
 
     def __call__(self, f: Float) -> Float:
         """Return the probabilities at decision values."""
@@ -178,7 +178,7 @@ class Calibrator:
         return cls(curves, pairs)
 
     def probabilities(self, f: Float) -> Float:
-        """Return the probabilities of classes from the decision values of all problems."""
+        """Convert the decision values of all problems to class probabilities."""
         positive = np.column_stack([curve(f[:, c]) for c, curve in enumerate(self.curves)])
         if positive.shape[1] == 1:
             return np.column_stack([1 - positive[:, 0], positive[:, 0]])
@@ -232,7 +232,7 @@ def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoi
     share = SIGMOID_ROWS / (SIGMOID_ROWS + len(f))
 
     def side(rows: NDArray[np.bool_], least: float, most: float) -> Any:
-        # Both sides begin at the boundary, at 1/2: a row of next to no weight.
+        # Both sides start with a probability of 1/2 at the boundary: a row of negligible weight.
         at, aim = np.append(f[rows], 0.0), np.append(target[rows], 0.5)
         return _regression(at, aim, np.append(size[rows], 1e-9), least, most)
 
@@ -243,7 +243,7 @@ def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoi
 
 
 def _regression(f: Float, target: Float, weight: Float, least: float, most: float) -> Any:
-    from sklearn.isotonic import IsotonicRegression  # here: few models need it
+    from sklearn.isotonic import IsotonicRegression  # few models need it
 
     regression = IsotonicRegression(y_min=least, y_max=most, out_of_bounds="clip")
     return regression.fit(f, target, sample_weight=weight)
@@ -288,7 +288,7 @@ def _couple(second: Float, classes: int) -> Float:
     r = np.zeros((n, classes, classes))
     r[:, j, i] = np.clip(second, LEAST, 1 - LEAST)
     r[:, i, j] = 1 - r[:, j, i]
-    # The conditions of the minimum: Q p + b = 0, with the multiplier b of the sum.
+    # Optimality conditions: Q p + b = 0, where b is the Lagrange multiplier of the sum.
     conditions = np.ones((n, classes + 1, classes + 1))
     conditions[:, :-1, :-1] = -r * r.transpose(0, 2, 1)
     k = np.arange(classes)

@@ -162,7 +162,7 @@ class ExactSVC(ExactModel, KernelClassifier):
             if name not in ("epochs", "shuffle")
         },
     }
-    epochs = 1  # more would change nothing
+    epochs = 1  # more epochs have no effect
     shuffle = False
     random_state = None
 
@@ -250,14 +250,14 @@ class ExactSVC(ExactModel, KernelClassifier):
         return LeaveOneOut(error, scores, state["ids"][some])
 
     def _left_out(self) -> tuple[Float, dict[str, Any], NDArray[np.bool_]]:
-        """Return leave-one-out decision values, the state, and which examples are stored."""
+        """Return leave-one-out decision values, the state, and a mask of the stored examples."""
         engine: Any = self._fitted().clone()
         self._require_rows()
         decision = engine.native.leave_one_out()
         state = engine.state()
         held = state["rank"] >= 0
         some = held.any(axis=0)
-        if not held[:, some].all():  # a window: rows that a problem does not store
+        if not held[:, some].all():  # with a window, a problem may lack rows
             said = engine.decision(engine.features_of(state))
             decision = np.where(held.T, decision, said)
         return decision, state, some
@@ -341,10 +341,10 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     def _start(self, X: Any, classes: ArrayLike | None) -> None:
         super()._start(X, classes)
-        self.__dict__.pop("_basis_weights", None)  # a sample of a source, whose ids are not known
+        self.__dict__.pop("_basis_weights", None)  # a sample with unknown ids
 
     def _update_costs(self) -> None:
-        """Keep the penalty: only `set_C` changes C of an exact solution."""
+        """Do nothing, because only `set_C` changes the C of an exact solution."""
 
     def _balances(self) -> bool:
         return isinstance(self.class_weight, str)
@@ -352,7 +352,7 @@ class ExactSVC(ExactModel, KernelClassifier):
     def _rebalanced(self, labels: NDArray[np.int32]) -> Float | None:
         counts = np.bincount(labels, minlength=len(self.classes_))
         present = counts > 0
-        balance = self._balance.copy()  # of a class without rows, the weight does not matter
+        balance = self._balance.copy()  # weights of classes without rows are irrelevant
         balance[present] = len(labels) / (present.sum() * counts[present])
         return None if np.array_equal(balance, self._balance) else balance
 

@@ -17,7 +17,7 @@ from marginwise._engine.suspects import SUSPECTS, check_suspects, suspect_sizes
 from marginwise._estimator.attributes import SuspectAttributes, scalar_or_array, squared_norms
 from marginwise._estimator.bias_free import BiasFreeClassifier
 
-RAMP = -1.0  # y f(x) where the ramp ends
+RAMP = -1.0  # value of y f(x) below which the ramp loss is constant
 
 ALGORITHM = Algorithm(
     name="exact_ramp",

@@ -85,13 +85,13 @@ def g_mean_score(
     truth, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
     _check_length(predicted, "y_pred", len(truth))
     weights = _weights(sample_weight, len(truth))
-    unique_labels(truth, predicted)  # refuses scores, and numbers beside strings
+    unique_labels(truth, predicted)  # raises for scores and for labels of mixed types
     classes, places = np.unique(truth, return_inverse=True)
     weight = np.bincount(places, weights)
     found = np.bincount(places, np.where(truth == predicted, weights, 0.0))
     chosen = _chosen(labels, classes, weight > 0)
     recalls = found[chosen] / weight[chosen]
-    # Each root by itself: the product of a thousand recalls may be too small for a float.
+    # The roots are multiplied, because the product of many recalls may underflow.
     return float(np.prod(recalls ** (1 / len(recalls))))
 
 
@@ -265,12 +265,13 @@ def prequential_error(
     truth, predicted = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
     _check_length(predicted, "y_pred", len(truth))
     weights = _weights(sample_weight, len(truth))
-    unique_labels(truth, predicted)  # refuses scores, and numbers beside strings
+    unique_labels(truth, predicted)  # raises for scores and for labels of mixed types
     weights = weights / weights.max()  # so that no sum overflows
     losses = np.where(truth == predicted, 0.0, weights)
     if window is not None:
         return _ratio(_window_sums(losses, window), _window_sums(weights, window))
-    # Where the weight is zero both sums only fade: the error stays, and does not underflow.
+    # Rows of weight zero do not change the error. It is carried forward, because the faded sums may
+    # underflow.
     last = np.maximum.accumulate(np.where(weights > 0, np.arange(len(weights)), -1))
     error = _ratio(_faded_sums(losses, fading), _faded_sums(weights, fading))
     return np.where(last >= 0, error[last], np.nan)
@@ -343,7 +344,7 @@ def _labels(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _scores(y_score: ArrayLike) -> NDArray[Any]:
-    """Return scores in their own type, because large integers could tie as floats."""
+    """Return scores without converting their type, because large integers may tie as floats."""
     scores = _column(y_score, "y_score")
     if scores.dtype.kind == "O":
         scores = scores.astype(np.float64)

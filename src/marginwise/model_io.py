@@ -117,7 +117,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _describe(model: Any) -> dict[str, list[Part]]:
-    """Return the members of the file of a model."""
+    """Return the members of a model file."""
     name = type(model).__name__
     known = estimators()
     if known.get(name) is not type(model):
@@ -148,7 +148,7 @@ def _describe(model: Any) -> dict[str, list[Part]]:
 
 
 def _describe_pipeline(model: Any) -> dict[str, list[Part]]:
-    """Return the members of the file of a pipeline."""
+    """Return the members of a pipeline file."""
     try:
         state = describe_pipeline(model)
     except ValueError as error:

@@ -30,7 +30,7 @@ from marginwise._estimator.exact import ExactModel
 from marginwise._estimator.unchecked import rows_to_predict
 from marginwise._files.state import check_one_class
 
-ON_SPHERE = 1e-12  # relative to the terms that add up: up to which values are rounding
+ON_SPHERE = 1e-12  # decision values below this fraction of their terms are rounding errors
 
 
 class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
@@ -274,7 +274,7 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
             ones = np.ones(len(kept), dtype=np.int32)
             self._begin_again(take_rows(X, kept), weights[kept], ones)
         self._learn(X, weights, names, groups)
-        if ids is None:  # rows of weight zero count, too
+        if ids is None:  # rows of weight zero also get ids
             self._engine.native.reserve_ids(following + X.shape[0])
         return self
 
@@ -422,14 +422,14 @@ class ExactOneClassSVM(OutlierMixin, ExactModel):  # type: ignore[misc]
         """
         model = self._now()
         if "_engine" not in model.__dict__:
-            model._fitted()  # which raises
+            model._fitted()  # raises NotFittedError
         model._require_rows()
         if "_objects" in model.__dict__:
             return model.predict(X)
         rows = rows_to_predict(X, model.n_features_in_)
         return np.where(model._values_of(rows, lambda inside, _: inside) >= 0, 1, -1)
 
-    # -- looking inside ------------------------------------------------------------------------
+    # -- attributes ----------------------------------------------------------------------------
 
     @property
     def offset_(self) -> float:

@@ -30,7 +30,7 @@ from marginwise._estimator.streams import LABEL_FREE, SELECTION_RULES
 from marginwise._training.reservoir import Reservoir
 from marginwise._warn import warn_unconverged
 
-SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels, for all features
+SEMI_DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # positive semi-definite kernels
 
 ALGORITHM = Algorithm(
     name="lasvm",
@@ -334,7 +334,7 @@ class OnlineSVC(FromSVC, FinishingMixin, KernelClassifier):
         known = plan.kernel in SEMI_DEFINITE or (plan.kernel == "poly" and plan.coef0 >= 0)
         if not known or plan.budget:  # inherited coefficients have no bound
             return
-        # No positive semi-definite kernel allows a dual objective above the sum of C.
+        # With a positive semi-definite kernel, the dual objective is at most the sum of C.
         dual, most = self._engine.native.objective(), self._engine.native.penalty()
         if not (dual > 1.01 * most).any():
             return

@@ -38,7 +38,7 @@ ALGORITHM = Algorithm(
         "aggressive": boolean(),
     },
     counts=1,
-    boxes=frozenset({USUAL, ENDLESS}),  # usual where there is none
+    boxes=frozenset({USUAL, ENDLESS}),  # USUAL without a coefficient
     check=_check_examples,
 )
 

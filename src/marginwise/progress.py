@@ -10,7 +10,7 @@ import warnings
 from types import TracebackType
 from typing import Any, Protocol
 
-EVERY = 5.0  # seconds between two lines of a log
+EVERY = 5.0  # seconds between log lines
 LOGGER = logging.getLogger("marginwise")
 
 

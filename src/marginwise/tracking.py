@@ -17,7 +17,7 @@ from marginwise._estimator.bias_free import BiasFreeClassifier
 from marginwise._estimator.streams import SELECTION_RULES
 from marginwise._warn import warn_unconverged
 
-FAR = 0.4  # a normalised gap: w = 0 has 1
+FAR = 0.4  # normalised gap above which a warning is issued; the gap of w = 0 is 1
 
 ALGORITHM = Algorithm(
     name="tracking",

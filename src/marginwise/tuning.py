@@ -313,7 +313,7 @@ class OnlineSVCCV(OnlineSVC):
         """Selected value of gamma, under the parameter name of `OnlineSVC`."""
         return float(self._found("gamma")[self.best_index_])
 
-    # -- what was found ------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def _found(self, name: str) -> Any:
         if "_search" not in self.__dict__:
@@ -392,7 +392,7 @@ class OnlineSVCCV(OnlineSVC):
         if callable(state["scoring"]):
             state["scoring"] = None
         for name in ("Cs", "gammas"):
-            if is_list(state[name]):  # any sequence: files hold lists
+            if is_list(state[name]):  # files contain lists, but any sequence is allowed
                 state[name] = np.asarray(state[name], dtype=np.float64).tolist()
         return state
 

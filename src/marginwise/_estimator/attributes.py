@@ -224,6 +224,6 @@ def squared_norms(engine: Engine) -> Float:
     state, weights = engine.state(), engine.weights
     if (weights * engine.plan.unit == state["alpha"]).all():
         values: Float = engine.signs(state["labels"]).T - state["g"]
-    else:  # an average, which has no gradient at hand
+    else:  # averaged coefficients, for which no gradient is stored
         values = engine.decision(engine.features_of(state)).T
     return np.asarray((weights * values).sum(axis=1))

@@ -130,14 +130,14 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
     it. Training calls wait for each other.
     """
 
-    __slots__ = ("_origin",)  # of a draft: what it is a draft of
+    __slots__ = ("_origin",)  # the model that a draft belongs to
     _origin: KernelModel
 
     _algorithm: ClassVar[Algorithm]
     _engine_class: ClassVar[type[Engine]] = Engine
     _engine: Engine
 
-    tol: float  # of those that finish
+    tol: float  # if the estimator has `finish`
 
     _rules: ClassVar[dict[str, Rule]] = {
         "kernel": either(one_of(*KERNELS), (callable, "a function of two blocks")),
@@ -196,12 +196,12 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return self._engine
 
     def _step_aside(self) -> None:
-        """Give the original estimator a clone of the engine before it changes."""
+        """Replace the engine of the original estimator by a clone before it changes."""
         origin = self._origin
-        if origin.__dict__.get("_engine") is self._engine:  # not yet, in this call
+        if origin.__dict__.get("_engine") is self._engine:  # not yet replaced in this call
             origin._engine = origin._engine.clone()
 
-    # -- what a subclass may say otherwise -----------------------------------------------------
+    # -- methods that subclasses may override --------------------------------------------------
 
     def _require_rows(self) -> None:
         """Raise if the model is empty; only exact estimators can be."""
@@ -210,7 +210,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Return the settings of the algorithm."""
         raise NotImplementedError
 
-    _centre = staticmethod(centre_for)  # chooses the point that features are measured from
+    _centre = staticmethod(centre_for)  # returns the point that is subtracted from features
 
     def _conflict(self) -> str | None:
         """Return a message if parameters that are valid separately conflict."""
@@ -255,7 +255,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         return False
 
     def _begin_again(self, X: Any, weights: Float, labels: Labels) -> None:
-        """Make an engine for the first rows after all others were forgotten."""
+        """Create an engine for the first rows after all rows were forgotten."""
 
     # -- the engine ----------------------------------------------------------------------------
 
@@ -349,7 +349,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Raise ValueError unless an untrusted state is valid for this class."""
         raise NotImplementedError
 
-    # Parts of a state that only some classes have, and some of their models.
+    # Optional parts of a state that are specific to a class.
     _own_state: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod

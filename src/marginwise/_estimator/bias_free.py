@@ -19,7 +19,7 @@ from marginwise._warn import warn
 HISTORY_TYPES = dict(zip(HISTORY, ("float64", "int64", "int64"), strict=True))
 SAME_EVERYWHERE = ("rbf", "tanimoto")  # K(x, x) is 1
 OF_PRODUCTS = ("linear", "poly", "sigmoid")
-OFF_CENTRE = 1.0  # |mean|^2 over the variance from which a missing bias is felt
+OFF_CENTRE = 1.0  # ratio of |mean|^2 to the variance above which a missing bias matters
 
 
 class BiasFreeClassifier(KernelClassifier):

@@ -23,7 +23,7 @@ class CallbackSupportMixin(_Base):  # type: ignore[misc]
 Item = TypeVar("Item")
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-# What scikit-learn notes in an estimator for its callbacks; not part of the model.
+# Attributes that scikit-learn sets for its callbacks. They are not part of the model.
 NOTES = frozenset(
     {
         "_skl_callbacks",
@@ -63,7 +63,7 @@ def epochs_as_subtasks(
             epoch = task.subcontext(task_name="epoch")
             epoch.call_on_fit_task_begin(estimator=estimator, **about)
             yield item
-            # An estimator copies its model when it is copied: there is nothing to reconstruct.
+            # No attributes to reconstruct, because a copy of an estimator includes its model.
             end = epoch.call_on_fit_task_end
             if end(estimator=estimator, **about, reconstruction_attributes={}):
                 return

@@ -57,7 +57,7 @@ from marginwise._training.reservoir import Reservoir
 from marginwise._training.selection import learn_by_search
 from marginwise._warn import warn_unconverged
 
-FEW_ROWS = 16  # whose decision values show whether all are the same
+FEW_ROWS = 16  # number of rows with which a constant decision function is detected
 
 
 class UnknownLabelError(ValueError):
@@ -190,10 +190,10 @@ class KernelClassifier(
     def _warn_if_constant(self, batch: Batch, X: Any) -> None:
         """Warn if the decision function is constant although the rows differ."""
         native = self._engine.native
-        if native.unsolved:  # of which a warning follows
+        if native.unsolved:  # another warning follows
             return
         if native.objective().any():
-            if callable(self.kernel) or self._algorithm.exact:  # which checks its solution itself
+            if callable(self.kernel) or self._algorithm.exact:  # exact models check their solution
                 return
             rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW_ROWS)).astype(np.int64)
             if not (np.ptp(native.decision_of(batch, rows), axis=0) == 0).all():
@@ -270,7 +270,7 @@ class KernelClassifier(
         following = 0 if first else self._engine.native.next_id
         names = check_ids(ids, X.shape[0], following)
         groups = self._check_groups(groups, X.shape[0])
-        following += X.shape[0] if ids is None else 0  # rows of weight zero count, too
+        following += X.shape[0] if ids is None else 0  # rows of weight zero also get ids
         kept = np.flatnonzero(weights > 0)
         rows = take_rows(X, kept) if len(kept) < len(weights) else X
         if first:
@@ -393,7 +393,7 @@ class KernelClassifier(
         names = check_ids(None, len(labels), engine.native.next_id)
         batch = engine.batch(self._augmented(rows, names))
         at_once = engine.learns_at_once(batch, len(names))
-        if not at_once:  # rows that can be learned at once are within a limit, and finite
+        if not at_once:  # rows that are learned at once are known to be finite
             check_finite(rows)
         self._check_names(names)
         self._check_batch(batch)
@@ -430,7 +430,7 @@ class KernelClassifier(
     def _remember(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
         """Add rows to the reservoir, if there is one."""
         if "_reservoir" in self.__dict__:
-            self._reservoir = self._reservoir.copy()  # that of the estimator stays as it is
+            self._reservoir = self._reservoir.copy()  # the call may still fail
             self._reservoir.offer(X, labels, costs, names)
 
     def _learn_and_replay(self, X: Any, labels: Labels, costs: Float, names: Ints) -> None:
@@ -533,7 +533,7 @@ class KernelClassifier(
                 "them in parts. Call fit first, or set class_weight to a dict."
             )
         if y is None and self._grows and self.class_weight is not None:
-            # A dict may name classes that are still to come.
+            # A dict may contain classes that have not occurred yet.
             balance = [self.class_weight.get(label, 1.0) for label in classes.tolist()]
         else:
             balance = compute_class_weight(
@@ -542,7 +542,7 @@ class KernelClassifier(
         self._balance = np.asarray(balance, dtype=np.float64)
         self._costs = float(self.C) * self._balance
 
-    _may_grow: ClassVar[bool] = False  # whether classes may come that were not announced
+    _may_grow: ClassVar[bool] = False  # whether new classes may be added without `classes`
     _starts_with_fit: ClassVar[bool] = False  # whether `partial_fit` only continues a model
     _grows: bool
 
@@ -587,7 +587,7 @@ class KernelClassifier(
         self._set_classes(classes, None)
         numbers = np.searchsorted(classes, before)
         pairs = self._engine.plan.pairs or (self.multiclass == "ovo" and len(before) <= 2)
-        self._engine = self._engine.clone()  # a thread may be reading the one before
+        self._engine = self._engine.clone()  # another thread may be reading the old engine
         self._engine.grow(numbers, len(classes), pairs and len(classes) > 2)
         if "_reservoir" in self.__dict__:
             self._reservoir = self._reservoir.copy()

@@ -28,7 +28,7 @@ ALGORITHM = Algorithm(
 
 
 def _absent(name: str) -> Any:
-    """Return a property that raises for an attribute compressed models lack."""
+    """Return a property that raises an error, for an attribute that compressed models lack."""
 
     def get(self: Any) -> NoReturn:
         raise AttributeError(
@@ -186,11 +186,11 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
     def _check_state(cls, state: dict[str, Any]) -> None:
         check_compressed(cls, state)
 
-    # -- how it is made ------------------------------------------------------------------------
+    # -- construction --------------------------------------------------------------------------
 
     @classmethod
     def _from_expansion(cls, model: Any, engine: Engine, found: Expansion, size: int) -> Self:
-        """Return a compressed model with an engine made from an expansion."""
+        """Create a compressed model from an expansion."""
         self = cls()
         self.classes_ = model.classes_
         self.n_features_in_ = model.n_features_in_

@@ -31,10 +31,10 @@ from marginwise._estimator.attributes import squared_norms
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._warn import warn
 
-DEFAULT_INCREASE = 0.001  # of the error on held-out rows: a tenth of a percentage point
-FOLDS = 5  # of the rows that a compressed model is calibrated on
-MOST_VECTORS = 4096  # unless more are asked for: time grows with their cube, memory with the square
-NEAR = 0.01  # squared distance from a model, relative to |w|^2, without rows to compare errors on
+DEFAULT_INCREASE = 0.001  # accepted increase of the error: a tenth of a percentage point
+FOLDS = 5  # for the calibration of compressed models
+MOST_VECTORS = 4096  # default limit, because time is cubic and memory quadratic in the number
+NEAR = 0.01  # accepted squared distance from the model, relative to |w|^2, if no rows are given
 
 
 class Compressible:
@@ -140,7 +140,7 @@ def _check_combination(
 
 
 class Source:
-    """Model to compress, with its engine, which must not change meanwhile."""
+    """Model to compress, with its engine, which must not change in the meantime."""
 
     def __init__(self, model: Any, engine: Engine) -> None:
         self.model, self.engine = model, engine
@@ -217,7 +217,7 @@ class Source:
             lambda size: error_of(source.refitted(rest, labels, size)),
             all_=curve,
         )
-        if size < self.size:  # otherwise the result is this model, whatever the other one needs
+        if size < self.size:  # otherwise, the result is the full model
             _warn_if_beyond(size, increase, tried)
         compressed = self.refitted(X, y, size)
         compressed._note(size, tried)

@@ -33,7 +33,7 @@ from marginwise._files.engine_state import check_array, require_names
 from marginwise._warn import warn, warn_unconverged
 
 LARGE_EXPONENT = 1e4  # gamma |x|^2 beyond which a stream's first row becomes the centre
-SETS = ("idle", "free", "bounded", "gone")  # as the core numbers them
+SETS = ("idle", "free", "bounded", "gone")  # in the order of the core's codes
 MIGRATION = np.dtype(
     [("cause", "i8"), ("id", "i8"), ("problem", "i4"), ("source", "U7"), ("target", "U7")]
 )
@@ -151,7 +151,7 @@ class ExactModel(Grouped):
 
     def _check_held(self, names: NDArray[Any]) -> None:
         """Raise unless all ids are stored."""
-        known = names <= np.iinfo(np.int64).max  # others cannot be
+        known = names <= np.iinfo(np.int64).max  # larger ids cannot be stored
         known[known] = self._engine.native.holds(names[known].astype(np.int64))
         unknown = names[~known]
         if unknown.size:
@@ -162,7 +162,7 @@ class ExactModel(Grouped):
                 "from ids_."
             )
 
-    # -- what was computed from rows -----------------------------------------------------------
+    # -- values computed from rows -------------------------------------------------------------
 
     def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> ExactEngine:
         engine: Any = super()._make_engine(X, weights, streaming=streaming)
@@ -171,7 +171,7 @@ class ExactModel(Grouped):
         self.__dict__.pop("_groups", None)
         self._adapts = self._adaptive(engine)
         if engine.plan.center or self._adapts:
-            self._basis_weights = np.array(weights, dtype=np.float64)  # the ids come with the rows
+            self._basis_weights = np.array(weights, dtype=np.float64)  # ids follow later
         return engine  # type: ignore[no-any-return]
 
     def _adaptive(self, engine: ExactEngine) -> str:
@@ -203,7 +203,7 @@ class ExactModel(Grouped):
     def _forget_basis(self, gone: Ints, *, keep: bool) -> None:
         """Recompute values that forgotten rows contributed to, and solve again."""
         engine = self._engine
-        if "_adapts" not in self.__dict__:  # of an earlier format
+        if "_adapts" not in self.__dict__:  # loaded from an earlier format
             self._adapts = self._adaptive(engine)
         if not (engine.plan.center or self._adapts):
             return
@@ -214,7 +214,7 @@ class ExactModel(Grouped):
         rows = np.flatnonzero((state["rank"] >= 0).any(axis=0))
         weights = np.ones(len(rows))
         left = np.isin([] if ids is None else ids, state["ids"][rows])
-        if ids is not None and left.any():  # otherwise all rows held take their place
+        if ids is not None and left.any():  # otherwise, all stored rows replace them
             order = np.argsort(ids[left])
             basis, weights = ids[left][order], self._basis_weights[left][order]
             rows = rows[np.isin(state["ids"][rows], basis)]
@@ -241,13 +241,13 @@ class ExactModel(Grouped):
     @property
     def _starts_over(self) -> bool:
         """Whether the next rows determine gamma, centre and class weights again."""
-        if "_basis_ids" in self.__dict__:  # also with gamma="keep", whose ids are none
+        if "_basis_ids" in self.__dict__:  # even if empty, after gamma="keep"
             return False
         weights = self.__dict__.get("_basis_weights")
         return weights is not None and len(weights) == 0
 
     def _begin_again(self, X: Any, weights: Float, labels: NDArray[np.int32]) -> None:
-        """Make an engine for the first rows after all others were forgotten."""
+        """Create an engine for the first rows after all rows were forgotten."""
         following = self._engine.native.next_id
         self._engine = self._make_engine(X, weights, streaming=True)
         self._engine.native.reserve_ids(following)

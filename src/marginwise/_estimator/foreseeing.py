@@ -14,7 +14,7 @@ from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import KernelModel
 from marginwise._training.loop import ArrayFeed
 
-FEW_ROWS = 1000  # that are all needed for calibration
+FEW_ROWS = 1000  # up to this number, calibration uses out-of-fold values of all rows
 FOLDS = 5
 
 
@@ -73,7 +73,7 @@ class Foreseeing(KernelModel):
         signed = engine.signs(labels) * weights[:, np.newaxis]
         Foresight.held_out(values, signed).give(engine.native)
 
-    # -- what a subclass knows -----------------------------------------------------------------
+    # -- methods that subclasses implement -----------------------------------------------------
 
     def _learn_all(self, feed: ArrayFeed, X: Any, labels: Labels) -> None:
         """Learn the rows passed to `fit`."""

@@ -1,4 +1,4 @@
-"""Continuing from a fitted `SVC` of scikit-learn."""
+"""Creation of models from a fitted `SVC` of scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from marginwise._estimator.imported import Solution, take_over
 KERNELS = ("linear", "rbf", "poly", "sigmoid")
 FITTED = ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_support_", "classes_")
 SHARED = ("C", "kernel", "degree", "coef0", "tol", "class_weight")  # parameters of both
-SAME = 1e-6  # relative: features that were stored in single precision
-ROUNDING = 1e-6  # relative: by which a coefficient may exceed its bound
+SAME = 1e-6  # relative difference of features that were stored in single precision
+ROUNDING = 1e-6  # relative amount by which a coefficient may exceed its bound
 
 
 class FromSVC:
@@ -112,7 +112,7 @@ def _require_svc(cls: Any, svc: Any) -> None:
             f"this {name} is not fitted: it has no attribute support_. Call fit first."
         )
     absent = [attribute for attribute in (*SHARED, *FITTED) if not hasattr(svc, attribute)]
-    if absent or svc.C == 0:  # that of a NuSVC
+    if absent or svc.C == 0:  # NuSVC has C=0
         raise TypeError(
             f"from_svc expects a fitted sklearn.svm.SVC, got {name}, which has no "
             f"{absent[0] if absent else 'C'}."
@@ -164,7 +164,7 @@ def _check_same_rows(svc: Any, X: Any, y: NDArray[Any]) -> Labels:
 
 
 def _take_classes(model: Any, svc: Any) -> None:
-    """Give a model the classes of an `SVC` and their weights."""
+    """Set the classes and the class weights of a model to those of an `SVC`."""
     model._grows = False
     model.classes_ = np.asarray(svc.classes_)
     model._index = {label: k for k, label in enumerate(model.classes_.tolist())}
@@ -188,20 +188,21 @@ def _solution(svc: Any, X: Any, labels: Labels) -> Solution:
 
 
 def by_pair(coefficients: Float, labels: Labels) -> Float:
-    """Return coefficients as they are laid out by LIBSVM with a row for each pair of classes.
+    """Convert coefficients from the layout of LIBSVM to one row per pair of classes.
 
     Parameters
     ----------
     coefficients : ndarray of shape (n_classes - 1, n)
-        For a vector of class i, row j - 1 is that of the pair (i, j) if i < j, and row j is that
-        of the pair (j, i) otherwise. The first class of a pair is the positive one.
+        For a vector of class i, row j - 1 contains the coefficient for the pair (i, j) if i < j,
+        and row j contains the one for the pair (j, i) otherwise. The first class of a pair is the
+        positive one.
     labels : ndarray of shape (n,)
-        The numbers of the classes.
+        Class index of each vector.
 
     Returns
     -------
     alpha : ndarray of shape (n_pairs, n)
-        The same, where the second class of a pair is the positive one.
+        Coefficients of each pair; the second class of a pair is the positive one.
     """
     classes = len(coefficients) + 1
     alpha = np.zeros((classes * (classes - 1) // 2, len(labels)))

@@ -1,9 +1,9 @@
 """Groups of stored rows, such as customers.
 
 A model has one table, `_groups`: the ids of the stored rows that have a group, in ascending order,
-and their groups. The table is replaced and never changed in place, because drafts and other threads
-share it. Lookups start from the rows that are stored, so that an entry of a row that has just been
-evicted has no effect; such entries are dropped at the end of the call, and never stored.
+and their groups. The table is replaced, never changed in place, because drafts and other threads
+share it. Lookups consider stored rows only, so that entries of evicted rows have no effect. Such
+entries are dropped at the end of a call and are never saved.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class GroupTable(TypedDict):
     names: NDArray[Any]
 
 
-# -- what callers give -------------------------------------------------------------------------
+# -- validation --------------------------------------------------------------------------------
 
 
 def check_groups(groups: Any, rows: int | None = None) -> NDArray[Any]:
-    """Return groups as int64, or as objects that are strings.
+    """Return groups as an array of int64, or of strings as objects.
 
     Parameters
     ----------
     groups
-        What the caller gave: one group per row, or any number of groups.
+        One group per row, or any number of groups.
     rows
-        How many rows there are; None for any number.
+        Number of rows; None allows any number of groups.
     """
-    # Of a list, NumPy would turn the integers among strings into strings.
+    # For a list with integers and strings, NumPy would convert the integers to strings.
     given = groups if hasattr(groups, "dtype") else np.array(groups, dtype=object)
     given = np.asarray(given)
     if rows is None and given.ndim == 0:
@@ -64,7 +64,7 @@ def check_groups(groups: Any, rows: int | None = None) -> NDArray[Any]:
 
 
 def _kind_of(items: list[Any]) -> str:
-    """Return "O" for strings and "i" for integers; raise for anything else, or for both."""
+    """Return "O" for strings and "i" for integers; raise for other or mixed types."""
     for k, item in enumerate(items):
         if not (isinstance(item, str) or is_integer(item)):
             raise ValueError(
@@ -95,7 +95,7 @@ def check_group_table(table: Any) -> None:
         raise ValueError("the names of _groups must be strings or integers")
 
 
-# -- what a model stores -----------------------------------------------------------------------
+# -- storage -----------------------------------------------------------------------------------
 
 
 class Grouped(KernelModel):
@@ -145,8 +145,8 @@ class Grouped(KernelModel):
             if table is not None and np.isin(names, table["ids"]).any():
                 self._groups = _without(table, names)
             return
-        # Rows that are learned in place stay learned if the call fails. A row and its group must
-        # be learned together, so the estimator keeps a clone until the call is done.
+        # If a call fails, rows that were learned in place remain in the engine. Because a row and
+        # its group must be stored together, the estimator uses a clone until the call succeeds.
         self._step_aside()
         if table is None or len(table["ids"]) == 0:
             table = {"ids": np.empty(0, dtype=np.int64), "names": groups[:0]}
@@ -182,7 +182,7 @@ class Grouped(KernelModel):
         return f" (the groups of this model are {KINDS[table['names'].dtype.kind]})"
 
     def _held_groups(self) -> GroupTable | None:
-        """Return the table of the rows that are stored now."""
+        """Return the table of the currently stored rows."""
         table = self.__dict__.get("_groups")
         if table is None or "_engine" not in self.__dict__:
             return None
@@ -194,7 +194,7 @@ class Grouped(KernelModel):
             self._groups = _without(self._groups, names)
 
     def _tidy(self) -> None:
-        # Without a window, rows leave only by `forget`, which drops their groups itself.
+        # Without a window, only `forget` removes rows, and it also drops their groups.
         if "_groups" in self.__dict__ and self._engine.plan.settings["window"]:
             self._groups = self._held_groups()  # type: ignore[assignment]
 
@@ -211,7 +211,7 @@ class Grouped(KernelModel):
         super().__setstate__(state)
         table = self._held_groups()
         if table is not None:
-            # joblib may give memory maps.
+            # joblib may load arrays as memory maps.
             self._groups = {"ids": np.asarray(table["ids"]), "names": np.asarray(table["names"])}
 
 

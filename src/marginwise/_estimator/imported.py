@@ -1,4 +1,4 @@
-"""Models of solutions that were computed elsewhere: their support vectors become members."""
+"""Creation of models from solutions of other programs."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from marginwise._engine.given import GivenBias
 from marginwise._engine.plan import Plan
 from marginwise._files.engine_state import check_machine
 
-BLOCK_VALUES = 2**24  # kernel values between two looks at Ctrl-C
-SAMPLED = 256  # support vectors at which single precision is compared with double
-PRECISE = 5e-7  # relative to f(x): what single precision may differ by
-BALANCED = 1e-9  # relative: a sum of coefficients that is 0, up to rounding
-AT_BOUND = 1e-9  # relative: a coefficient so near to its bound is there, up to rounding
+BLOCK_VALUES = 2**24  # number of kernel values between checks for Ctrl-C
+SAMPLED = 256  # support vectors at which single and double precision are compared
+PRECISE = 5e-7  # accepted difference, relative to f(x)
+BALANCED = 1e-9  # relative tolerance for a sum of coefficients that should be 0
+AT_BOUND = 1e-9  # relative distance below which a coefficient counts as being at its bound
 
 
 @dataclass
 class Solution:
-    """Support vectors and coefficients of binary problems, by the conventions of this package.
+    """Support vectors and coefficients of binary problems, in the conventions of this package.
 
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n, features)
         The support vectors.
     ids : ndarray of int64
-        Their ids.
+        Ids of the support vectors.
     labels : ndarray of int32
-        The numbers of their classes.
+        Class indices of the support vectors.
     alpha : ndarray of shape (problems, n)
-        Signed coefficients. The second class of a pair is the positive one, and so is a class
-        against the rest.
+        Signed coefficients. The positive class is the second class of a pair, or the class that is
+        separated from the rest.
     intercept : ndarray of shape (problems,)
-        The constant terms.
+        Constant terms.
     """
 
     X: Any
@@ -54,7 +54,7 @@ class Solution:
         return len(self.ids)
 
     def without_idle(self) -> Solution:
-        """Return the solution without the vectors whose coefficients are all 0."""
+        """Return the solution without vectors whose coefficients are all 0."""
         kept = np.flatnonzero(self.alpha.any(axis=0))
         if len(kept) == len(self):
             return self
@@ -63,18 +63,18 @@ class Solution:
 
 
 def take_over(model: Any, solution: Solution, costs: Float, following: int) -> None:
-    """Give a model, whose classes and empty engine are set, a solution to continue from.
+    """Set the state of a model to a solution, from which training can continue.
 
     Parameters
     ----------
     model : OnlineSVC
-        The model.
+        Model with classes and an empty engine.
     solution : Solution
-        Its coefficients are feasible: within their bounds, and of sum 0 in each problem.
+        Solution with feasible coefficients: within their bounds, and with sum 0 in each problem.
     costs : ndarray of shape (n,)
-        The bounds of the coefficients of each support vector.
+        Bound of the coefficients of each support vector.
     following : int
-        The next id.
+        Next id.
     """
     engine = model._engine = precise(model._engine, solution)
     machine = _machine(engine, solution, engine.costs(costs))
@@ -88,10 +88,10 @@ def take_over(model: Any, solution: Solution, costs: Float, following: int) -> N
 
 
 def precise(engine: Engine, solution: Solution) -> Engine:
-    """Return an empty engine by which decision values are those of a solution.
+    """Return an empty engine that computes the decision values of a solution accurately.
 
-    It is the given one, or one in double precision, whose features may be measured from a centre,
-    if the decision values of some support vectors are otherwise too far off.
+    This is the given engine or, if the decision values of some support vectors would be too
+    inaccurate, an engine in double precision, possibly with centred features.
     """
     if len(solution) == 0:
         return engine
@@ -108,7 +108,7 @@ def precise(engine: Engine, solution: Solution) -> Engine:
 
 
 def _finer(engine: Engine, solution: Solution) -> Iterator[Plan]:
-    """Yield plans by which decision values have fewer errors."""
+    """Yield plans with more accurate decision values."""
     plan = engine.plan
     if not plan.double:
         yield replace(plan, double=True)
@@ -119,7 +119,7 @@ def _finer(engine: Engine, solution: Solution) -> Iterator[Plan]:
 
 
 def _values(engine: Engine, solution: Solution, rows: Any) -> Float:
-    """Return decision values of rows by an engine without members."""
+    """Return decision values of rows, computed by an engine without members."""
     packed = engine.native.pack_rows(engine.batch(rows))
     return engine.expansion(solution.X, solution.alpha, packed) + bias_of(engine, solution)
 
@@ -149,7 +149,7 @@ def _machine(engine: Engine, solution: Solution, costs: Float) -> dict[str, Any]
 
 
 def _gradient(engine: Engine, machine: dict[str, Any], X: Any) -> Float:
-    """Return the gradient of all places, of an engine whose gradient, and so its bias, is 0."""
+    """Return the gradient of all members, given an engine whose gradient and bias are 0."""
     labels, n = machine["labels"], len(machine["ids"])
     f = np.empty((n, engine.plan.problems))
     step = max(BLOCK_VALUES // max(n, 1), 1)
@@ -162,7 +162,7 @@ def _gradient(engine: Engine, machine: dict[str, Any], X: Any) -> Float:
 
 
 def bias_of(engine: Engine, solution: Solution) -> Float:
-    """Return the constant terms of decision functions of features measured from the centre."""
+    """Return the constant terms of the decision functions of centred features."""
     plan = engine.plan
     if plan.kernel != "linear" or not plan.center:
         return solution.intercept

@@ -14,8 +14,8 @@ def votes(f: Float) -> Float:
     """Count the pairs that each class wins; sums of decision values break ties.
 
     Decision values are clipped at the margin, because large values of pairs that do not include the
-    true class would otherwise dominate. As in scikit-learn's score of one-against-one, the sum is
-    squeezed between -1/3 and 1/3, so that it cannot outweigh a vote.
+    true class would otherwise dominate. As in scikit-learn's one-vs-one scores, the sum is mapped
+    to the interval (-1/3, 1/3), so that it cannot outweigh a vote.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def _pairs(problems: int) -> tuple[tuple[tuple[int, int], ...], int]:
 def leads(f: Float) -> Float:
     """Return the smallest decision value of each class against the others.
 
-    A class that wins all its pairs is ahead of the next one by twice its distance from the nearest
-    boundary or more, which is how one-vs-rest values measure the distance of a row.
+    The score of a class that wins all its pairs exceeds the next score by at least twice its
+    distance from the nearest boundary, as for one-vs-rest values.
 
     Parameters
     ----------

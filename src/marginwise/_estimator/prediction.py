@@ -35,8 +35,8 @@ class Predictor(KernelModel):
     """Base of the classifiers with the prediction methods."""
 
     classes_: NDArray[Any]
-    calibration: str | None = None  # of those that have the parameter
-    _balance: Float  # weights of classes
+    calibration: str | None = None  # None for estimators without this parameter
+    _balance: Float  # class weights
 
     def decision_function(self, X: Any) -> Float:
         """Compute the decision function of each row.
@@ -69,7 +69,7 @@ class Predictor(KernelModel):
         return model._shaped(model._binary_values(X))
 
     def _shaped(self, scores: Float) -> Float:
-        """Convert f(x) of each binary problem into such values."""
+        """Convert f(x) of the binary problems to values that measure distances to the boundary."""
         if self._engine.plan.pairs:
             return leads(scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -153,7 +153,7 @@ class Predictor(KernelModel):
     def _unchecked_values(self, X: Any) -> Float:
         """Return f(x) of dense rows, with few checks."""
         if "_engine" not in self.__dict__:
-            self._fitted()  # which raises
+            self._fitted()  # raises NotFittedError
         self._require_rows()
         return self._score(rows_to_predict(X, self.n_features_in_))
 
@@ -234,7 +234,7 @@ class Predictor(KernelModel):
 
     def _probabilities_at(self, f: Float) -> Float:
         """Return probabilities of rows from their f(x) in each binary problem."""
-        if len(self.classes_) == 1:  # so far, of a stream
+        if len(self.classes_) == 1:  # before a stream has a second class
             return np.ones_like(f)
         return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
 

@@ -49,13 +49,13 @@ from marginwise._training.sources import (
     sample_rows,
 )
 
-SAMPLE = 2000  # rows of a source that gamma and precision are chosen from
-# Of estimators that may choose the rows they learn.
+SAMPLE = 2000  # rows of a source from which gamma and precision are determined
+# Rules of the parameters of estimators that can select rows.
 SELECTION_RULES: dict[str, Rule] = {
     "selection": one_of("random", "gradient", "active", "autoactive"),
     "pool_size": either(none(), integer(1)),
 }
-LABEL_FREE = ("active", "autoactive")  # rules of selection
+LABEL_FREE = ("active", "autoactive")  # selection strategies that do not use labels
 
 _RUN_RULES: dict[str, Rule] = {
     "sift": either(none(), non_negative(below=1)),
@@ -81,7 +81,7 @@ class RunArguments:
 
     @property
     def is_watched(self) -> bool:
-        """Whether something happens between chunks of the source."""
+        """Whether the arguments require processing of the source in chunks."""
         asked = (self.sift, self.checkpoint, self.callback)
         return any(argument is not None for argument in asked)
 
@@ -94,17 +94,17 @@ class PoolFeed(ArrayFeed):
     batch : Batch
         The rows, without labels.
     ids : ndarray of int64
-        Their ids, ascending.
+        Ids of the rows, ascending.
     """
 
     def __init__(self, batch: Batch, ids: Ints) -> None:
         super().__init__(batch, ids)
         self._labels = np.zeros(len(ids), dtype=np.int32)
         self._costs = np.ones(len(ids))
-        batch.label(self._labels, self._costs, ids)  # which keeps looking at these arrays
+        batch.label(self._labels, self._costs, ids)  # the batch refers to these arrays
 
     def label(self, rows: Ints, labels: Labels, costs: Float) -> None:
-        """Give rows their labels."""
+        """Set the labels of rows."""
         self._labels[rows] = labels
         self._costs[rows] = costs
 
@@ -116,8 +116,8 @@ class StreamLearner(KernelModel):
     random_state: int | np.random.RandomState | None
     epochs: Any  # a number, or "converge"
     shuffle: bool
-    pool_size: Any  # an integer, or None for a full search, of those that select
-    _seeds_per_class = 0  # examples of each class that open an epoch of a fit
+    pool_size: Any  # an integer, or None for a full search, if the estimator selects rows
+    _seeds_per_class = 0  # examples of each class at the start of an epoch of `fit`
 
     # -- sources -------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class StreamLearner(KernelModel):
         failures: list[OSError] = []
         run = RunArguments(sift, checkpoint, checkpoint_minutes, callback, note)
         self._learn_from(source, classes, run, failures)
-        if failures:  # to write the last checkpoint, without which the model is still good
+        if failures:  # the last checkpoint could not be written, but the model is complete
             raise failures[0]
         return self
 
@@ -256,7 +256,7 @@ class StreamLearner(KernelModel):
             )
 
     def _begin_run(self, source: Source, n: int, classes: ArrayLike | None) -> None:
-        """Validate the classes, and make an engine if there is none."""
+        """Validate the classes, and create an engine if there is none."""
         if hasattr(self, "_engine"):
             self._check_classes(classes, first=False)
             return
@@ -374,7 +374,7 @@ class StreamLearner(KernelModel):
         unknown = self._engine.function is not None
         return lambda some: None if unknown else take_rows(rows, np.searchsorted(ids, some))
 
-    # -- what a subclass knows -----------------------------------------------------------------
+    # -- methods that subclasses implement -----------------------------------------------------
 
     def _partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, ids: Any = None

@@ -1,4 +1,4 @@
-"""Fast input validation: only shape, type and values are checked."""
+"""Fast input validation, which checks only shape, type and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plain_rows(X: Any) -> NDArray[Any]:
     Parameters
     ----------
     X : array-like
-        The rows; an array of floats is not copied.
+        Rows. An array of floats is not copied.
     """
     rows = np.asarray(X, order="C")
     if rows.dtype == np.float64 or rows.dtype == np.float32:  # in native byte order
@@ -33,7 +33,7 @@ def sparse_rows(X: Any) -> Any:
     Parameters
     ----------
     X : sparse matrix of shape (n_samples, n_features)
-        The rows; a CSR matrix of floats with sorted indices is not copied.
+        Rows. A CSR matrix of floats with sorted indices is not copied.
     """
     if X.ndim != 2:
         raise ValueError(f"expected a two-dimensional sparse matrix, got {X.ndim} dimension.")
@@ -54,7 +54,7 @@ def rows_to_predict(X: Any, features: int) -> NDArray[Any]:
     X : array-like
         The rows.
     features : int
-        The number of features that the model has.
+        Number of features of the model.
     """
     rows = X if type(X) is np.ndarray else np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != features:
@@ -64,5 +64,5 @@ def rows_to_predict(X: Any, features: int) -> NDArray[Any]:
         )
     rows = plain_rows(rows)
     if not np.isfinite(rows).all():
-        check_finite(rows)  # which names the place
+        check_finite(rows)  # raises with the position of the value
     return rows
