@@ -471,3 +471,34 @@ def test_data_sets_that_are_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
         f"{saved(tmp_path / 'bad.npz', A=np.eye(2))}: expected the array 'X'; the file has A"
     ):
         load_dataset("bad")
+
+
+def test_chunks_that_do_not_exist(tmp_path: Path) -> None:
+    text = tmp_path / "rows.csv"
+    text.write_text(GOOD)
+    svmlight = tmp_path / "rows.svm"
+    svmlight.write_text("1 1:2\n-1 2:3\n1 1:1\n")
+    parts = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    for part in parts:
+        part.write_text(GOOD)
+    sources: list[Any] = [
+        ArraySource(np.eye(4), [0, 1, 0, 1]),
+        open_source(text),
+        open_source(svmlight),
+        open_source(parts),
+        IteratorStream([(np.eye(2), [0, 1])], classes=[0, 1]),
+    ]
+    sources.append(TransformedSource(sources[0], [StandardScaler().fit(np.eye(4))]))
+    for source in sources:
+        with pytest.raises(ValueError, match=r"^start must be an integer of at least 0, got -1\.$"):
+            list(source.chunks(2, -1))
+        with pytest.raises(ValueError, match=r"^rows must be an integer of at least 1, got 0\.$"):
+            list(source.chunks(0))
+
+
+def test_codes_of_levels_that_do_not_exist(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.npz"
+    codes = np.array([[0], [1], [-1]])
+    np.savez(path, X_num=np.ones((3, 1)), X_cat=codes, color_levels=["red", "blue"], y=[0, 1, 0])
+    with raises(f"{path}: row 2 of X_cat has the code -1 for color, whose levels have the codes"):
+        load_dataset("mixed", data=tmp_path)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from marginwise._arrays import Ints, spread_rows
 from marginwise.data.array_files import read_npy, read_npz
 from marginwise.data.errors import DataError
-from marginwise.data.rows import check_ids
+from marginwise.data.rows import check_chunks, check_ids
 from marginwise.data.sniff import kind_of
 
 BLOCK_ROWS = 4096  # of a memory map
@@ -235,10 +235,9 @@ class ArraySource:
         chunks : iterator of (X, y)
             Iterator over features and labels of each chunk.
         """
-        if rows < 1:
-            raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
-        for first in range(start, len(self), rows):
-            yield self._some(slice(first, first + rows))
+        rows, start = check_chunks(rows, start)
+        parts = (slice(first, first + rows) for first in range(start, len(self), rows))
+        return map(self._some, parts)
 
     def load(self) -> tuple[Any, Any]:
         """Load all rows into memory.

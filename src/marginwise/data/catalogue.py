@@ -147,7 +147,7 @@ def _features(path: Path, archive: Any, part: str) -> Any:
         data, indices, indptr, shape = (archive[f"{key}_{piece}"] for piece in PARTS)
         return sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
     if _key("X_num", part) in files:
-        return _mixed(archive, part)
+        return _mixed(path, archive, part)
     raise DataError(f"{path}: expected the array {key!r}; the file has {', '.join(files)}.")
 
 
@@ -163,7 +163,7 @@ def _y(archive: Any, part: str) -> Any:
     return y
 
 
-def _mixed(archive: Any, part: str) -> Any:
+def _mixed(path: Path, archive: Any, part: str) -> Any:
     """Return a table of numeric and categorical columns."""
     pa = need_arrow()
     numbers, codes = archive[_key("X_num", part)], archive[_key("X_cat", part)]
@@ -171,6 +171,13 @@ def _mixed(archive: Any, part: str) -> Any:
     names = given or [f"x{k}" for k in range(numbers.shape[1])]
     columns = {name: numbers[:, k] for k, name in enumerate(names)}
     for k, (name, levels) in enumerate(_levels(archive)):
+        unknown = np.flatnonzero((codes[:, k] < 0) | (codes[:, k] >= len(levels)))
+        if unknown.size:
+            row = int(unknown[0])
+            raise DataError(
+                f"{path}: row {row} of {_key('X_cat', part)} has the code {int(codes[row, k])} for "
+                f"{name}, whose levels have the codes 0 to {len(levels) - 1}."
+            )
         columns[name] = pa.array(levels, pa.string()).take(pa.array(codes[:, k].astype(np.int64)))
     return pa.table(columns)
 

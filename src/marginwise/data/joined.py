@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from marginwise._arrays import Ints
 from marginwise.data.errors import DataError
-from marginwise.data.rows import check_ids, gather, join_rows, rechunk
+from marginwise.data.rows import check_chunks, check_ids, gather, join_rows, rechunk
 
 
 class JoinedSource:
@@ -83,6 +83,7 @@ class JoinedSource:
 
     def chunks(self, rows: int = 4096, start: int = 0) -> Iterator[tuple[Any, Any]]:
         """Yield features and labels in order, in chunks."""
+        rows, start = check_chunks(rows, start)
         return rechunk(self._pieces(rows, start), rows)
 
     def _pieces(self, rows: int, start: int) -> Iterator[tuple[Any, Any]]:

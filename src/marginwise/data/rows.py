@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginwise._arrays import Ints
+from marginwise._checks import is_integer
 
 
 def check_ids(ids: Any, n: int) -> Ints:
@@ -25,6 +26,15 @@ def check_ids(ids: Any, n: int) -> Ints:
             f"{n - 1}."
         )
     return np.ascontiguousarray(ids, dtype=np.int64)
+
+
+def check_chunks(rows: Any, start: Any) -> tuple[int, int]:
+    """Return the size of chunks and the first row as integers; raise if they are invalid."""
+    if not is_integer(rows) or rows < 1:
+        raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
+    if not is_integer(start) or start < 0:
+        raise ValueError(f"start must be an integer of at least 0, got {start!r}.")
+    return int(rows), int(start)
 
 
 def height(X: Any) -> int:

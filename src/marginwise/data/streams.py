@@ -12,7 +12,7 @@ from marginwise.data.columns import CellError, as_table
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
-from marginwise.data.rows import height, is_table, rechunk
+from marginwise.data.rows import check_chunks, height, is_table, rechunk
 from marginwise.data.table_profile import missing_column
 from marginwise.data.tables import checked_encoder
 
@@ -104,6 +104,7 @@ class IteratorStream:
         chunks : iterator of (X, y)
             Iterator over features and labels of each chunk.
         """
+        _, start = check_chunks(1 if rows is None else rows, start)
         pieces = self._pieces(start)
         return pieces if rows is None else rechunk(pieces, rows)
 

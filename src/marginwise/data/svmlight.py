@@ -31,6 +31,7 @@ from marginwise.data._svmlight_index import (
     index_files,
 )
 from marginwise.data.errors import DataError
+from marginwise.data.rows import check_chunks
 
 StrPath = str | os.PathLike[str]
 
@@ -233,11 +234,7 @@ class SvmlightSource:
             Pairs of features (csr_array of shape (rows, n_features), dtype=float32) and labels
             (ndarray of shape (rows,)).
         """
-        if not is_integer(rows) or rows < 1:
-            raise ValueError(f"rows must be an integer of at least 1, got {rows!r}.")
-        if not is_integer(start) or start < 0:
-            raise ValueError(f"start must be an integer of at least 0, got {start!r}.")
-        return self._chunks(int(rows), int(start))
+        return self._chunks(*check_chunks(rows, start))
 
     def _chunks(self, rows: int, start: int) -> Iterator[tuple[Any, NDArray[Any]]]:
         n, cursors = len(self), Cursors(self.paths, self._plain, self.index)

@@ -16,7 +16,7 @@ from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
 from marginwise.data.matrix import ColumnMatrix
-from marginwise.data.rows import check_ids, gather, join_rows, rechunk, take
+from marginwise.data.rows import check_chunks, check_ids, gather, join_rows, rechunk, take
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
 from marginwise.data.table_profile import UNUSED, missing_column
@@ -222,6 +222,7 @@ class TableSource:
         chunks : iterator of (X, y)
             Iterator over features and labels of each chunk.
         """
+        rows, start = check_chunks(rows, start)
         self._prepare()
         return rechunk(self._pieces(rows, start), rows)
 
