@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -309,3 +310,35 @@ class Listed:
 
     def __getitem__(self, name: str) -> Any:
         return self.table[name]
+
+
+def damaged(path: Path, how: str) -> Path:
+    """Write an archive with a model document that cannot be read."""
+    text = "[" * 200_000 if how == "nested" else '{"class": "OnlineSVC"}' * 20
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", text)
+    data = bytearray(path.read_bytes())
+    if how == "compressed wrongly":
+        data[30 + len("model.json")] = 0xFF
+    if how == "encrypted":
+        for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            data[data.index(mark) + at] |= 1
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("how", ["compressed wrongly", "encrypted", "nested"])
+def test_archives_that_cannot_be_read_are_refused(how: str, tmp_path: Path) -> None:
+    path = damaged(tmp_path / "m.mwz", how)
+    for command in (("info", path), ("continue", path, csv(tmp_path / "t.csv"))):
+        message = refused(*command)
+        assert str(path) in message
+        assert "Traceback" not in message
+
+
+def test_a_holdout_of_all_rows_is_refused(tmp_path: Path) -> None:
+    table = csv(tmp_path / "t.csv", rows=30)
+    simulate = ("simulate", table, "--text-column", "color")  # texts of two kinds are two items
+    for command, items in ((("active", table), 30), (simulate, 2)):
+        message = refused(*command, "--label", "bought", "--holdout", "0.99")
+        assert f"--holdout 0.99 sets aside all {items} rows" in message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def stored_class(path: str) -> str | None:
             if DOCUMENT not in archive.namelist():
                 return None
             document = json.loads(archive.read(DOCUMENT))
-    except (zipfile.BadZipFile, ValueError, KeyError, NotImplementedError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, RuntimeError, EOFError):
         return None
     return str(document.get("class")) if isinstance(document, dict) else None
 

@@ -135,7 +135,13 @@ def replayed(
 
 
 def _held_rows(simulation: Simulation, n: int) -> int:
-    return max(1, round(simulation.holdout * n)) if simulation.holdout else 0
+    held = max(1, round(simulation.holdout * n)) if simulation.holdout else 0
+    if held >= n:
+        raise ValueError(
+            f"--holdout {simulation.holdout:g} sets aside all {n} rows, and none is left to ask "
+            "about; give a smaller fraction, or more rows."
+        )
+    return held
 
 
 def _measured(learner: Any, rows: Rows, pool: NDArray[Any], held: NDArray[Any]) -> Point:
