@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 # \tfrac12 is 1/2 in TeX; docutils reads the number 12.
 SHORT_FRACTION = re.compile(r"\\([dt]?frac)\s*(\w)\s*(\w)")
-# Browsers stretch these to the height of the whole formula, as TeX does after \left and \right only.
+# Browsers stretch these to the height of the formula, TeX only after \left and \right.
 FENCE = re.compile(r"<mo(?: class=\"math(?:open|close)\")?>([{}‖|⟨⟩])</mo>")
 
 
