@@ -1,4 +1,4 @@
-// The binding: what crosses between NumPy and the core, and nothing else.
+// The binding: converts between NumPy and the core, and does nothing else.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -30,8 +30,8 @@ static void bind_matrix(nb::class_<Batch>& batch) {
         nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
 }
 
-// Calls a function in turn. All of this is one native call: an interrupt may come before the turn
-// is taken, or within the function, but not between taking the turn and giving it back.
+// Calls a function while holding the turn. This is a single native call, so an interrupt may arrive
+// before the turn is taken or within the function, but can never leave the turn taken.
 static nb::object run_in_turn(Turn& turn, const nb::callable& function, const nb::args& args,
                               const nb::kwargs& kwargs) {
     const auto take = [&turn] {

@@ -1,4 +1,4 @@
-// NumPy arrays as the core's views, and the core's arrays as NumPy's.
+// Conversion of NumPy arrays to views of the core, and of arrays of the core to NumPy arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,10 +13,10 @@ namespace mw = marginwise;
 template <class V, Py_ssize_t N>
 using NumPy = nb::ndarray<V, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
-// The name of an argument that is an array; it is never converted, which would copy it.
+// The name of an array argument. Arrays are never converted, because that would copy them.
 constexpr auto operator""_array(const char* name, size_t) { return nb::arg(name).noconvert(); }
 
-// A NumPy array that takes over the memory of `values`.
+// A NumPy array that takes ownership of the memory of `values`.
 template <class V>
 nb::ndarray<nb::numpy, V> numpy_from(mw::Array<V> values, std::initializer_list<mw::Index> shape) {
     auto* kept = new mw::Array<V>(std::move(values));
@@ -26,7 +26,7 @@ nb::ndarray<nb::numpy, V> numpy_from(mw::Array<V> values, std::initializer_list<
     return {at, sizes.size(), sizes.data(), owner};
 }
 
-// A copy of a NumPy array.
+// Copies a NumPy array into `to`.
 template <class V>
 void read_array(nb::handle from, mw::Array<V>& to) {
     const auto view = nb::cast<NumPy<const V, 1>>(from);
@@ -41,7 +41,7 @@ void read_array(nb::handle from, mw::OwnedMatrix<V>& to) {
 
 namespace nanobind::detail {
 
-// An argument that is a view; the array lives as long as the call.
+// An argument that is a view. The array outlives the call.
 template <class View, class V, Py_ssize_t N>
 struct view_caster {
     NB_TYPE_CASTER(View, (make_caster<NumPy<V, N>>::Name))

@@ -5,8 +5,8 @@
 #include "interpreter.hpp"
 #include "marginwise/model/model.hpp"
 
-// Each model holds its own reference, which is visible to the garbage collector because a function
-// may refer to the model that uses it. The core copies kernels without the interpreter lock.
+// Each model holds its own reference. The garbage collector must see it, because a function may
+// refer to the model that uses it. The core copies kernels without holding the interpreter lock.
 class FunctionKernel {
   public:
     explicit FunctionKernel(nb::object callable) : callable_(std::move(callable)) {}
@@ -47,7 +47,7 @@ inline mw::BlockKernel block_kernel(nb::object callable) {
     return FunctionKernel(std::move(callable));
 }
 
-// Makes the function of a model visible to the garbage collector.
+// Shows the kernel function of a model to the garbage collector.
 template <class T>
 int visit_model(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));

@@ -1,9 +1,9 @@
-// Leaving the interpreter for the time of a native call, and entering it again.
+// Releasing the interpreter lock during a native call, and taking it again.
 //
-// Daemon threads may still be in a native call when the interpreter ends. Before Python 3.14, a
-// thread that waits for the interpreter lock after that is ended by the C library, and its
-// unwinding through C++ aborts the process. So threads that come too late sleep until the process
-// is gone, and the end waits for those that run Python code on behalf of a native call.
+// Daemon threads may still be in a native call when the interpreter finalizes. Before Python 3.14,
+// a thread that then waits for the interpreter lock is terminated by the C library, and unwinding
+// it through C++ aborts the process. Threads that come too late therefore sleep until the process
+// exits, and finalization waits for threads that run Python code within a native call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,14 +17,14 @@
 
 namespace nb = nanobind;
 
-// The way into the interpreter.
+// The entrance to the interpreter.
 //
-// INVARIANT: once closed, no thread but the closer passes.
+// INVARIANT: once closed, no thread except the closer passes.
 // INVARIANT: `exposed` counts the threads that run Python code within a native call.
 class Entrance {
   public:
-    // Calls `take`, which takes the interpreter lock if this thread does not hold it already;
-    // false, without a call, if it is too late for that.
+    // Calls take(), which takes the interpreter lock unless this thread already holds it. Returns
+    // false without calling it if the interpreter is finalizing.
     template <class F>
     static bool pass(F take) {
         State& entrance = state();
@@ -35,9 +35,9 @@ class Entrance {
         return true;
     }
 
-    // Closes, and waits for exposed threads: they are done, or sleep in their next native call.
-    // The waits are bounded because Python code may take any time, and because the child of a fork
-    // may have inherited a lock whose thread it does not have.
+    // Closes the entrance, and waits until exposed threads are done or sleep in their next native
+    // call. The waits are bounded, because Python code may run for any time, and because the child
+    // of a fork may have inherited a lock held by a thread that does not exist in it.
     static void close() {
         const auto until = std::chrono::steady_clock::now() + kPatience;
         do {
@@ -106,7 +106,8 @@ class Released {
     PyThreadState* state_;
 };
 
-// Holds the interpreter lock for its lifetime, unless the interpreter has ended: false then.
+// Holds the interpreter lock for its lifetime. Converts to false if the interpreter has ended and
+// the lock is not held.
 class Entered {
   public:
     Entered() : inside_(Entrance::pass([this] { state_ = PyGILState_Ensure(); })) {
@@ -126,14 +127,15 @@ class Entered {
     bool inside_, outside_ = false;
 };
 
-// The same where nothing can be done without the interpreter.
+// The same for code that cannot continue without the interpreter: sleeps forever if it has ended.
 struct Held : Entered {
     Held() {
         if (!*this) Entrance::sleep_forever();
     }
 };
 
-// Marks a native call that runs Python code, for its lifetime; the interpreter lock is held.
+// Marks the thread as exposed for its lifetime: it runs Python code within a native call. Requires
+// the interpreter lock.
 class Exposed {
   public:
     Exposed() : before_(Entrance::expose(true)) {}

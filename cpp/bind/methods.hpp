@@ -1,6 +1,6 @@
-// Python methods from functions of the core. Each holds the model, for reading or alone, while the
-// interpreter is released: a thread that waits for a model must not block the thread that has it,
-// whose kernel may be a Python function.
+// Makes Python methods of functions of the core. Each method locks the model, shared or
+// exclusively, and releases the interpreter lock meanwhile: a thread that waits for a model must
+// not block the thread that holds it, whose kernel may be a Python function.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,15 @@ struct Holding {
 using Reading = Holding<std::shared_lock<marginwise::Guard>>;
 using Writing = Holding<std::unique_lock<marginwise::Guard>>;
 
-// Holds the model alone. Long loops check for signals such as Ctrl-C; what a handler raises is
-// thrown after the model is released.
+// Locks the model exclusively. Long loops check for signals such as Ctrl-C. An exception raised by
+// a signal handler is thrown after the model is unlocked.
 struct Interruptible {
     template <class M, class F>
     static auto run(M& model, F work) {
         std::exception_ptr raised;
         const auto check_signals = [&raised] {
             const Entered entered;
-            if (!entered) return true;  // the model is released before the thread sleeps
+            if (!entered) return true;  // the model is unlocked before the thread sleeps
             if (PyErr_CheckSignals() == 0) return false;
             raised = std::make_exception_ptr(nb::python_error());
             return true;
@@ -46,7 +46,7 @@ struct Interruptible {
     }
 };
 
-// The signature of what Python calls, from a function of a model, a method of it, or a lambda.
+// Deduces the signature of a Python method from a function of a model, a method of it, or a lambda.
 template <class F>
 struct Method : Method<decltype(+std::declval<F>())> {};
 template <class R, class M, class... Args>

@@ -39,7 +39,7 @@ static void restore(Model<T>& model, const Batch& batch, const Dict& arrays) {
     Writing::run(model, [&] { restore_state(model, batch, state); });
 }
 
-// An array of value(model, c) for each problem c.
+// A method that returns an array of value(model, c) for all problems c.
 template <class M, class F>
 static auto by_problem(F value) {
     return [value](const M& model) {

@@ -1,4 +1,4 @@
-// Settings, and the arrays of a state, by name.
+// Reading settings by name from a dict.
 #pragma once
 
 #include "function_kernel.hpp"

@@ -1,4 +1,4 @@
-// Readers of text.
+// The svmlight readers.
 #include <nanobind/stl/tuple.h>
 
 #include "arrays.hpp"
@@ -15,7 +15,7 @@ static std::tuple<Index, Index> crossing(const Progress& progress) {
     return {progress.position, progress.rows};
 }
 
-// What the parser and the first pass have in common.
+// The members that the parser and the first pass have in common.
 template <class Reader>
 static void bind_rows(nb::class_<Reader>& reader) {
     reader.def_prop_rw("line", &Reader::line, &Reader::set_line);

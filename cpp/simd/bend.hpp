@@ -6,8 +6,8 @@
 namespace marginwise::simd {
 namespace {
 
-// Written without explicit vectors: the compiler vectorizes it, and sums of products are rounded in
-// the same way for all elements.
+// Written without explicit vectors: the compiler vectorizes it, and sums of products round in the
+// same way for all elements.
 void bend(const float* __restrict image, const float* __restrict t_x, const float* __restrict t_y,
           const float* __restrict f_x, const float* __restrict f_y, const Bending& how,
           float* __restrict out, Index n) {

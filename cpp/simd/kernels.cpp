@@ -1,6 +1,6 @@
-// The table of the hot loops, compiled once per instruction set: MARGINWISE_ISA is its name as a
-// string and MARGINWISE_TABLE the function that returns its table. The loops are written once, with
-// portable vector types. Contracts are in simd/table.hpp.
+// The table of the hot loops, compiled once per instruction set: MARGINWISE_ISA is the name of the
+// set as a string, and MARGINWISE_TABLE is the function that returns its table. The loops are
+// written once, with portable vector types. Contracts are in simd/table.hpp.
 
 #include "bend.hpp"
 #include "passes.hpp"

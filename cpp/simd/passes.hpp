@@ -6,9 +6,9 @@
 namespace marginwise::simd {
 namespace {
 
-constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that holds them
+constexpr Index kChunk = 8 * kLanes;  // extremes are located within the chunk that contains them
 
-// Kernel rows come from main memory. The processor itself fetches ahead within a page only.
+// Kernel rows come from main memory, and the processor's own prefetching ends at a page boundary.
 inline void fetch_ahead(const float* k) {
     constexpr Index kAhead = 512;
     __builtin_prefetch(k + kAhead);
@@ -29,7 +29,8 @@ void add(double* g, const float* k, double a, Index n) {
     for (Index s = 0; s < n; s += kWide) store(g + s, load(g + s) + a * widen(k + s));
 }
 
-// What a member's g counts for among the extremes: g itself where alpha may move that way.
+// The values among which extremes are searched: g where alpha may move that way, and values beyond
+// reach elsewhere.
 template <class T>
 struct Penalties {
     const T *up, *down;
@@ -48,7 +49,8 @@ struct RoomRule {
     }
 };
 
-// Runs `updated(s)`, the new g of members s, s+1, ..., over all members and finds its extremes.
+// Calls updated(s), which returns the new g of members s, s+1, ..., over all members, and finds the
+// extremes.
 template <class T, class Rule, class F>
 inline Extremes scan(const T* g, Rule rule, Index n, F updated) {
     constexpr Index kWide_ = kWidth<T>;
@@ -69,7 +71,7 @@ inline Extremes scan(const T* g, Rule rule, Index n, F updated) {
         if (chunk_high > best.g_max) best.g_max = chunk_high, chunk_i = begin;
         if (chunk_low < best.g_min) best.g_min = chunk_low, chunk_j = begin;
     }
-    // The first member of a chunk that has the value found there.
+    // The first member of a chunk that has the extreme value.
     const auto locate = [&](Index s, double wanted, auto value_at) {
         for (;; s += kWide_)
             if (const Index lane = lane_of(static_cast<T>(wanted), value_at(s, load(g + s)));
@@ -136,7 +138,8 @@ Moments moments(const double* g, const double* side, Index n) {
     return {total(h), total(h_squared)};
 }
 
-// The place of the highest gain, the first where several tie, for gains of members s, s+1, ....
+// The place with the highest gain, where gain(s) returns the gains of members s, s+1, .... Ties go
+// to the first place.
 template <class F>
 inline Best highest_gain(Index n, F gain) {
     Best best;
@@ -151,7 +154,7 @@ inline Best highest_gain(Index n, F gain) {
         if (chunk_high > best.gain) best.gain = chunk_high, chunk = begin;
     }
     if (chunk == kNone) return best;
-    best.gain = 0;  // found again with its place
+    best.gain = 0;  // computed again together with its place
     for (Index s = chunk; s < std::min(chunk + kChunk, n); s += kWide) {
         const Doubles value = gain(s);
         for (Index lane = 0; lane < kWide; ++lane)
@@ -174,8 +177,8 @@ Best best_gain(const double* g, const Boxes& boxes, double tolerance, Index n) {
     });
 }
 
-// A place for each lane that gains most of those looked at: its gain as a fraction, and where the
-// vector that it is a lane of begins, counted from the first that this leader saw.
+// For each lane, the best place seen so far: its gain as a fraction, and the start of the vector
+// that it is a lane of, counted from the first vector that this leader saw.
 template <class T>
 struct Leader {
     Vec<T> above{}, below = all(T(1)), at{};
@@ -187,7 +190,7 @@ struct Leader {
         at = better ? here : at;
     }
 
-    // The better of `best` and the lanes, the first where gains tie.
+    // The best of `best` and the lanes; ties go to the first place.
     Best against(Best best, Index first) const {
         const Vec<T> gain = above / below;
         for (Index lane = 0; lane < kWidth<T>; ++lane) {
@@ -200,9 +203,9 @@ struct Leader {
     }
 };
 
-// Gains are compared as the fractions they are, slope^2 / curvature, because a division for each
-// member would take longer than all the rest. Several leaders, which do not wait for each other,
-// run side by side.
+// Gains are compared as fractions, slope^2 / curvature, because a division per member would take
+// longer than everything else. Several independent leaders run in parallel, so that none has to
+// wait for the previous comparison.
 template <class T>
 Best second_order(const T* g, const float* k_i, const T* diagonal, const T* down, T g_i, T k_ii,
                   Index n) {

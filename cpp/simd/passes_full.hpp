@@ -23,7 +23,7 @@ void add_full(double* y, const double* x, double a, Index n) {
     for (; k < n; ++k) y[k] = multiply_add(a, x[k], y[k]);
 }
 
-// R rows at a time, so that `out` is read and written once for all of them.
+// Adds R rows at a time, so that `out` is read and written once for all of them.
 template <int R>
 inline void gaxpy_rows(double* out, const double* const* rows, const double* coefficient, Index n) {
     Index k = 0;

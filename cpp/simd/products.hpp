@@ -1,8 +1,8 @@
-// Dot products of rows with tiles, and sums of kernel values by coefficients.
+// Dot products of rows with tiles, and sums of kernel values weighted by coefficients.
 //
-// Fixed order of summation: every dot product is a single chain of multiply-adds over ascending
-// features, kept in one lane of one accumulator. A feature that is zero adds exactly nothing, so
-// the dense and the zero-skipping product agree to the bit.
+// The order of summation is fixed: every dot product is a single chain of multiply-adds over
+// ascending features, in one lane of one accumulator. A zero feature adds exactly 0, so the dense
+// and the zero-skipping product are bit-identical.
 #pragma once
 
 #include "vectors.hpp"
@@ -10,7 +10,7 @@
 namespace marginwise::simd {
 namespace {
 
-// One register block: R rows against V vectors of lanes, starting at `tile`.
+// One register block: R rows times V vectors of lanes, starting at `tile`.
 template <class T, int R, int V>
 inline void dense_block(const T* x, Index d, const T* tile, T* dots) {
     Vec<T> sum[R][V] = {};
@@ -38,7 +38,7 @@ void dots_dense(const T* x, Index rows, Index d, const T* tile, T* dots) {
             dense_block<T, 1, V>(x + r * d, d, tile + lane, dots + r * kLanes + lane);
 }
 
-// Prefetches the r-th of `rows` parts of a chunk. For a few rows this does not pay.
+// Prefetches the r-th of `rows` parts of a chunk. For a few rows this does not pay off.
 inline void prefetch_part(const char* chunk, Index bytes, Index r, Index rows) {
     constexpr Index kLine = 64, kFewRows = 32;
     if (!chunk || rows < kFewRows) return;
@@ -85,7 +85,7 @@ T dot_gather(const std::uint32_t* index, const T* value, Index n, const T* dense
     return sum;
 }
 
-// R rows against 16 columns of weights.
+// R rows times 16 columns of weights.
 template <int R>
 inline void weigh_rows(const float* k, const float* w, Index width, float* sums) {
     constexpr int V = static_cast<int>(16 / kWidth<float>);
@@ -110,8 +110,8 @@ void weigh(const float* k, Index rows, const float* w, Index width, float* sums)
     }
 }
 
-// Transposes a square of kWidth<float> rows in registers. Each round deals the two halves of the
-// rows into pairs, like cards; as many rounds as there are bits in a row's number.
+// Transposes a square of kWidth<float> rows in registers. Each of the log2(kWidth<float>) rounds
+// interleaves the two halves of the rows, like a card shuffle.
 inline void transpose(Vec<float>* rows) {
     constexpr Index W = kWidth<float>;
     Integers low, high;
@@ -129,7 +129,7 @@ inline void transpose(Vec<float>* rows) {
     }
 }
 
-// Block of kWidth<float> squared: row r of `from` becomes column r of `to`.
+// Transposes a square block of kWidth<float> rows: row r of `from` becomes column r of `to`.
 inline void transpose_block(const float* from, Index stride, float* to, Index to_stride) {
     Vec<float> rows[kWidth<float>];
     for (Index r = 0; r < kWidth<float>; ++r) rows[r] = load(from + r * stride);
@@ -148,7 +148,7 @@ void mirror(float* const* rows, Index k, Index l) {
         }
 }
 
-// Rows are summed side by side, or one by one where they are few; to the bit, it is the same.
+// Sums the rows in parallel lanes, or one by one if they are few. Both give bit-identical sums.
 void weigh_lists(const float* k, Index stride, Index rows, const Weights& weights, double* sums) {
     constexpr Index W = kWidth<float>, kFew = 4;
     if (rows < kFew) {
@@ -186,7 +186,7 @@ void weigh_lists(const float* k, Index stride, Index rows, const Weights& weight
         }
 }
 
-// Every number is written, and kept where the feature is not zero.
+// Writes every number, but advances only past those of nonzero features.
 template <class T>
 Index nonzeros(const T* x, const double* zeros, Index n, std::uint32_t first, std::uint32_t* out) {
     Index k = 0, found = 0;

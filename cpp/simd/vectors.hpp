@@ -1,5 +1,5 @@
-// Portable vectors of the instruction set that this translation unit is compiled for. Everything in
-// this folder has internal linkage: copies for different instruction sets must not be merged.
+// Portable vectors for the instruction set that this translation unit is compiled for. Everything
+// in this folder has internal linkage: copies for different instruction sets must not be merged.
 #pragma once
 
 #include <algorithm>
@@ -48,10 +48,10 @@ template <class T>
 inline Vec<T> all(T x) {
     return Vec<T>{} + x;
 }
-// Values in single precision as those of T.
+// Loads single-precision values as values of T.
 template <class T>
 inline Vec<T> load_as(const float* p);
-// One instruction, of which some compilers make five if it is left to them.
+// A single instruction; some compilers generate five for the portable form.
 inline Doubles widen(const float* p) {
 #if defined(__AVX512F__)
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));  // without a mask, GCC 12 warns
@@ -74,7 +74,7 @@ inline Vec<float> load_as<float>(const float* p) {
     return load(p);
 }
 
-// Lane v of the result is lane at[v] of a and b, side by side.
+// Lane v of the result is lane at[v] of the concatenation of a and b.
 typedef std::int32_t Integers __attribute__((vector_size(kBytes)));
 inline Vec<float> shuffle(Vec<float> a, Vec<float> b, Integers at) {
 #if defined(__clang__)
@@ -102,8 +102,8 @@ inline T lowest(Vec<T> v) {
     return best;
 }
 
-// The first lane that has a value, or their number. Lanes are compared all at once: that is one
-// word to look at, and nearly always 0.
+// The first lane with value `wanted`, or the number of lanes. All lanes are compared at once, which
+// leaves a word to test that is nearly always 0.
 template <class T>
 inline Index lane_of(T wanted, Vec<T> v) {
     constexpr std::size_t W = kWidth<T>, kWord = std::min<std::size_t>(W, sizeof(std::uint64_t));
@@ -123,8 +123,8 @@ inline double total(Doubles v) {
     return sum;
 }
 
-// One multiply-add, fused where the instruction set fuses, as in the lanes of a vector. (Left to
-// itself the compiler would multiply in vectors and add one by one.)
+// One multiply-add, fused if the instruction set has fused ones, as in the lanes of a vector.
+// (Otherwise the compiler would multiply in vectors and add one by one.)
 template <class T>
 inline T multiply_add(T a, T b, T c) {
 #if defined(__FMA__) || defined(__aarch64__)

@@ -12,7 +12,7 @@
 
 namespace marginwise {
 
-// The settings of an algorithm; read(name, field) sets each.
+// The settings of an algorithm; read(name, field) sets each field.
 template <class Settings, class Read>
 Settings settings_by(Read read) {
     Settings settings;

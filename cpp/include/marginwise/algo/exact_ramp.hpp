@@ -1,20 +1,20 @@
-// OnlineSVM^R: the ramp-loss SVM over all examples seen, solved after each [wang2009].
+// OnlineSVM^R: the ramp-loss SVM over all examples seen, solved after each example [wang2009].
 //
 //   paper    here                              paper    here
 //   I        open places of a problem          g        y g
 //   V        places with the usual box         m        max_idle
 //
-// The fixed point of the concave-convex procedure: V holds the examples with y f >= -1, alpha is
-// optimal over V and zero elsewhere.
+// The solution is a fixed point of the concave-convex procedure: V holds the examples with
+// y f >= -1; alpha is optimal over V and zero elsewhere.
 //
-// DEPARTS: an example that needs no step is added to V or left out at once; the rest of the
+// DEPARTS: an example that needs no step is added to V or left out at once, because the rest of the
 //          iteration would change nothing.
-// DEPARTS: if V does not converge in many rounds, the tolerances of violation and gain are lowered,
-//          so that each round lowers the objective as the procedure guarantees; if it still does
-//          not converge (the kernel is not positive semi-definite), examples only leave V from then
-//          on.
-// DEPARTS: an example takes a limited number of steps, see step_limit.hpp; then examples only
-//          leave V.
+// DEPARTS: while V does not converge, the tolerances of violation and gain are lowered every
+//          kManyRounds rounds, so that each round lowers the objective as the procedure guarantees.
+//          If V has not converged after kMostRounds (the kernel is not positive semi-definite), no
+//          more examples join V.
+// DEPARTS: an example takes a limited number of steps, see step_limit.hpp. After that, no more
+//          examples join V.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -25,8 +25,8 @@
 namespace marginwise {
 
 struct ExactRampSettings {
-    double tau = 1e-3;    // violation that is tolerated
-    Index max_idle = -1;  // examples with alpha = 0 that are kept; negative: all
+    double tau = 1e-3;    // tolerated violation
+    Index max_idle = -1;  // number of examples with alpha = 0 to keep; negative: all
 
     template <class F>
     void visit(F use) {
@@ -39,8 +39,8 @@ template <class T>
 class ExactRamp : public Learner<T> {
   public:
     using Settings = ExactRampSettings;
-    static constexpr double kRampEnds = 2.0;  // y g = 1 - y f there
-    // Least gain of a step in the dual; less where K(x, x) > kLarge.
+    static constexpr double kRampEnds = 2.0;  // y g = 1 - y f at the end of the ramp
+    // Least gain of a step in the dual; it is smaller where K(x, x) > kLarge.
     static constexpr double kLeastGain = 1e-5, kLarge = 64.0;
     static constexpr Index kManyRounds = 16, kMostRounds = 96;
 
@@ -71,7 +71,7 @@ class ExactRamp : public Learner<T> {
 // Algorithm 1, steps 2 to 28, and the removal step of algorithm 2.
 template <class T>
 void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
-    if (this->holds(c, s)) return;  // solved before
+    if (this->holds(c, s)) return;  // already part of the solution
     const double y = D.sign(c, example.label);
     const double g = y - this->raw_expansion(c, block.row(r));
     const bool active = y * g <= kRampEnds;
@@ -83,7 +83,7 @@ void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, In
         drop_idle(D, c, settings_.max_idle, [&](Index l) { return std::abs(P.y(l) - P.g[l]); });
 }
 
-// Steps 9 to 27: solve over V and find V again, until it stays.
+// Steps 9 to 27: solves over V and updates V until V no longer changes.
 template <class T>
 void ExactRamp<T>::solve_problem(Index c) {
     double tau = settings_.tau, least_gain = kLeastGain;
@@ -96,8 +96,8 @@ void ExactRamp<T>::solve_problem(Index c) {
     }
 }
 
-// Steps 10 to 15: the violator of largest gain moves, while there is one. Returns whether none is
-// left; else more steps would be needed than it may take.
+// Steps 10 to 15: moves the violator of largest gain until none is left. Returns false if it gave
+// up before: at the step limit, on an interrupt, or because no step was possible.
 template <class T>
 bool ExactRamp<T>::solve(Index c, double tau, double least_gain, StepLimit& limit) {
     Problem& P = D.problem(c);

@@ -1,6 +1,7 @@
-// A model that does not learn: an expansion over given members, computed elsewhere.
+// A model that does not learn: an expansion over given members whose coefficients were computed
+// elsewhere.
 //
-// Coefficients have no bounds, and a member may count in any problem, whatever its class is.
+// Coefficients have no bounds, and a member of any class may have a coefficient in any problem.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -23,7 +24,7 @@ class Fixed : public Learner<T> {
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Fixed>(*this); }
 
-    // Problems share most members, as those of models that learn do not: their weights are dense.
+    // Unlike in models that learn, problems may share most members. Their weights are then dense.
     void decision(const Sample& sample, double* out) const override {
         if (D.problems() == 1 || !dense()) return Learner<T>::decision(sample, out);
         this->require_width(sample.X);

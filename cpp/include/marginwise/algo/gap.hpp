@@ -1,21 +1,22 @@
-// LASVM-G, LASVM-NC, LASVM-I and FULL SVM: as many steps as the duality gap requires [ertekin2011].
+// LASVM-G, LASVM-NC, LASVM-I and FULL SVM: the duality gap sets the number of steps [ertekin2011].
 //
 //   paper       here                             paper       here
 //   S           open places of a problem         A, B        lo, hi
 //   alpha, g    Problem::alpha, Problem::g       beta        Box::shifted where it is C
 //   G, G-hat    Standing::gap, target()          m, s        max_idle, ramp
 //
-// The gap comes with every pass that updates the gradient, the moments of the target with one pass
-// after an example that took steps; a new member adds its own terms to both.
+// Each pass that updates the gradient also computes the gap. The moments of the target take one
+// pass after an example that took steps. A new member adds its own terms to both.
 //
-// DEPARTS: REPROCESS moves both members of the most violating pair, to the best point of their two
-//          boxes, where the paper moves the worse of the two: the same gap in far fewer steps.
+// DEPARTS: REPROCESS moves both members of the most violating pair to the joint optimum in their
+//          boxes. The paper moves only the worse of the two, which takes far more steps to reach
+//          the same gap.
 // DEPARTS: the first few examples of each class are learned with the hinge loss. A model that has
-//          seen only one class would treat the other as outliers for good.
-// DEPARTS: CLEAN keeps the members whose gradient is nearest to moving them; the paper's |g|+ would
-//          keep outliers that cannot move.
+//          seen only one class would treat the other as outliers forever.
+// DEPARTS: CLEAN keeps the members whose gradient is closest to letting them move. The paper's
+//          |g|+ would keep outliers that cannot move.
 // DEPARTS: an example that is already a member is not inserted again; REPROCESS still follows.
-// DEPARTS: loops end after a number of steps, see step_limit.hpp.
+// DEPARTS: every loop has a step limit, see step_limit.hpp.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -48,7 +49,7 @@ template <class T>
 class Gap : public Learner<T> {
   public:
     using Settings = GapSettings;
-    static constexpr Index kSeeds = 5;  // examples of each class that no loss applies to
+    static constexpr Index kSeeds = 5;  // examples per class that always use the hinge loss
 
     Gap(Dual<T> dual, ModelSettings common, GapSettings settings)
         : Learner<T>(std::move(dual), std::move(common)),
@@ -91,10 +92,10 @@ class Gap : public Learner<T> {
     }
 
   private:
-    // The progress of a problem.
+    // The state of a problem between examples.
     struct Standing {
-        Index since_clean = 0;  // examples
-        Index met[2] = {0, 0};  // negative and positive examples, up to kSeeds
+        Index since_clean = 0;  // examples since the last CLEAN
+        Index met[2] = {0, 0};  // negative and positive examples seen, up to kSeeds
         double gap = 0;
         simd::Moments moments;
     };
@@ -119,7 +120,7 @@ class Gap : public Learner<T> {
 
     GapSettings settings_;
     Vector<Standing> standing_;
-    Vector<StepLimit> finishing_;  // of each problem, while they are finished
+    Vector<StepLimit> finishing_;  // by problem, during a finish
 };
 
 // The online iteration of LASVM-G, LASVM-NC and LASVM-I.
@@ -197,7 +198,7 @@ bool Gap<T>::reprocess(Index c, double tau) {
     return true;
 }
 
-// REPROCESS until the gap is within the threshold. Returns whether alpha changed.
+// Repeats REPROCESS until the gap is within the threshold. Returns whether alpha changed.
 template <class T>
 bool Gap<T>::repeat(Index c, double threshold) {
     Problem& P = D.problem(c);
@@ -242,7 +243,7 @@ void Gap<T>::clean(Index c) {
     standing_[c].since_clean = 0;
     const auto distance = [&](Index k) { return P.hi[k] > 0 ? -P.g[k] : P.g[k]; };
     if (!drop_idle(D, c, settings_.max_idle, distance)) return;
-    if (D.problems() > 1) D.compact_places(c);  // sums must not depend on closed places
+    if (D.problems() > 1) D.compact_places(c);  // closed places would change how sums round
     find_extremes(c);
 }
 

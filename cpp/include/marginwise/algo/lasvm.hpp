@@ -5,25 +5,24 @@
 //   alpha, g     Problem::alpha, Problem::g   delta, b     extremes.delta(), bias()
 //   tau          Settings::tau                k            example r of a block
 //
-// DEPARTS: PROCESS judges an example before it is inserted, so that one which makes no violating
-//          pair never enters; the paper inserts it and lets REPROCESS evict it.
-// DEPARTS: while the extreme that an example would pair with does not exist (a stream that starts
-//          with one class), the example is inserted and waits, up to kMostWaiting per problem.
-// DEPARTS: while hardly any member is free, the bias is only known to lie in an interval. An
-//          example that some bias of the interval does not satisfy is inserted and waits for one to
-//          pair with, even though it makes no violating pair yet, and nothing is evicted. Otherwise
-//          neither of two examples that violate only together would be admitted, and learning would
-//          stall.
-// DEPARTS: REPROCESS never evicts the two members that are the extremes.
-// DEPARTS: learn_ahead() judges examples by the model at the start of a window, and inserts those
-//          that violate together. REPROCESS then takes the worst of them and of the members
-//          first, by second order, until none of them violates by more than kRough. A rough look
-//          admits only examples that violate the margin by more than half of that: others would
-//          wait among the members without being moved. A window of one example is the paper's
-//          PROCESS, which learn() follows.
-// DEPARTS: loops end after a number of steps, see step_limit.hpp.
-// DEPARTS: finishing chooses pairs by second order [fan2005]; the online steps by first order.
-// DEPARTS: after finishing, as few as possible of several exact duplicates have a weight.
+// DEPARTS: PROCESS tests an example before inserting it, so an example that makes no violating pair
+//          never enters S. The paper inserts it and lets REPROCESS evict it.
+// DEPARTS: while no member can form a pair with an example (a stream that starts with one class),
+//          the example is inserted and waits. At most kMostWaiting wait per problem.
+// DEPARTS: while few members are free, the bias is only known to lie in an interval. An example
+//          that violates the margin for some bias in the interval is inserted even though it makes
+//          no violating pair yet, and waits for a partner; nothing is evicted. Otherwise neither of
+//          two examples that violate only as a pair would be admitted, and learning would stall.
+// DEPARTS: REPROCESS never evicts the two extremes.
+// DEPARTS: learn_ahead() judges examples by the model at the start of a window and inserts all
+//          violators at once. REPROCESS then moves the most violating places first, with
+//          second-order partners, until delta <= kRough. A rough look admits only examples that
+//          violate the margin by more than half of kRough, because others would wait among the
+//          members without being moved. A window of one example is the paper's PROCESS, which
+//          learn() follows.
+// DEPARTS: every loop has a step limit, see step_limit.hpp.
+// DEPARTS: finishing chooses pairs by second order [fan2005], the online steps by first order.
+// DEPARTS: finishing concentrates the weight of exact duplicates on as few of them as possible.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -34,10 +33,10 @@ namespace marginwise {
 
 constexpr Index kByGap = -1;
 
-// The interval that the bias lies in: between the largest g of the members at their bounds that can
-// rise and the smallest g of those that can fall. Free members narrow that down to a point; but
-// where they are few, and hardly more than those at their bounds, the next examples may take them
-// to theirs.
+// The interval that contains the bias: from the largest g of the bounded members whose alpha can
+// rise to the smallest g of those whose alpha can fall. Free members narrow it down to a point. If
+// they are few, and hardly more numerous than the bounded members, the next examples may move them
+// to their bounds, so the bias counts as loose.
 class Leeway {
   public:
     static constexpr Index kFew = 8;
@@ -45,7 +44,7 @@ class Leeway {
     double least() const { return least_; }
     double most() const { return most_; }
 
-    // Finds the interval for P as it is now; returns whether the bias is loose in it.
+    // Computes the interval for the current state of P; returns whether the bias is loose in it.
     bool find(const Problem& P) {
         if (P.free > kFew) return false;
         if (std::exchange(changes_, P.changes) == P.changes) return loose_;
@@ -62,16 +61,16 @@ class Leeway {
     }
 
   private:
-    Index changes_ = -1;  // those of the problem when the interval was found
+    Index changes_ = -1;  // Problem::changes when the interval was computed
     double least_ = 0, most_ = 0;
     bool loose_ = false;
 };
 
 struct LasvmSettings {
     double tau = 1e-3;
-    Index reprocess = 1;          // REPROCESS steps after a PROCESS; kByGap: as the gap requires
-    bool reprocess_each = false;  // after every example, not only after those that were inserted
-    double delta_max = -1.0;      // repeat REPROCESS until delta <= delta_max; negative: do not
+    Index reprocess = 1;          // REPROCESS steps per PROCESS; kByGap: as the gap requires
+    bool reprocess_each = false;  // REPROCESS after every example, not only after inserted ones
+    double delta_max = -1.0;      // repeat REPROCESS until delta <= delta_max; negative: no limit
 
     template <class F>
     void visit(F use) {
@@ -94,7 +93,7 @@ class Lasvm : public Learner<T> {
           waiting_(D.problems(), 0),
           leeway_(D.problems()) {}
 
-    // A copy is not finishing.
+    // A copy does not continue a finish in progress.
     Lasvm(const Lasvm& other)
         : Learner<T>(other),
           settings_(other.settings_),
@@ -105,7 +104,7 @@ class Lasvm : public Learner<T> {
 
     std::unique_ptr<Model<T>> clone() const override { return std::make_unique<Lasvm>(*this); }
 
-    // Repeats REPROCESS until delta <= tau; then the members that no problem needs are removed.
+    // Repeats REPROCESS until delta <= tau, then removes the members that no problem needs.
     bool finish(double tau, double seconds) override;
     void end_finish() override;
 
@@ -120,7 +119,7 @@ class Lasvm : public Learner<T> {
     }
 
   protected:
-    // Settings that ask for certain steps after an example leave no choice of the next one.
+    // Settings that prescribe steps after each example rule out choosing examples ahead of them.
     bool looks_ahead() const override {
         return settings_.reprocess == 1 && !settings_.reprocess_each && settings_.delta_max < 0 &&
                !this->budget_.limited();
@@ -130,10 +129,10 @@ class Lasvm : public Learner<T> {
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
   private:
-    static constexpr double kRough = 0.1;       // violation that is left at the end of a window
-    static constexpr Index kMostSteps = 20;     // ... for each violator of it
+    static constexpr double kRough = 0.1;       // violation tolerated at the end of a window
+    static constexpr Index kMostSteps = 20;     // steps per violator of a window
     static constexpr Index kLeastWindow = 256;  // violators that fill a window
-    static constexpr float kHeld = 1e30f;       // distance of an example that all problems hold
+    static constexpr float kHeld = 1e30f;       // distance of an example held by all problems
 
     void begin_finish();
     void solve_window(Index c, Index worker);
@@ -148,13 +147,13 @@ class Lasvm : public Learner<T> {
     void repeat(Index c, Wanted wanted);
 
     LasvmSettings settings_;
-    Vector<Index> waiting_;  // members inserted before a violating pair could exist
+    Vector<Index> waiting_;  // by problem: members inserted before any violating pair could exist
     Vector<Leeway> leeway_;
-    Vector<Finishing<T>> finishing_;  // of each problem, while it is under way
+    Vector<Finishing<T>> finishing_;  // by problem, during a finish
 };
 
-// LASVM PROCESS(k) in problem c; the example is row r of the block. `s` is its position among the
-// members, or kNone; set where it becomes a member. Returns whether alpha changed.
+// LASVM PROCESS(k) in problem c. The example is row r of the block. `s` is its position among the
+// members, or kNone; it is set if the example becomes a member. Returns whether alpha changed.
 template <class T>
 bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     if (this->holds(c, s)) return false;  // 1
@@ -172,9 +171,9 @@ bool Lasvm<T>::process(Index c, const Example& example, Block<T>& block, Index r
     return true;
 }
 
-// Whether an example with label y and gradient g, `gap` above that of its partner, is inserted;
-// roughly, if it violates the margin more than members may that are solved roughly. Where members
-// are few because of a budget, it must be worth the place of another.
+// Whether to insert an example with label y and gradient g, where `gap` is the violation of its
+// pair. With `roughly`, the example must violate the margin by more than the tolerance of a rough
+// solution. With a budget, it must violate by enough to be worth the place of another member.
 template <class T>
 bool Lasvm<T>::admits(Index c, double y, double g, double gap, bool roughly) {
     const simd::Extremes& e = D.problem(c).extremes;
@@ -187,9 +186,9 @@ bool Lasvm<T>::admits(Index c, double y, double g, double gap, bool roughly) {
 }
 
 // Whether an example with label y and gradient g, which makes no violating pair with the members,
-// may make one with an example that is still to come. What waits already is enough for convergence
-// if it violates at least as much as the example; others are inserted too while they are few, so
-// that one pass over the examples is enough.
+// may make one with a later example. For convergence, it is enough to insert an example that
+// violates more than all members on its side. Others are inserted while fewer than kMostWaiting
+// members are idle, so that one pass over the examples suffices.
 template <class T>
 bool Lasvm<T>::awaits_partner(Index c, double y, double g) {
     Problem& P = D.problem(c);
@@ -217,7 +216,7 @@ bool Lasvm<T>::reprocess(Index c) {
     return true;  // 5: bias()
 }
 
-// REPROCESS, step 4: blatant non support vectors leave the problem.
+// REPROCESS, step 4: evicts blatant non-support vectors from the problem.
 template <class T>
 void Lasvm<T>::evict(Index c) {
     Problem& P = D.problem(c);
@@ -241,7 +240,7 @@ void Lasvm<T>::evict(Index c) {
     P.idle.resize(kept);
 }
 
-// REPROCESS while wanted(n), where n steps have been taken, and while there is a violating pair.
+// Repeats REPROCESS while there is a violating pair and wanted(n), where n counts the steps taken.
 template <class T>
 template <class Wanted>
 void Lasvm<T>::repeat(Index c, Wanted wanted) {
@@ -254,7 +253,8 @@ void Lasvm<T>::repeat(Index c, Wanted wanted) {
         }
 }
 
-// PROCESS and what follows it; by the gap, it is as LASVM-G does [ertekin2011].
+// PROCESS and the REPROCESS steps after it. With kByGap, the gap sets their number, as in LASVM-G
+// [ertekin2011].
 template <class T>
 void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     const bool gaps = settings_.reprocess == kByGap;
@@ -271,8 +271,8 @@ void Lasvm<T>::learn_in(Index c, const Example& example, Block<T>& block, Index 
                [&](Index n) { return n < kMostSteps && D.problem(c).extremes.delta() > kRough; });
 }
 
-// PROCESS, steps 1 to 4, for all examples of a block: those that violate join the window. It is
-// full when the violators of some problem are a quarter of its members.
+// PROCESS, steps 1 to 4, for all examples of a block: violators join the window. The window is full
+// when some problem has a quarter as many violators as members, and at least kLeastWindow.
 template <class T>
 void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, ThreadPool& workers) {
     Window& window = this->window_;
@@ -295,7 +295,7 @@ void Lasvm<T>::judge(const Batch& batch, Block<T>& block, const Look& look, Thre
             beyond[c * rows + r] = settled ? kHeld : static_cast<float>(-gap);
             if (settled || !admits(c, y, g, gap, look.roughly)) continue;
             noted.push_back({first + r, g});
-            if (D.problems() > 1) beyond[c * rows + r] = kHeld;  // the others decide
+            if (D.problems() > 1) beyond[c * rows + r] = kHeld;  // the other problems decide
         }
         keep_rows(D, window, c, before, block, first);
     });
@@ -329,9 +329,9 @@ void Lasvm<T>::learn_window(const Batch& batch, ThreadPool& workers) {
     for (Index c = 0; c < D.problems(); ++c) D.release_closed(c);
 }
 
-// REPROCESS until delta <= kRough, among the places that are awake; then once more with those that
-// this woke. The number of steps is bounded, since the next window brings others. `worker` is the
-// thread that this runs on, 0 for the caller's.
+// Repeats REPROCESS until delta <= kRough over the awake places, then once more with the sleepers
+// that this woke. The number of steps is bounded, because the next window continues. `worker` is
+// the index of the executing thread, 0 for the caller's.
 template <class T>
 void Lasvm<T>::solve_window(Index c, Index worker) {
     if (this->window_.violators[c].empty()) return;
@@ -359,8 +359,9 @@ void Lasvm<T>::solve_window(Index c, Index worker) {
     }
 }
 
-// Computes kernel rows that solve_window() will need in a problem that has none. The more examples
-// are new, the more of the others they move. A third of the rows, one by one, costs as much as all.
+// Computes the kernel rows that solve_window() will need in a problem that borrows its cache and
+// starts without any. The larger the share of new examples, the more of the other rows are needed;
+// a third of the rows, computed one by one, costs as much as all of them together.
 template <class T>
 void Lasvm<T>::fetch_borrowed(Index c) {
     constexpr Index kMany = 64;
@@ -383,7 +384,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     Vector<Finishing<T>*> left;
     for (Finishing<T>& finishing : finishing_)
         if (!finishing.done()) left.push_back(&finishing);
-    std::atomic<bool> begun{false};  // however short the time, some progress is made
+    std::atomic<bool> begun{false};  // even after the deadline, one problem makes progress
     ThreadPool workers(this->threads());
     ThreadPool& helpers = left.size() == 1 ? workers : ThreadPool::alone();
     Vector<RowCache> memory(workers.threads(), RowCache(0));
@@ -396,7 +397,7 @@ bool Lasvm<T>::finish(double tau, double seconds) {
     end_finish();
     D.rest();
     for (Index c = 0; c < D.problems(); ++c) {
-        if (!this->budget_.limited()) pool_duplicates(D, c);  // which expects boxes that hold 0
+        if (!this->budget_.limited()) pool_duplicates(D, c);  // requires boxes that contain 0
         evict(c);
         D.release_closed(c);
         if (D.problems() > 1) D.compact_places(c);

@@ -5,8 +5,8 @@
 //   S        open places of a problem    N        budget
 //   beta     margin
 //
-// DEPARTS: a mistake on an example that is a member adds to its alpha.
-// DEPARTS: the averaged perceptron decides by the mean of all coefficients, not by a vote.
+// DEPARTS: a mistake on an example that is already a member adds to its alpha.
+// DEPARTS: the averaged perceptron uses the mean of all coefficients, not a vote.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -16,7 +16,7 @@ namespace marginwise {
 
 struct PerceptronSettings {
     double margin = 0.0;
-    Index budget = 0;  // most members; 0: any number
+    Index budget = 0;  // maximal number of members; 0: no limit
     bool average = false;
     bool aggressive = false;  // passive-aggressive
 
@@ -90,7 +90,7 @@ void Perceptron<T>::learn_in(Index c, const Example& example, Block<T>& block, I
     if (settings_.budget > 0 && D.problem(c).members() > settings_.budget) remove_one(c);  // 4b
 }
 
-// By how much |alpha| of an example grows that is classified with y f = z.
+// The increase of |alpha| of an example with margin y f = z; 0 if it is not updated.
 template <class T>
 double Perceptron<T>::step(double z, double cost, double k_tt) const {
     if (!settings_.aggressive) return z <= settings_.margin ? cost : 0.0;
@@ -107,7 +107,7 @@ void Perceptron<T>::move(Index c, Index k, double change) {
     D.weigh(c, k);
 }
 
-// Drops the member that would be classified best without itself.
+// Drops the member that has the largest margin y f after its own removal.
 template <class T>
 void Perceptron<T>::remove_one(Index c) {
     const Problem& P = D.problem(c);

@@ -5,11 +5,12 @@
 //   alpha-bar     alpha - Problem::average_offset   t         Round::known
 //   delta_T       Round::gained
 //
-// Picks are hashes of seed, round and step: the same however the stream is cut.
+// Random picks are hashes of seed, round and step, so they do not depend on how the stream is split
+// into batches.
 //
-// DEPARTS: an example that comes again is known already: t does not grow.
-// DEPARTS: with gradients of support vectors alone, an example whose average is not 0 stays one
-//          round longer than its alpha, but is not picked in that round.
+// DEPARTS: an example presented again is already known: t does not grow.
+// DEPARTS: with gradients of support vectors only, an example whose average is not 0 is kept for
+//          one round after its alpha becomes 0, but is not picked in that round.
 #pragma once
 
 #include "marginwise/base/random.hpp"
@@ -22,7 +23,7 @@ struct TrackingSettings {
     Index steps = 10;
     bool process = true;        // algorithm 2
     bool average = true;        // the output is alpha-bar
-    bool support_only = false;  // gradients of support vectors alone [section 5.2]
+    bool support_only = false;  // gradients of support vectors only [section 5.2]
     std::uint64_t seed = 0;
 
     template <class F>
@@ -35,7 +36,7 @@ struct TrackingSettings {
     }
 };
 
-// A pseudo-random number below n, for a step of a round.
+// A pseudo-random number below n for a step of a round.
 inline Index pick_below(Index n, std::uint64_t seed, std::uint64_t round, std::uint64_t step) {
     const std::uint64_t key = seed ^ ((round + 1) * kGolden) ^ ((step + 1) * kMultiplier);
     return scale_below(splitmix64(key), n);
@@ -49,7 +50,7 @@ class Tracking : public Learner<T> {
         : Learner<T>(std::move(dual), std::move(common)),
           settings_(settings),
           rounds_(D.problems()) {
-        D.most_together = 1;  // which rows will be picked is not known
+        D.most_together = 1;  // random picks cannot be predicted, so no rows are fetched ahead
     }
 
     using Learner<T>::D;
@@ -81,8 +82,8 @@ class Tracking : public Learner<T> {
   private:
     struct Round {
         Index number = 0;   // examples presented
-        Index known = 0;    // different ones
-        double gained = 0;  // in the dual, by PROCESS
+        Index known = 0;    // distinct examples
+        double gained = 0;  // gain of PROCESS in the dual
     };
 
     void process(Index c, Index k);
@@ -93,12 +94,12 @@ class Tracking : public Learner<T> {
     Vector<Round> rounds_;
 };
 
-// One round of algorithm 1, or 2 with PROCESS.
+// One round of algorithm 1; with PROCESS, of algorithm 2.
 template <class T>
 void Tracking<T>::learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) {
     Round& round = rounds_[c];
     Problem& P = D.problem(c);
-    // alpha-bar is of one round alone
+    // alpha-bar averages over a single round
     std::fill(P.average_offset.begin(), P.average_offset.end(), 0.0);
     const bool known = this->holds(c, s);
     const double y = D.sign(c, example.label);
@@ -120,7 +121,7 @@ void Tracking<T>::process(Index c, Index k) {
     rounds_[c].gained += step * (g - step * curvature / 2);
 }
 
-// A dual coordinate ascent step of an example that is picked at random.
+// A dual coordinate ascent step on an example picked at random.
 template <class T>
 void Tracking<T>::reprocess(Index c, Index step) {
     const Round& round = rounds_[c];
@@ -128,12 +129,12 @@ void Tracking<T>::reprocess(Index c, Index step) {
     const Index drawn =
         pick_below(round.known, settings_.seed, std::uint64_t(round.number), std::uint64_t(step));
     const Index i = P.nth_open(drawn);  // 6
-    if (i == kNone) return;             // one that is no longer held
+    if (i == kNone) return;             // the example is no longer held
     if (settings_.support_only && P.alpha[i] == 0.0) return;
     const double change = ascend(D, c, i);  // 7
     if (change == 0.0) return;
     ++D.stats.reprocess;
-    // 8: of the `steps` values that are averaged, the first `step` lack this change
+    // 8: the first `step` of the `steps` averaged values lack this change
     if (settings_.average)
         P.average_offset[i] +=
             change * static_cast<double>(step) / static_cast<double>(settings_.steps);

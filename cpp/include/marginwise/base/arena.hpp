@@ -1,8 +1,9 @@
-// Address space that is backed by memory only where it is written: a large array that costs what
-// has been used of it, and grows without being copied where the system can move its pages.
+// A large array in address space that is backed by memory only where it has been written. It grows
+// without copying if the system can move its pages.
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -45,8 +46,8 @@ class Arena {
     V* data() const { return data_; }
     Index size() const { return static_cast<Index>(bytes_ / sizeof(V)); }
 
-    // Makes room for n values, keeping those stored; data() may change. Throws, and changes
-    // nothing, if memory is exhausted.
+    // Makes room for n values and keeps the stored ones; data() may change. Throws and changes
+    // nothing if memory is exhausted.
     void grow(Index n) {
         if (n <= size()) return;
 #ifdef MREMAP_MAYMOVE
@@ -63,7 +64,7 @@ class Arena {
         swap(larger);
     }
 
-    // Backs values first .. last with memory at once, which costs less than page by page; a hint.
+    // A hint: backs values first .. last with memory at once, which is faster than page by page.
     void back(Index first, Index last) {
 #ifdef MADV_POPULATE_WRITE
         const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -76,7 +77,8 @@ class Arena {
 #endif
     }
 
-    // Gives back the memory behind the first n values, which are lost; it may be written again.
+    // Releases the memory after the first n values. The released values are lost, but may be
+    // written again.
     void release(Index n) {
 #ifdef MARGINWISE_MMAP
         const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

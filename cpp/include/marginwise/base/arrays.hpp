@@ -13,8 +13,8 @@
 
 namespace marginwise {
 
-// Two index spaces, kept apart everywhere: `id` names an example, `s` is a position among the
-// members.
+// A signed index. Two index spaces are kept apart everywhere: `id` names an example, `s` is a
+// position among the members.
 using Index = std::ptrdiff_t;
 inline constexpr Index kNone = -1;
 
@@ -131,11 +131,11 @@ struct AlignedAllocator {
     }
 };
 
-// Numbers on which vector loops work: aligned to a cache line.
+// An array of numbers for vector loops, aligned to a cache line.
 template <class T>
 using Array = Vector<T, AlignedAllocator<T>>;
 
-// Reserves memory for n elements, at least doubling the capacity where it has to grow.
+// Reserves memory for n elements. If the capacity has to grow, it becomes at least twice the size.
 template <class Container>
 void enlarge(Container& c, Index n) {
     if (n > c.capacity()) c.reserve(std::max(n, 2 * c.size()));

@@ -19,7 +19,7 @@ class Deadline {
     Clock::time_point end_;
 };
 
-// Adds the seconds it lives to `total`.
+// Adds the seconds of its lifetime to `total`.
 class Stopwatch {
   public:
     explicit Stopwatch(double& total) : total_(total), start_(Clock::now()) {}

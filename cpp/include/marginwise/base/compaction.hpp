@@ -1,4 +1,4 @@
-// Which places of an array are kept, and where they move.
+// The compaction of an array: which places are kept, and where they move.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,13 @@ class Compaction {
     Vector<Index>::const_iterator begin() const { return kept_.begin(); }
     Vector<Index>::const_iterator end() const { return kept_.end(); }
 
-    // How many places below n are kept.
+    // The number of kept places below n.
     Index below(Index n) const {
         return std::lower_bound(kept_.begin(), kept_.end(), n) - kept_.begin();
     }
 
-    // Moves values[compaction[k]] to values[k] for the kept places below n, followed by zeros.
-    // Returns how many are kept.
+    // Moves values[compaction[k]] to values[k] for the kept places below n, and sets the rest up to
+    // n to 0. Returns the number of kept places below n.
     template <class V>
     Index apply(V* values, Index n) const {
         for (const Run& run : runs_) {

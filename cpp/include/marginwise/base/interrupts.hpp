@@ -1,4 +1,4 @@
-// Long calls that may be asked to stop.
+// Interrupting long calls.
 #pragma once
 
 #include <atomic>
@@ -8,28 +8,28 @@
 
 namespace marginwise {
 
-// The base of objects whose methods may take long.
+// The base class of objects whose methods may take long.
 class Interrupts {
   public:
-    // Lets long loops ask from time to time whether to stop, until another function, or none, is
-    // set.
+    // Sets the function that long loops call from time to time to find out whether to stop. Pass
+    // nullptr to remove it.
     void answer_to(std::function<bool()> stop_asked) {
         stop_asked_ = std::move(stop_asked);
         interrupted_ = false;
         next_look_ = Clock::now() + kPause;
     }
 
-    // Asks for a stop from another thread; the object is not used again.
+    // Requests a stop from another thread. The object must not be used again.
     void cancel() { cancelled_ = true; }
 
   protected:
     Interrupts() = default;
-    // A copy is asked by nobody.
+    // A copy does not inherit pending requests to stop.
     Interrupts(const Interrupts&) {}
     Interrupts& operator=(const Interrupts&) = delete;
     ~Interrupts() = default;
 
-    // Whether to stop; checks the clock first, and stop_asked_ ten times a second.
+    // Whether to stop. Calls stop_asked_ at most ten times a second.
     bool interrupted() {
         if (cancelled_) return true;
         if (interrupted_ || !stop_asked_) return interrupted_;
@@ -39,8 +39,8 @@ class Interrupts {
         return interrupted_ = stop_asked_();
     }
 
-    // The same for threads other than the caller's, which alone may ask.
-    bool interrupted_elsewhere() const { return interrupted_; }
+    // The same for helper threads. Only the caller's thread may call stop_asked_.
+    bool interrupted_elsewhere() const { return interrupted_ || cancelled_; }
 
   private:
     static constexpr std::chrono::milliseconds kPause{100};
@@ -50,7 +50,7 @@ class Interrupts {
     Clock::time_point next_look_;
 };
 
-// Lets an object ask whether to stop, during its own lifetime.
+// Sets the stop function of an object for its own lifetime.
 template <class M>
 class Answering {
   public:

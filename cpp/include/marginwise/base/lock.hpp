@@ -1,7 +1,7 @@
-// Who may use a model: any number of readers, or one writer.
+// A fair reader-writer lock for models, and a mutex for calls that must not overlap.
 //
-// A waiting writer blocks readers that arrive after it, and readers that waited for a writer go
-// before the next one, so that neither kind starves.
+// A waiting writer blocks readers that arrive after it, and readers that waited for a writer are
+// admitted before the next writer, so neither kind starves.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace marginwise {
 
 class Guard {
   public:
-    // Thrown where a thread that already uses the model would wait for itself.
+    // Thrown if a thread that already uses the model would wait for itself.
     struct Reentered : std::logic_error {
         Reentered()
             : std::logic_error(
@@ -63,7 +63,7 @@ class Guard {
         changed_.notify_all();
     }
 
-    // The number of writers so far: if it is the same before and after a read, nothing changed in
+    // The number of completed writes. If it is the same before and after a read, nothing changed in
     // between.
     Index changes() {
         const std::lock_guard<std::mutex> hold(mutex_);
@@ -82,16 +82,17 @@ class Guard {
     Vector<std::thread::id> readers_;
     std::thread::id writer_;
     Index readers_waiting_ = 0;  // for the current writer, or for writers that arrived earlier
-    Index admitted_ = 0;         // readers that go before the next writer
+    Index admitted_ = 0;         // readers to be admitted before the next writer
     Index writers_waiting_ = 0;
-    Index phase_ = 0;  // counts writers
+    Index phase_ = 0;  // number of completed writes
     bool writing_ = false;
 };
 
-// Calls that must not overlap: of several threads one runs, and the others wait.
+// A recursive mutex for calls that must not overlap: one thread runs, and the others wait.
 class Turn {
   public:
-    // Waits for its turn, calling look() about twenty times a second, which may throw.
+    // Waits for the turn of this thread, and calls look(), which may throw, about twenty times a
+    // second.
     template <class Look>
     void take(Look look) {
         std::unique_lock<std::mutex> hold(mutex_);
@@ -110,7 +111,7 @@ class Turn {
         const std::lock_guard<std::mutex> hold(mutex_);
         if (--depth_ == 0) free_.notify_one();
     }
-    // Whether it is the turn of this thread.
+    // Whether this thread has the turn.
     bool mine() {
         const std::lock_guard<std::mutex> hold(mutex_);
         return depth_ > 0 && owner_ == std::this_thread::get_id();

@@ -1,4 +1,4 @@
-// Random numbers by counter: each is a hash of a seed and of its use.
+// Counter-based random numbers: each is a hash of a seed and of its use.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline std::uint64_t splitmix64(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-// Turns 64 random bits into a number in 0 .. n - 1. The bias is below n / 2^64.
+// Maps 64 random bits to a number in 0 .. n - 1. The bias is below n / 2^64.
 inline Index scale_below(std::uint64_t bits, Index n) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<Index>((Wide{bits} * static_cast<std::uint64_t>(n)) >> 64);

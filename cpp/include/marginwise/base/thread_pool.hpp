@@ -1,5 +1,5 @@
-// A pool of threads that live as long as one call into the core: nothing is left running between
-// calls, so a process may fork at any time.
+// A thread pool whose threads live as long as one call into the core. No threads run between calls,
+// so a process may fork then.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ class ThreadPool {
   public:
     static constexpr Index kMostThreads = 256;
 
-    // Has `threads` threads including the caller's, at most kMostThreads, and fewer where the
-    // system refuses to start more. Results do not depend on their number.
+    // Has `threads` threads including the caller's, at most kMostThreads, and fewer if the system
+    // refuses to start more. Results do not depend on their number.
     explicit ThreadPool(Index threads) {
         threads = std::min(threads, kMostThreads);
         helpers_.reserve(std::max<Index>(threads - 1, 0));
         try {
             for (Index worker = 1; worker < threads; ++worker)
                 helpers_.emplace_back([this, worker] { serve(worker); });
-        } catch (const std::system_error&) {  // the system refuses: fewer threads do
+        } catch (const std::system_error&) {  // the system refuses: continue with fewer threads
         }
     }
     ~ThreadPool() {
@@ -42,14 +42,16 @@ class ThreadPool {
 
     Index threads() const { return 1 + helpers_.size(); }
 
-    // The caller's thread alone. Only run() may be called, by several threads at once and by tasks.
+    // A pool of only the caller's thread. Only run() may be called; several threads, and tasks, may
+    // call it at the same time.
     static ThreadPool& alone() {
         static ThreadPool pool(1);
         return pool;
     }
 
-    // Begins task(0..tasks), each called once as task(k, worker) on some thread. The helpers start
-    // at once; the caller continues and joins in with finish(), which throws what a task threw.
+    // Starts tasks 0..tasks-1: each is called once as task(k, worker) on some thread. The helpers
+    // start at once. The caller continues and joins in with finish(), which rethrows the first
+    // exception of a task.
     void start(Index tasks, std::function<void(Index, Index)> task) {
         task_ = std::move(task);
         tasks_ = tasks;
@@ -60,8 +62,8 @@ class ThreadPool {
         wake_if_asleep(wake_);
     }
 
-    // Runs the remaining tasks, and returns when all are done. Helpers that have not joined in by
-    // then, because the machine is busy, are not waited for.
+    // Runs the remaining tasks and returns when all are done. Does not wait for helpers that have
+    // not joined in by then, because the machine is busy.
     void finish() {
         if (!running_) return;
         work(0);
@@ -69,14 +71,14 @@ class ThreadPool {
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
-    // Starts no more of the tasks, and returns when those under way are done; what they throw is
-    // lost. For an exception that unwinds the caller: what tasks use must outlive them.
+    // Starts no more tasks and returns when those in progress are done; their exceptions are lost.
+    // Call it when an exception unwinds the caller, because the data of tasks must outlive them.
     void abandon() {
         next_ = tasks_.load();
         end_round();
     }
 
-    // The same as start() and finish(). A single task may use the pool itself.
+    // start() followed by finish(). If there is only one task, it may use the pool itself.
     template <class Task>
     void run(Index tasks, Task&& task) {
         if (threads() > 1 && tasks > 1) {
@@ -87,10 +89,10 @@ class ThreadPool {
         for (Index k = 0; k < tasks; ++k) task(k, Index{0});
     }
 
-    // Calls use(begin, end, worker) for parts of 0..n, of `least` each and more.
+    // Calls use(begin, end, worker) for consecutive parts of [0, n) of at least `least` elements.
     template <class Use>
     void run_parts(Index n, Index least, Use&& use) {
-        constexpr Index kPartsPerThread = 4;  // so that none waits long for the last part
+        constexpr Index kPartsPerThread = 4;  // limits the time spent waiting for the last part
         const Index part = std::max(least, n / (kPartsPerThread * threads()) + 1);
         run((n + part - 1) / part,
             [&](Index k, Index worker) { use(k * part, std::min((k + 1) * part, n), worker); });
@@ -123,14 +125,14 @@ class ThreadPool {
         }
     }
 
-    // No helper joins in any more; returns when those that have are done.
+    // Lets no more helpers join in, and returns when those that have joined are done.
     void end_round() {
         const Index joined = (round_.fetch_and(~kOpen) % kRound) / kJoined;
         wait_until(done_, [&] { return left_ == joined; });
         running_ = false;
     }
 
-    // Polls for a few milliseconds, the time between two blocks, before it sleeps: a woken thread
+    // Polls for a few milliseconds, the time between two blocks, before sleeping: a woken thread
     // may be scheduled on the processor of the thread that woke it, and stall that thread. At first
     // it does not even yield, because steps follow each other within microseconds.
     template <class Condition>
@@ -146,15 +148,15 @@ class ThreadPool {
         --sleeping_;
     }
 
-    // Tells the processor that this thread is polling.
+    // Hints to the processor that this thread is polling.
     static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif
     }
 
-    // To be called after what others wait for has changed: they look once more after they have
-    // counted themselves.
+    // Call after a change that other threads may wait for. No wake-up is lost, because a thread
+    // checks its condition once more after it has incremented sleeping_.
     void wake_if_asleep(std::condition_variable& signal) {
         if (sleeping_ == 0) return;
         {
@@ -163,7 +165,7 @@ class ThreadPool {
         signal.notify_all();
     }
 
-    // A round of tasks: its number, how many helpers have joined in, and whether they still may.
+    // round_ packs the number of the round, how many helpers have joined in, and whether more may.
     static constexpr Index kOpen = 1, kJoined = 2, kRound = 2 * kJoined * kMostThreads;
 
     Vector<std::thread> helpers_;

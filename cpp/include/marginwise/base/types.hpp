@@ -1,4 +1,4 @@
-// The vocabulary of the core: tiles, views of the caller's data, and the kernels' parameters.
+// The basic types of the core: tile sizes, views of the caller's data, and kernel parameters.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace marginwise {
 
-// Checks an argument.
+// Throws std::invalid_argument unless the condition on an argument holds.
 inline void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
@@ -49,7 +49,7 @@ struct CubeView {
     Index cols = 0;
 };
 
-// A matrix to be written to.
+// A writable matrix that the caller owns.
 template <class V>
 struct MutableView {
     V* data = nullptr;
@@ -57,7 +57,7 @@ struct MutableView {
     Index cols = 0;
 };
 
-// A dense C-contiguous matrix that owns its values. They are not set unless a value is given.
+// A dense C-contiguous matrix that owns its values. They are uninitialized unless a value is given.
 template <class V>
 struct OwnedMatrix {
     Index rows = 0;
@@ -74,7 +74,7 @@ struct OwnedMatrix {
     const V* row(Index r) const { return values.data() + r * cols; }
 };
 
-// A CSR matrix that the caller owns; columns ascend within a row and do not repeat.
+// A CSR matrix that the caller owns. Columns ascend within a row and do not repeat.
 template <class V>
 struct CsrView {
     const V* data = nullptr;
@@ -101,8 +101,8 @@ inline Index cols_of(const Matrix& X) {
 }
 inline bool is_sparse(const Matrix& X) { return X.index() >= 2; }
 
-// How features are centred and scaled: the core computes with (x - center) * scale, rounded once.
-// An empty center is 0 (and keeps zeros zero).
+// The scaling of features: the core computes with (x - center) * scale, rounded once. An empty
+// center means 0 (and keeps zeros zero).
 struct FeatureScaling {
     Vector<double> center;
     double scale = 1.0;
@@ -118,8 +118,8 @@ struct Kernel {
     int degree = 3;
 };
 
-// A kernel that the caller supplies: fills out[m x n], row-major, with K(a_i, b_j) for row-major
-// a[m x d] and b[n x d]. Called with blocks, never with pairs; may throw.
+// A kernel supplied by the caller: fills out[m x n] with K(a_i, b_j) for a[m x d] and b[n x d], all
+// row-major. It is called for blocks, not for single pairs, and may throw.
 using BlockKernel =
     std::function<void(const double* a, Index m, const double* b, Index n, Index d, double* out)>;
 

@@ -1,4 +1,4 @@
-// The lower bound of a run: the time of its kernel values alone, in blocks, on one thread.
+// A lower bound on the time of a run: that of its kernel values, in blocks, on one thread.
 #pragma once
 
 #include <numeric>
@@ -39,10 +39,10 @@ inline double product_seconds(const DenseView<float>& X, const DenseView<float>&
     return seconds;
 }
 
-// Seconds that the sensitivities of all examples to the free ones take [laskov2006, section 5.3],
-// on average of `rounds`. `rows` are the kernel rows of the free examples, at `free`, with all.
-// In gaxpy form the rows are added up as they are; else the columns of the others are gathered into
-// a matrix first, and that is multiplied.
+// Seconds to compute the sensitivities of all examples to the free ones [laskov2006, section 5.3],
+// averaged over `rounds`. `rows` are the kernel rows of the free examples `free` with all examples.
+// In gaxpy form, the rows are added up directly. With `gather`, the columns of the other examples
+// are first gathered into a matrix, which is then multiplied.
 inline double sensitivity_seconds(const DenseView<double>& rows, View<std::int64_t> free,
                                   Index rounds, bool gather) {
     const Index s = rows.rows, n = rows.cols;

@@ -1,4 +1,4 @@
-// The invariants of the dual state, executed.
+// Checks of the invariants of the dual state.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
@@ -11,7 +11,7 @@ inline void require_invariant(bool holds, const char* what) {
 
 template <class T>
 void Dual<T>::check(double tolerance, bool extremes) {
-    Vector<Stats> before{stats};  // the check is not counted
+    Vector<Stats> before{stats};  // restored: the check does not count as work
     for (const Subproblem& sub : subproblems) before.push_back(sub.stats);
     Vector<Index> held_by(size(), 0);
     for (Index c = 0; c < problems(); ++c) check_problem(c, tolerance, extremes, held_by);
@@ -27,7 +27,7 @@ void Dual<T>::check(double tolerance, bool extremes) {
     for (Index c = 0; c < problems(); ++c) subproblems[c].stats = before[c + 1];
 }
 
-// Counts in held_by[s] that the problem holds member s.
+// Increments held_by[s] for each member s that the problem holds.
 template <class T>
 void Dual<T>::check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by) {
     const Problem& P = subproblems[c].P;

@@ -1,11 +1,11 @@
-// How the problems of a dual share the memory for kernel rows.
+// Sharing the memory for kernel rows among the problems of a dual.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
 
 namespace marginwise {
 
-// Bytes that all rows of a problem would take, in ascending order, with the problems.
+// Pairs of the bytes that all rows of a problem would take and that problem, in ascending order.
 inline Vector<std::pair<Index, Index>> needs_of(const Vector<Subproblem>& subproblems) {
     Vector<std::pair<Index, Index>> needs;
     for (Index c = 0; c < subproblems.size(); ++c) {
@@ -26,7 +26,7 @@ void Dual<T>::divide_cache() {
         left -= part;
     }
     parts.back().first += left;
-    // Those that give come before those that take; small changes are not worth the moving.
+    // Shrink caches before growing others. Small changes are not worth moving rows for.
     for (const bool giving : {true, false})
         for (const auto& [part, c] : parts) {
             RowCache& rows = subproblems[c].rows;

@@ -1,10 +1,10 @@
-// The dual state: members, and for each binary problem the coefficients, gradient and box of those
-// it holds.
+// The dual state: the members, and for each binary problem the coefficients, gradient and box of
+// the members that it holds.
 //
-// All problems of several classes share the members and their features. Each problem restricts its
-// arrays and kernel rows, which are read at every step, to the members that it holds. So a member
-// has a position s among the members and, in each problem that holds it, a place k. Where there is
-// only one problem, places are positions.
+// With several classes, all problems share the members and their features. Each problem restricts
+// its arrays and kernel rows, which every step reads, to the members that it holds. A member thus
+// has a position s among the members and a place k in each problem that holds it. If there is only
+// one problem, places are positions.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Example {
     std::int64_t id;
     std::int32_t label;  // its class
     double cost;         // C times its weight
-    double weight = 0;   // in foresight; 0 if the example was seen before
+    double weight = 0;   // weight in foresight; 0 if the example was seen before
 };
 
 template <class T>
@@ -44,28 +44,28 @@ class Dual {
         work_ = Vector<Workspace>(problems);
     }
 
-    // Memory for kernel rows in addition to the cache, however small that is.
+    // Memory for kernel rows in addition to the requested cache, however small that is.
     static constexpr Index kWorkingBytes = 52 << 20;
-    static constexpr Index kLeastBytes = 4 << 20;  // ... of each problem
+    static constexpr Index kLeastBytes = 4 << 20;  // least share of a problem
 
     Members<T> members;
     KernelBlocks<T> kernel;
     Vector<Subproblem> subproblems;
     Vector<std::int32_t> label;  // class of each member
-    Vector<double> cost;         // its C times its weight
+    Vector<double> cost;         // C times the weight of each member
     Vector<double> diagonal;     // K(s, s)
-    Vector<Index> holders;       // how many problems hold it
-    Index dead = 0;              // members that no problem holds
-    Index most_together = 16;    // rows computed when one is missing
-    bool full = false;           // kernel values are wanted in the precision of T
-    bool sleeps = true;          // members may sleep: all boxes are usual ones
-    // Where this is one problem taken out of another dual, the kernel values of that one's members,
-    // if they are known.
+    Vector<Index> holders;       // number of problems that hold each member
+    Index dead = 0;              // number of members that no problem holds
+    Index most_together = 16;    // maximal number of rows computed when one is missing
+    bool full = false;           // whether kernel values are computed in the precision of T
+    bool sleeps = true;          // whether members may sleep; requires that all boxes are usual
+    // The kernel values of the members of the dual that this one was taken out of, see single();
+    // null if they are not known.
     std::shared_ptr<const KnownValues> known;
-    Stats stats;  // apart from those of the problems
+    Stats stats;  // without those of the problems
 
-    // Lets the threads of a pool help with kernel rows while it exists. Only one problem may be
-    // worked on meanwhile, and the pool must have nothing else to do.
+    // While it exists, the threads of a pool help to compute kernel rows. Meanwhile, only one
+    // problem may be worked on, and the pool must not be used for anything else.
     class Help {
       public:
         Help(Dual& D, ThreadPool& workers) : D_(D) { D.helpers_.pool = &workers; }
@@ -78,29 +78,31 @@ class Dual {
     };
     ThreadPool& workers() const { return *helpers_.pool; }
 
-    // What has been done so far, by all problems.
+    // Statistics including those of all problems.
     Stats total_stats() const {
         Stats total = stats;
         for (const Subproblem& sub : subproblems) total.add(sub.stats);
         return total;
     }
 
-    // Divides the memory for kernel rows among the problems by what they need: none gets more than
-    // all its rows would take, and what is left goes to the others in equal parts.
+    // Divides the memory for kernel rows among the problems according to need: a problem that needs
+    // less than an equal share gets what all its rows would take, and the others divide the rest
+    // equally.
     void divide_cache();
 
-    // The same for problems that are solved one after the other, on each of some threads: where
-    // memory is short, those that need little have rows of their own, and the others borrow the
-    // rest in turn. With `empty_too`, so do those that hold no rows. Returns the bytes of a loan.
+    // The same for `threads` threads that each solve one problem at a time. If memory is short, the
+    // problems that need little keep their own rows, and the others borrow the remaining memory in
+    // turn. With `empty_too`, problems without cached rows borrow as well. Returns the bytes of a
+    // loan.
     Index lend_cache(Index threads, bool empty_too);
 
-    // Lets problem c, if it borrows, use `memory` while it is solved; that is given back with
-    // return_rows(), and problem c then holds no rows.
+    // Lends `memory` to problem c, if it borrows, while it is being solved. return_rows() takes it
+    // back and leaves problem c without rows.
     void borrow_rows(Index c, RowCache& memory, Index bytes);
     void return_rows(Index c, RowCache& memory);
 
-    // Has the features of all members as rows while it exists, where problems borrow and half of
-    // the memory for kernel rows would hold them. Members must stay as they are meanwhile.
+    // Holds the features of all members as rows while it exists, provided that some problem borrows
+    // and the rows fit in half of the memory for kernel rows. Members must not change meanwhile.
     class FeatureRows {
       public:
         FeatureRows(Dual& D, ThreadPool& workers) : D_(D) { D.keep_member_rows(workers); }
@@ -129,7 +131,7 @@ class Dual {
         }
     }
 
-    // Lets a copy find its members by their ids.
+    // Enables a copy to find its members by their ids.
     void reindex() {
         for (Index s = 0; s < size(); ++s)
             if (holders[s] > 0) members.remember(s);
@@ -139,15 +141,16 @@ class Dual {
     Index problems() const { return subproblems.size(); }
     Problem& problem(Index c) { return subproblems[c].P; }
 
-    // +1 or -1: the label of an example of class `label` in problem c; 0 if it has no part in it.
+    // The label of an example of class `class_index` in problem c: +1, -1, or 0 if the problem does
+    // not involve that class.
     double sign(Index c, std::int32_t class_index) const {
         if (pairs_.empty())
             return class_index == (problems() == 1 ? 1 : static_cast<std::int32_t>(c)) ? 1 : -1;
         return class_index == pairs_[c].second ? 1 : class_index == pairs_[c].first ? -1 : 0;
     }
 
-    // Makes the problems those of one class against another, in the order (0, 1), (0, 2), ... The
-    // second class of a pair is the positive one.
+    // Makes the problems one-vs-one, in the order (0, 1), (0, 2), ... The second class of a pair is
+    // the positive one.
     void pair_classes() {
         pairs_.clear();
         for (std::int32_t second, first = 0; pairs_.size() < problems(); ++first)
@@ -163,21 +166,21 @@ class Dual {
         return classes;
     }
 
-    // Appends a new member that no problem holds yet; row[s] gets its kernel value with itself.
+    // Appends a new member s that no problem holds yet, and sets row[s] to K(s, s). Returns s.
     template <class V>
     Index append(const Rows<T>& rows, Index r, const Example& example, V* row) {
         const Index s = append(rows, r, example, diagonal_of(rows, r));
         row[s] = static_cast<V>(diagonal[s]);
         return s;
     }
-    // The same, with K(x, x) of the row.
+    // The same, given K(x, x).
     Index append(const Rows<T>& rows, Index r, const Example& example, double k_xx) {
         const Index s = append_alone(rows, r, example, k_xx);
         extend_problems();
         return s;
     }
 
-    // In two parts, of which the second may follow several of the first.
+    // append() in two parts: the second may be called once after several calls of the first.
     Index append_alone(const Rows<T>& rows, Index r, const Example& example, double k_xx) {
         const Index s = members.append(rows, r, example.id);
         diagonal.push_back(k_xx);
@@ -202,8 +205,8 @@ class Dual {
         return full ? kernel.template diagonals<T>(rows) : kernel.diagonals(rows);
     }
 
-    // Gives member s, with kernel values row[0..size()), a place in problem c: alpha = 0 and
-    // gradient g. Returns the place.
+    // Opens a place in problem c for member s, whose kernel row is row[0..size()), with alpha = 0
+    // and gradient g. Returns the place.
     Index open(Index c, Index s, double g, const float* row, Box box = Box::usual) {
         const Index k = open(c, s, 0.0, g, box);
         Subproblem& sub = subproblems[c];
@@ -220,7 +223,7 @@ class Dual {
         return k;
     }
 
-    // The same with any alpha, for a state under construction: extremes and kernel row are not set.
+    // The same with any alpha, for a state under construction: does not set extremes or kernel row.
     Index open(Index c, Index s, double alpha, double g, Box box) {
         Subproblem& sub = subproblems[c];
         const double side = sign(c, label[s]) * cost[s];
@@ -243,8 +246,8 @@ class Dual {
         release_closed(c);
     }
 
-    // In two parts, of which the first may be done for several problems at the same time: closes
-    // place k, and then releases the members whose places were closed.
+    // close() in two parts: close_place() closes place k and may run for several problems at the
+    // same time; release_closed() then releases the members whose places were closed.
     void close_place(Index c, Index k) {
         Subproblem& sub = subproblems[c];
         const Index s = sub.member[k];
@@ -259,20 +262,22 @@ class Dual {
     }
     void release_closed(Index c) { release(subproblems[c].left); }
 
-    // Sleep: members at a side of their box that no violating pair can reach give up their places,
-    // so that steps pass them over. See sleep.hpp.
+    // Sleep: members at a side of their box that belong to no violating pair give up their places,
+    // so that steps skip them. See sleep.hpp.
     //
-    // Puts places of problem c to sleep, unless those that could are few. Places with alpha = 0,
-    // which holds() does not find asleep, only if nothing is learned before they wake.
+    // Puts such places of problem c to sleep, unless they are few. `idle_too` includes places with
+    // alpha = 0. Set it only if nothing is learned before they wake, because holds() does not
+    // recognise them while they sleep.
     void sleep(Index c, bool idle_too);
-    // Brings the gradient of the sleepers of problem c up to date, and wakes those that violate.
-    // Returns whether there were any.
+    // Updates the gradient of the sleepers of problem c and wakes those that violate. Returns
+    // whether there were any.
     bool stir(Index c);
     // Wakes all sleepers of all problems.
     void rest();
 
-    // Erases member s, which no problem holds, except for its position. The first member that is
-    // held takes the place of all erased ones; if that was s, the next one does from now on.
+    // Erases the data of member s, which no problem holds, but keeps its position. Members that no
+    // problem holds get a copy of the features of the first held member; if s was that one, all of
+    // them get those of the next.
     void wipe(Index s) {
         for (OwnFeatures<T>& own : own_) own.drop();
         Index other = 0;
@@ -294,7 +299,7 @@ class Dual {
         sub.weight[sub.member[k]] = sub.P.alpha[k];
     }
 
-    // K(k, l) for all open places l of problem c, and finite values elsewhere, padded. Valid until
+    // K(k, l) for all open places l of problem c, and finite values elsewhere; padded. Valid until
     // two more rows of the problem have been requested.
     const float* row(Index c, Index k) {
         Subproblem& sub = subproblems[c];
@@ -315,11 +320,11 @@ class Dual {
     // Whether row(c, k) would cost little.
     bool has_row(Index c, Index k) { return subproblems[c].has_row(k); }
 
-    // How many rows may be fetched at a time: several while there is room for them and reading the
-    // members, or calling a function, is what takes the time; else one.
+    // How many rows to fetch at a time: several if there is room for them and the cost is dominated
+    // by reading the members or calling a function; otherwise one.
     Index rows_at_once(Index c) const {
         constexpr Index kNearBytes = 4 << 20;  // members that stay in a cache of the processor
-        constexpr Index kFew = 4;              // rows are worth the reading of a problem's features
+        constexpr Index kFew = 4;              // enough to amortise reading a problem's features
         const RowCache& rows = subproblems[c].rows;
         if (subproblems[c].crowded() || known) return 1;
         const Index spare = rows.room() - rows.held() - 1;
@@ -328,19 +333,19 @@ class Dual {
         return alone ? 1 : std::clamp<Index>(spare, 1, most);
     }
 
-    // Computes the rows of some places, all in one product: the tiles of members, which come from
-    // main memory, are read once for all of them.
+    // Computes the rows of some places in a single product, which reads the tiles of members from
+    // main memory only once.
     void fetch(Index c, const Vector<Index>& places);
 
-    // Computes the rows of all places of problem c, each value once, if the features of its places
-    // stand side by side and its memory holds that many rows. Returns whether it was done.
+    // Computes the rows of all places of problem c, each value once, provided that the features of
+    // its places are contiguous and all rows fit in its memory. Returns whether they were computed.
     bool fetch_all(Index c);
 
-    // Whether problem c may hold n rows before they are asked for, many of which never are: half of
-    // the cache is for others, and rows that cost little to compute are not worth much memory.
+    // Whether problem c may hold n rows in advance, many of which are never requested: they may
+    // take half of the cache, and less if rows are cheap to compute.
     bool keeps_ahead(Index c, Index n) const {
         constexpr Index kLeast = 16 << 20, kMost = 128 << 20;  // bytes
-        constexpr Index kWorth = 1 << 16;  // ... for each byte of a member's features
+        constexpr Index kWorth = 1 << 16;  // bytes per byte of a member's features
         const Subproblem& sub = subproblems[c];
         const Index bytes = n * (sub.P.size + n) * Index(sizeof(float));
         const Index features = members.bytes() / std::max<Index>(size(), 1);
@@ -348,7 +353,7 @@ class Dual {
         return 2 * bytes <= sub.rows.limit();
     }
 
-    // Computes the rows of the places from `first` on, as far as rows are kept ahead.
+    // Computes the rows of the places from `first` on, as far as keeps_ahead() allows.
     void fetch_from(Index c, Index first) {
         constexpr Index kBlock = 128;
         for (Index kept = 0; first < subproblems[c].P.size; first += kBlock) {
@@ -360,7 +365,7 @@ class Dual {
         }
     }
 
-    // row[t] = K(row r of rows, t) for members t from `from` (rounded down to a tile) on.
+    // row[t] = K(row r of rows, t) for all members t >= `from`, rounded down to a tile.
     template <class V>
     void fill(const Rows<T>& rows, Index r, Index from, V* row) {
         for (Index t = from / kLanes; t < tiles_for(size()); ++t)
@@ -368,8 +373,8 @@ class Dual {
         stats.kernel_evaluations += size() - from;
     }
 
-    // An id identifies one example: if row r has the id of member s but other features, its kernel
-    // values are replaced by those of s.
+    // An id identifies one example. If row r has the id of member s but other features, replaces
+    // its kernel values by those of s.
     void stand_for(Index s, const Rows<T>& rows, Index r, float* row) {
         const bool same =
             rows.norms[r] == members.norm(s) && static_cast<double>(row[s]) == diagonal[s];
@@ -378,14 +383,14 @@ class Dual {
         fill(work_[0].extracted, 0, 0, row);
     }
 
-    // Problem c by itself, with its members' features, arrays and rows, to solve it: kernel rows
-    // then cost no more than its own members. Undone by take_back().
+    // Takes problem c out as a dual of its own, with the features of its members, its arrays and
+    // its rows. Kernel rows then cost products with its own members only. take_back() puts it back.
     Dual single(Index c);
     void take_back(Index c, Dual alone);
 
     bool wants_compaction() const { return dead >= kLanes && 8 * dead >= size(); }
 
-    // Closed places of problem c are removed when there are many.
+    // Removes the closed places of problem c if there are many.
     void tidy(Index c) {
         if (problems() > 1 && subproblems[c].wants_compaction()) compact_places(c);
     }
@@ -393,8 +398,7 @@ class Dual {
         if (problem(c).closed > 0) own_[c].compact(subproblems[c].compact(workers()));
     }
 
-    // Removes the dead. Positions change: position compaction[k] becomes k for the compaction
-    // returned.
+    // Removes the dead members. Position compaction[k] becomes k, for the returned compaction.
     Compaction compact() {
         if (problems() == 1) compact_places(0);
         Compaction compaction;
@@ -426,20 +430,19 @@ class Dual {
         return compaction;
     }
 
-    // The members of all problems in a saved state, at [c * n + s] for problem c and member s: its
-    // rank among the places, or -1 where it has none, and what is stored there.
+    // The places of a saved state. The entries for member s in problem c are at [c * n + s].
     struct Saved {
-        const std::int64_t* rank;
+        const std::int64_t* rank;  // order of the member's place; -1 if it has none
         const double *alpha, *g;
         const std::uint8_t* box;       // null: all usual
         const double* average_offset;  // null: all 0
-        const double* inherited;       // likewise
+        const double* inherited;       // null: all 0
     };
 
-    // Fills an empty dual with members. Statistics are the caller's to set.
+    // Fills an empty dual from a saved state. The caller sets the statistics.
     void restore(const Matrix& X, const Example* examples, const Saved& saved);
 
-    // Computes the gradient again from kernel values and coefficients.
+    // Computes the gradient from scratch, from kernel values and coefficients.
     void regrade();
 
     double objective(Index c) const {
@@ -466,16 +469,17 @@ class Dual {
         return sum;
     }
 
-    // Throws std::logic_error, naming it, if an INVARIANT does not hold; `tolerance` bounds the
-    // error of g, and `extremes` is whether they are maintained. Cost: size()^2 kernel values.
+    // Throws std::logic_error with the name of the broken INVARIANT if one does not hold.
+    // `tolerance` bounds the error of g; `extremes`: whether the algorithm maintains the extremes.
+    // Cost: size()^2 kernel values.
     void check(double tolerance, bool extremes = true);
 
   private:
     struct Workspace {
-        Vector<Scratch<T>> scratches;  // of each thread
+        Vector<Scratch<T>> scratches;  // by thread
         Rows<T> extracted;
         Workspace() = default;
-        Workspace(const Workspace&) {}  // nothing that a copy needs
+        Workspace(const Workspace&) {}  // a copy starts empty
         Workspace(Workspace&&) = default;
         Workspace& operator=(Workspace&&) = default;
     };
@@ -493,7 +497,7 @@ class Dual {
     bool wake(Index c, bool all);
     void put_in_order();
 
-    // A problem holds these members no longer.
+    // Records that a problem no longer holds these members, and empties the list.
     void release(Vector<std::int32_t>& list) {
         for (const std::int32_t s : list) {
             if (--holders[s] > 0) continue;
@@ -506,7 +510,7 @@ class Dual {
     void check_problem(Index c, double tolerance, bool extremes, Vector<Index>& held_by);
     void check_place(Index c, Index k, double tolerance);
 
-    // Computes the columns that a row lacks; places are positions.
+    // Computes the columns that a row lacks. Requires that places are positions.
     const float* complete_row(Subproblem& sub, RowCache::Row& held, Index k) {
         const Index first = held.length / kLanes;
         multiply(0, {k}, {held.values}, first);
@@ -514,8 +518,8 @@ class Dual {
         return held.values;
     }
 
-    // Whether problem c has a copy of the features of its places. It is made at the first cache
-    // miss of a problem that has places for less than half of the members.
+    // Whether problem c has a copy of the features of its places. Makes that copy if the problem
+    // has places for less than half of the members and memory allows.
     bool has_own_features(Index c) {
         const Subproblem& sub = subproblems[c];
         if (!own_[c].kept() && 2 * sub.P.size < size() && !known)
@@ -524,28 +528,28 @@ class Dual {
     }
     void keep_member_rows(ThreadPool& workers);
 
-    // The features of some places of problem c, which has its own, as a block.
+    // The features of some places of problem c as a block, from its own copy.
     const Rows<T>& own_block(Index c, const Vector<Index>& places);
 
-    // rows[r][l] = K(places[r], l) for all places l from `from` on, by the problem's own features.
+    // rows[r][l] = K(places[r], l) for all places l >= `from`, from the problem's own features.
     void multiply_own(Index c, const Vector<Index>& places, const Vector<float*>& rows, Index from);
 
-    // Computes the columns that a row lacks, by the problem's own features.
+    // Computes the columns that a row lacks, from the problem's own features.
     const float* complete_own(Index c, RowCache::Row& held, Index k) {
         multiply_own(c, {k}, {held.values}, held.length);
         subproblems[c].finish_rows({k});
         return held.values;
     }
 
-    // rows[r][l] = K(places[r], l) for all r and all open places l of members from tile `first` on.
+    // rows[r][l] = K(places[r], l) for all r and all open places l of members in tiles >= first.
     void multiply(Index c, const Vector<Index>& places, const Vector<float*>& rows,
                   Index first = 0);
     void place_tile(const Subproblem& sub, Index t, const float* values, float* row) const;
 
-    // out[n] = K(s, at[n]) for members that are known.
+    // out[n] = K(s, at[n]), from the known values.
     void recall(Index s, const Vector<std::int32_t>& at, float* out) const;
 
-    // Who helps; a copy is on its own.
+    // The threads that help; a copy has none.
     struct Helpers {
         ThreadPool* pool = &ThreadPool::alone();
         Helpers() = default;
@@ -555,10 +559,10 @@ class Dual {
     };
 
     Helpers helpers_;
-    Vector<OwnFeatures<T>> own_;  // of each problem
-    Vector<Workspace> work_;      // ... likewise, so that several may be solved at the same time
+    Vector<OwnFeatures<T>> own_;  // by problem
+    Vector<Workspace> work_;      // by problem, so that several may be solved at the same time
     std::shared_ptr<const MemberRows<T>> member_rows_;     // see FeatureRows
-    Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // of classes, where they are paired
+    Vector<std::pair<std::int32_t, std::int32_t>> pairs_;  // classes by problem, if one-vs-one
 };
 
 }  // namespace marginwise

@@ -1,6 +1,6 @@
-// Foresight: decision values of examples that a problem had not learned when it judged them. Beside
-// the labels of the examples they show how far the decision values of new ones can be trusted,
-// which is what probabilities are estimated from.
+// Foresight: decision values of examples that the problem had not learned when it computed them.
+// Together with the labels, they show how reliable decision values of new examples are.
+// Probabilities are estimated from them.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace marginwise {
 
-// The latest values of one problem. While a stream is learned, the model that judges it improves,
-// and its first values say little of the model as it has become: only the later half of all values
-// is kept, and of that the last `most`.
+// The latest values of one problem. While a stream is learned, the model improves, and its early
+// values no longer describe it. Only the later half of all values is kept, and at most the last
+// `most` of them.
 class Foresight {
   public:
     struct Value {
         float f;
-        float weight;  // of the example, with the sign of its label
+        float weight;  // weight of the example, with the sign of its label
     };
 
     explicit Foresight(Index most = 0) : most_(most) {}
@@ -29,10 +29,10 @@ class Foresight {
     const Value* begin() const { return values_.data() + first_; }
     const Value* end() const { return values_.data() + values_.size(); }
 
-    // Notes f of the next example of a stream.
+    // Records f of the next example of a stream.
     void add(double f, double weight) { add(f, weight, 1); }
 
-    // Notes f of an example that was held out of a model like the final one. Such values are all
+    // Records f of an example that was held out of a model like the final one. All such values are
     // kept, up to `most`.
     void add_held_out(double f, double weight) { add(f, weight, 2); }
 
@@ -41,7 +41,7 @@ class Foresight {
         if (wanted()) enlarge(values_, values_.size() + n);
     }
 
-    // Continues from values that were kept, of `seen` in all.
+    // Continues from saved values; `seen` is the saved result of seen().
     void restore(Vector<Value> values, Index seen) {
         values_ = std::move(values);
         first_ = 0;
@@ -49,11 +49,11 @@ class Foresight {
     }
 
   private:
-    static constexpr Index kLeast = 64;  // values are few before that: all are kept
+    static constexpr Index kLeast = 64;  // up to this many values, all are kept
     static constexpr double kTiny = std::numeric_limits<float>::min();
     static constexpr double kHuge = std::numeric_limits<float>::max();
 
-    // The nearest float of a size from `least` to the largest finite one.
+    // The float nearest to x with a magnitude from `least` to kHuge.
     static float bounded(double x, double least) {
         return static_cast<float>(std::copysign(std::clamp(std::abs(x), least, kHuge), x));
     }
@@ -70,7 +70,7 @@ class Foresight {
     }
 
     Index most_, seen_ = 0;
-    Index first_ = 0;  // of the values that count
+    Index first_ = 0;  // index of the first value that counts
     Vector<Value> values_;
 };
 

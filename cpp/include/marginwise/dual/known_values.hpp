@@ -1,8 +1,8 @@
-// The kernel matrix of all members, where the kernel is a function and the problems of several
-// classes are solved as a whole.
+// The kernel matrix of all members, for a callable kernel when the problems of several classes are
+// solved in full.
 //
-// A call of a function costs as much as thousands of values. It is called for large blocks, each
-// pair of members once, and all problems take from the matrix what they need.
+// One call of the function costs as much as computing thousands of values. The function is called
+// for large blocks, each pair of members is evaluated once, and all problems share the matrix.
 #pragma once
 
 #include <numeric>
@@ -39,9 +39,9 @@ class KnownValues {
     static Index bytes(Index n) { return padded(n) * padded(n) * Index(sizeof(float)); }
 
   private:
-    static constexpr Index kRows = 2 * kLanes;  // of a block
+    static constexpr Index kRows = 2 * kLanes;  // rows per block
 
-    // Keeps the values of n members from `first` on with those of the tile from `other` on.
+    // Stores the values of members [first, first + n) with the tile that starts at member `other`.
     void put(Index first, Index n, Index other, const float* k, Index stride) {
         for (Index r = 0; r < n; ++r)
             std::copy_n(k + r * stride, kLanes, values_.data() + (first + r) * stride_ + other);

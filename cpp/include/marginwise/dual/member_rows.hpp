@@ -1,8 +1,8 @@
-// The features of all members as rows, beside their tiles.
+// The features of all members as rows, in addition to their tiles.
 //
-// A problem of several classes that computes its kernel rows again needs the features of the few
-// members that it holds. In tiles they stand far apart, and reading them means reading those of all
-// others, too; in rows they do not.
+// With several classes, a problem that recomputes its kernel rows needs the features of the few
+// members that it holds. A tile interleaves the features of its members, so reading one member
+// reads all of its neighbours; rows avoid that.
 #pragma once
 
 #include <numeric>
@@ -23,7 +23,7 @@ class MemberRows {
         });
     }
 
-    // Bytes that the rows of these members would take, by those of the first ones.
+    // Bytes that the rows of these members would take, estimated from the first tile.
     static Index bytes(const Members<T>& members) {
         Vector<Index> first(std::min(kLanes, members.size()));
         std::iota(first.begin(), first.end(), 0);
@@ -33,7 +33,7 @@ class MemberRows {
         return members.size() / std::max<Index>(some.n, 1) * some.value.size() * each;
     }
 
-    // The block that has member s, as its row s % kLanes.
+    // The block that contains member s, as row s % kLanes.
     const Rows<T>& block_of(Index s) const { return blocks_[s / kLanes]; }
 
     // Members member[places[0]], member[places[1]], ... as a block of lists.

@@ -1,8 +1,7 @@
 // The features of the members, in tiles of kLanes.
 //
-// Tiles never move and a full tile never changes until compact(), so another thread may read full
-// tiles while members are appended. A copy shares the tiles; whichever of the two changes a tile
-// copies it first.
+// Tiles never move, and full tiles do not change before compact(), so another thread may read full
+// tiles while members are appended. A copy shares the tiles (copy on write).
 #pragma once
 
 #include <limits>
@@ -25,7 +24,7 @@ class Members {
     Members(Members&&) = default;
     Members& operator=(Members&&) = default;
     Members& operator=(const Members&) = delete;
-    // Copies no features; find() finds no example before remember().
+    // Shares the tiles. find() finds no example of the copy before remember().
     Members(const Members& other)
         : ids(other.ids), d_(other.d_), sparse_(other.sparse_), tiles_(other.tiles_) {}
 
@@ -44,15 +43,16 @@ class Members {
         return found == position_.end() ? kNone : found->second;
     }
 
-    // Example ids[s] may be appended again; the member at s is removed by the next compaction.
+    // Makes find() forget member s, so that example ids[s] may be appended again. The next
+    // compaction removes the member.
     void forget(Index s) {
         if (find(ids[s]) == s) position_.erase(ids[s]);
     }
     void remember(Index s) { position_[ids[s]] = s; }
 
-    // Erases the features of the member at s, which is forgotten, but keeps its position: they
-    // become those of the member at `other`, so that any kernel accepts them, or 0 where that is
-    // kNone.
+    // Erases the features of the forgotten member at s, but keeps its position. They are
+    // overwritten with those of the member at `other`, which any kernel accepts, or with 0 if that
+    // is kNone.
     void wipe(Index s, Index other) {
         Tile<T>& tile = own(s / kLanes);
         const Index lane = s % kLanes;
@@ -65,7 +65,7 @@ class Members {
     }
     static constexpr std::int64_t kWiped = std::numeric_limits<std::int64_t>::min();
 
-    // Reserves memory for n more members, apart from the nonzeros of sparse ones.
+    // Reserves memory for n more members, except for the nonzeros of sparse ones.
     void reserve(Index n) {
         enlarge(ids, size() + n);
         enlarge(tiles_, tiles_for(size() + n));
@@ -80,7 +80,7 @@ class Members {
         position_.emplace(id, s);
         return s;
     }
-    // The same, but find() does not find it.
+    // The same, but find() will not find the member.
     Index append_nameless(const Rows<T>& rows, Index r, std::int64_t id) {
         const Index s = size(), lane = s % kLanes;
         if (tiles_.size() == s / kLanes) tiles_.push_back(std::make_shared<Tile<T>>(d_, sparse_));
@@ -143,7 +143,7 @@ class Members {
         for (Index s = 0; s < size(); ++s) position_.emplace(ids[s], s);
     }
 
-    // Drops the features of all members, of which nothing more than the ids is asked for.
+    // Drops the features of all members; only the ids may be used afterwards.
     void drop_features() { tiles_ = {}; }
 
     Index bytes() const {
@@ -155,16 +155,16 @@ class Members {
     Vector<std::int64_t> ids;
 
   private:
-    // Tile t, to be changed.
+    // Tile t for writing; copies it first if it is shared.
     Tile<T>& own(Index t) {
         std::shared_ptr<Tile<T>>& tile = tiles_[t];
-        const std::shared_ptr<Tile<T>> held = tile;  // orders us after owners that are gone
+        const std::shared_ptr<Tile<T>> held = tile;  // synchronizes with former owners' releases
         if (tile.use_count() > 2) tile = std::make_shared<Tile<T>>(*held);
         return *tile;
     }
 
-    // Makes tile t hold the members of `source` at from[0..n), which, where that is this store,
-    // stand at or after their new places.
+    // Fills tile t with the members of `source` at from[0..n). If `source` is this store, they must
+    // be at or after their new positions.
     void gather(const Members& source_, Index t, const Index* from, Index n) {
         if (sparse_) return gather_lists(source_, t, from, n);
         Tile<T>& to = own(t);

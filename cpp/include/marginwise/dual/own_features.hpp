@@ -1,10 +1,10 @@
-// The features of the places of one problem, side by side.
+// A contiguous copy of the features of the places of one problem.
 //
-// A kernel row of a problem of one-vs-rest is the product of one example with the members that the
-// problem holds. Among the members of all problems they stand far apart, and the product would
-// meet the others too. Where rows are computed again and again, because the memory for them is
-// short, a problem keeps a copy of the features it needs: rows then cost its own places only, and
-// their values come in the order of places.
+// A kernel row of a one-vs-rest problem is the product of one example with the members that the
+// problem holds. These are scattered among the members of all problems, so the product would also
+// visit the others. If the cache is small, rows are recomputed often. The problem then copies the
+// features it needs: a row costs products with its own places only, and its values come in the
+// order of the places.
 #pragma once
 
 #include <memory>
@@ -18,21 +18,21 @@ namespace marginwise {
 template <class T>
 class OwnFeatures {
   public:
-    // INVARIANT  kept(): features_.size() == places of the problem, and those of an open place are
-    //            its member's
+    // INVARIANT  kept(): features_->size() == places of the problem, and the features of an open
+    //            place are those of its member
     bool kept() const { return features_ != nullptr; }
     bool agrees(Index places) const { return !kept() || features_->size() == places; }
     void drop() { features_.reset(); }
 
-    // A copy of a problem holds none.
+    // A copy of a problem holds no features.
     OwnFeatures() = default;
     OwnFeatures(const OwnFeatures&) {}
     OwnFeatures(OwnFeatures&&) = default;
     OwnFeatures& operator=(OwnFeatures&&) = default;
 
-    // Copies the features of all places, if they take about `most_bytes` at most, from `rows` where
-    // it is not null. Closed places have any features. Here and below, nothing is kept where memory
-    // is short.
+    // Copies the features of all places if they take at most about `most_bytes`; from `rows` if
+    // that is not null. Closed places get arbitrary features. If memory is exhausted, here and in
+    // the functions below, the copy is dropped.
     void copy(const Members<T>& members, const MemberRows<T>* rows,
               const Vector<std::int32_t>& member, Index most_bytes) {
         const Index each = members.bytes() / std::max<Index>(members.size(), 1);
@@ -49,7 +49,7 @@ class OwnFeatures {
         }
     }
 
-    // A place has been opened for member s.
+    // Call after a place has been opened for member s.
     void open(const Members<T>& members, Index s) {
         change([&] {
             members.extract(s, row_);
@@ -66,8 +66,8 @@ class OwnFeatures {
         features_->extract(places.data(), places.size(), block);
     }
 
-    // Calls use(t, k, stride) with the values of the rows of a block with the places of tile t, at
-    // k[r * stride + lane], for all tiles from that of place `from` on.
+    // Calls use(t, k, stride) for each tile t of places, starting at that of place `from`:
+    // k[r * stride + lane] is the kernel value of row r of the block with that lane of the tile.
     template <class F>
     void multiply(const KernelBlocks<T>& kernel, const Rows<T>& block, Index from,
                   Vector<Scratch<T>>& scratches, ThreadPool& workers, F use) const {

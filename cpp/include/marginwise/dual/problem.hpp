@@ -1,7 +1,7 @@
 // One binary problem: coefficients, gradient and box of its places, and the most violating pair.
 //
-// With signed alpha, labels do not occur in the solvers: lo = min(0, C y) <= alpha <= hi = max(0, C
-// y). Some algorithms give some places another box.
+// alpha is signed, so labels do not occur in the solvers: lo = min(0, C y) <= alpha <= hi =
+// max(0, C y). Some algorithms give some places another box.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,16 @@
 
 namespace marginwise {
 
-// The box of a place, by its side, which is C y.
+// The box of a place, relative to its side C y.
 enum class Box : std::uint8_t {
     usual,    // from 0 to the side
-    shifted,  // the usual box, moved by -C y: what the ramp loss leaves to an outlier
-    shut,     // 0 alone
+    shifted,  // the usual box, moved by -C y: the box of an outlier under the ramp loss
+    shut,     // only 0
     endless,  // no bounds
 };
 
 struct Problem {
-    // INVARIANT  open[k]:  lo[k] and hi[k] are those of box[k] with side[k], widened by
-    // inherited[k]
+    // INVARIANT  open[k]:  lo[k], hi[k] are those of box[k] with side[k], moved by inherited[k]
     //                      lo[k] <= alpha[k] <= hi[k], up[k] == 0 iff alpha[k] < hi[k],
     //                      down[k] == 0 iff alpha[k] > lo[k],
     //                      rise[k] == hi[k] - alpha[k], fall[k] == alpha[k] - lo[k],
@@ -33,17 +32,17 @@ struct Problem {
     // Arrays are padded to whole tiles with closed places.
     Array<double> alpha, g, lo, hi, up, down, rise, fall, diagonal, side;
     Array<double> average_offset;  // alpha minus its average; 0 unless the algorithm averages
-    Array<double> inherited;       // what alpha has from members that a budget let go
+    Array<double> inherited;       // share of alpha inherited from members that the budget removed
     Vector<Box> box;
-    Vector<std::uint8_t> open, listed;  // listed: k stands in `idle`
+    Vector<std::uint8_t> open, listed;  // listed: k is in `idle`
     Vector<Index> idle;
     simd::Extremes extremes;
     Index size = 0;     // places in use, open or closed
-    Index closed = 0;   // how many of them are closed
-    Index free = 0;     // how many may move both ways
-    Index changes = 0;  // of alpha and boxes, so far
+    Index closed = 0;   // number of closed places
+    Index free = 0;     // number of places that may move both ways
+    Index changes = 0;  // number of changes of alpha and boxes so far
     bool biased = true;
-    double unsolved = 0;  // violation at which a loop gave up, or 0; not part of the state
+    double unsolved = 0;  // violation at which a loop gave up, or 0; not part of the saved state
 
     double y(Index k) const { return side[k] > 0 ? 1 : -1; }
     double margin(Index k) const { return 1 - y(k) * g[k]; }  // y f
@@ -77,11 +76,11 @@ struct Problem {
         return here;
     }
 
-    // Adds to alpha what place k inherits, and moves its box with it.
+    // Adds `more` to alpha of place k as inherited weight, and moves its box by the same amount.
     void inherit(Index k, double more) {
         alpha[k] += more;
         move_box(k, inherited[k] + more);
-        alpha[k] = std::clamp(alpha[k], lo[k], hi[k]);  // up to rounding, it is there
+        alpha[k] = std::clamp(alpha[k], lo[k], hi[k]);  // only corrects rounding
         refresh(k);
     }
     void move_box(Index k, double by) {
@@ -99,7 +98,7 @@ struct Problem {
         refresh(k);
     }
 
-    // Closes place k, which has alpha = 0. If it is an extreme, find them again.
+    // Closes place k, which has alpha = 0. If k is an extreme, call find_extremes() afterwards.
     void close(Index k) {
         open[k] = 0;
         lo[k] = hi[k] = side[k] = average_offset[k] = inherited[k] = 0.0;
@@ -186,8 +185,8 @@ struct Problem {
     }
 };
 
-// Place k and up to n - 1 more whose rows are likely to be needed soon: of the places that lack
-// theirs, the most violating that are not at their bound.
+// Place k and up to n - 1 others whose rows are likely to be needed soon: the most violating places
+// among those that lack their row and are not bounded.
 template <class Lacks>
 Vector<Index> wanted_soon(const Problem& P, Index k, Index n, Lacks lacks) {
     if (n == 1) return {k};

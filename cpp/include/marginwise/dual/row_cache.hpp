@@ -1,9 +1,9 @@
-// Rows of the kernel matrix, bounded in bytes; the least recently used row makes room. A row may be
+// A least-recently-used cache for rows of the kernel matrix, bounded in bytes. A row may be
 // truncated: it is valid for the first `length` columns, and the caller fills the rest.
 //
-// Rows stand side by side in one arena, all of one width. When wider rows are requested, the rows
-// held are spread in place, so that memory once touched is used again. The arena is as large as all
-// rows of that width could need, within the limit.
+// All rows have the same width and are contiguous in one arena. When wider rows are requested, the
+// cached rows are spread in place, so that memory already touched is reused. The arena is as large
+// as all rows of that width could need, within the limit.
 #pragma once
 
 #include <algorithm>
@@ -34,19 +34,19 @@ class BasicRowCache {
           most_(std::max(limit_bytes, most_bytes) / Index(sizeof(V))) {}
     BasicRowCache(BasicRowCache&&) = default;
     BasicRowCache& operator=(BasicRowCache&&) = default;
-    // A copy has the same limits and holds nothing.
+    // A copy has the same limits and holds no rows.
     BasicRowCache(const BasicRowCache& other) : limit_(other.limit_), most_(other.most_) {}
     BasicRowCache& operator=(const BasicRowCache&) = delete;
 
     Index bytes() const { return rows_.size() * width_ * Index(sizeof(V)); }
     Index held() const { return held_; }
     Index room() const { return width_ > 0 ? room(width_) : kLeast; }         // rows that fit
-    Index room_for(Index columns) const { return room(width_for(columns)); }  // ... of a width
+    Index room_for(Index columns) const { return room(width_for(columns)); }  // if so wide
     Index width() const { return width_; }
 
-    // Row k with room for `columns` values (and for padding them), marked as just used; `length` is
-    // how many are valid, 0 if the row is new. The values do not move until kLeast - 1 other rows,
-    // or a wider one, have been requested.
+    // Row k with room for `columns` values (and their padding), marked as just used. `length` is
+    // the number of valid values, 0 if the row is new. The values do not move until kLeast - 1
+    // other rows, or a wider one, have been requested.
     Row& take(Index k, Index columns) {
         make_room(columns, ThreadPool::alone());
         if (k >= slot_of_.size()) slot_of_.resize(std::max(k + 1, 2 * slot_of_.size()), kNone);
@@ -66,12 +66,12 @@ class BasicRowCache {
         return rows_[slot];
     }
 
-    // Has room for `columns` values in every row, which take() then need not make.
+    // Makes room for `columns` values in every row in advance.
     void make_room(Index columns, ThreadPool& workers) {
         if (columns > width_) widen(columns, workers);
     }
 
-    // Row k as it is, or null; does not count as use.
+    // The cached row k, or null. Does not count as a use.
     Row* peek(Index k) {
         const bool holds = k < slot_of_.size() && slot_of_[k] != kNone;
         return holds ? &rows_[slot_of_[k]] : nullptr;
@@ -88,13 +88,13 @@ class BasicRowCache {
         --held_;
     }
 
-    // The owner of the row that is evicted next, or kNone.
+    // The owner of the next row to be evicted, or kNone.
     Index oldest() const { return oldest_ == kNone ? kNone : rows_[oldest_].owner; }
 
     // Drops all rows and releases their memory.
     void clear() { *this = BasicRowCache(limit_ * Index(sizeof(V)), most_ * Index(sizeof(V))); }
 
-    // Drops all rows, and gives their memory away, for that of `other`, which holds no row.
+    // Drops all rows and exchanges memory with `other`, which holds no rows.
     void exchange_memory(BasicRowCache& other) {
         BasicRowCache empty(limit(), most());
         std::swap(empty.arena_, other.arena_);
@@ -107,7 +107,7 @@ class BasicRowCache {
     Index limit() const { return limit_ * Index(sizeof(V)); }
     Index most() const { return most_ * Index(sizeof(V)); }
 
-    // Rows beyond a lower limit are dropped, the least recently used first.
+    // Sets the limit, at most most(). Rows beyond it are dropped, the least recently used first.
     void set_limit(Index bytes) {
         limit_ = std::min(bytes / Index(sizeof(V)), most_);
         if (width_ == 0) return;
@@ -118,8 +118,8 @@ class BasicRowCache {
         arena_.release(backed_);
     }
 
-    // Rows and columns compaction[0] < compaction[1] < ... become 0, 1, ...; the other rows must be
-    // dropped already.
+    // Rows and columns compaction[0] < compaction[1] < ... become 0, 1, ... The other rows must
+    // have been dropped.
     void compact(const Compaction& compaction, ThreadPool& workers = ThreadPool::alone()) {
         Vector<Index> slot_of(compaction.size(), kNone);
         Vector<Row*> held;
@@ -139,7 +139,7 @@ class BasicRowCache {
     static constexpr Index kLeast = 16;  // a step needs two rows, a fetch a few more
 
   private:
-    // The width of rows that have room for so many values.
+    // The width of rows with room for `columns` values.
     Index width_for(Index columns) const {
         return columns <= width_ ? width_ : padded(std::max(columns, width_ + width_ / 4));
     }
@@ -160,7 +160,7 @@ class BasicRowCache {
         return slot;
     }
 
-    // Has memory behind the last row, and behind some more rows in advance.
+    // Backs the last row with memory, and some more rows in advance.
     void back_rows() {
         constexpr Index kAhead = (1 << 20) / Index(sizeof(V));
         const Index used = rows_.size() * width_;
@@ -172,13 +172,13 @@ class BasicRowCache {
 
     void widen(Index columns, ThreadPool& workers) {
         const Index before = width_, width = width_for(columns);
-        if (kLeast * width > limit_) clear();  // too wide for the bound: start again
+        if (kLeast * width > limit_) clear();  // too wide for the limit: start from scratch
         reserve(width);
         width_ = width;
         while (held_ > room(width_)) drop(rows_[oldest_].owner);
         if (rows_.size() > room(width_)) close_ranks(before);
         for (Index end = rows_.size(); end > 0;) {
-            // Rows that move beyond the old place of the last one do not meet any other.
+            // Rows whose new place is beyond all old ones cannot overwrite a row.
             const Index first = std::min((end * before + width_ - 1) / width_, end - 1);
             workers.run_parts(end - first, kLeast, [&](Index begin, Index stop, Index) {
                 for (Index slot = first + begin; slot < first + stop; ++slot) spread(slot);
@@ -193,15 +193,15 @@ class BasicRowCache {
         row.values = to;
     }
 
-    // Makes the arena large enough for all the rows of a width that there may be: as many as it has
-    // columns. Throws, and changes nothing, if memory is exhausted.
+    // Makes the arena large enough for all possible rows of a width: as many as there are columns,
+    // within the limit. Throws and changes nothing if memory is exhausted.
     void reserve(Index width) {
         arena_.grow(std::min(room(width), std::max(width, kLeast)) * width);
         for (Index slot = 0; slot < rows_.size(); ++slot)
             rows_[slot].values = arena_.data() + slot * width_;
     }
 
-    // Moves the rows held to the first slots, so that none is left beyond what will fit.
+    // Moves the cached rows to the first slots and removes the other slots.
     void close_ranks(Index width) {
         Index to = 0;
         for (Index slot = 0; slot < rows_.size(); ++slot) {
@@ -237,11 +237,11 @@ class BasicRowCache {
         newest_ = slot;
     }
 
-    Index limit_;  // values
-    Index most_;   // ... that the limit may be set to
+    Index limit_;  // in values
+    Index most_;   // upper bound of limit_, in values
     Index width_ = 0;
     Index held_ = 0;
-    Index backed_ = 0;  // values of the arena that have memory behind them
+    Index backed_ = 0;  // values of the arena that are backed by memory
     Index newest_ = kNone, oldest_ = kNone;
     Arena<V> arena_;
     Vector<Row> rows_;       // by slot
@@ -249,7 +249,7 @@ class BasicRowCache {
     Vector<Index> free_;     // slots without an owner
 };
 
-// Most algorithms make do with single precision.
+// Single precision is enough for most algorithms.
 using RowCache = BasicRowCache<float>;
 
 }  // namespace marginwise

@@ -32,7 +32,7 @@ bool Dual<T>::fetch_all(Index c) {
         const Vector<Index> places(all.begin() + first, all.begin() + end);
         const Vector<float*> those(rows.begin() + first, rows.begin() + end);
         own ? multiply_own(c, places, those, first) : multiply(c, places, those, first / kLanes);
-        // K(k, l) = K(l, k): the places beyond the block get the columns of its places.
+        // K(k, l) = K(l, k): the rows of later places get the columns of this block.
         const Index whole = std::max(end, n / kLanes * kLanes);
         for (Index k = first; k < end; k += kLanes)
             for (Index l = end; l < whole; l += kLanes) table().mirror(rows.data(), k, l);
@@ -109,7 +109,7 @@ void Dual<T>::recall(Index s, const Vector<std::int32_t>& at, float* out) const 
     for (Index n = 0; n < at.size(); ++n) out[n] = row[members.ids[at[n]]];
 }
 
-// Writes the values of the members of tile t to their places in a row. Where there is one problem,
+// Writes the values of the members of tile t to their places in a row. If there is one problem,
 // places are positions.
 template <class T>
 void Dual<T>::place_tile(const Subproblem& sub, Index t, const float* values, float* row) const {

@@ -1,4 +1,4 @@
-// One problem of a dual taken out of it, and put back.
+// Taking one problem out of a dual and putting it back.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"

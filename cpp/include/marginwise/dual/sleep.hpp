@@ -1,6 +1,6 @@
-// Sleep: members at a side of their box that no violating pair can reach leave the arrays that
-// every step reads. Their gradient is brought up to date later, by one product for all the steps
-// that they slept through. This is LIBSVM's shrinking, while learning and while finishing.
+// Sleep: members at a side of their box that belong to no violating pair are removed from the
+// arrays that every step reads. Their gradient is updated later, by one product for all steps that
+// they slept through. This is LIBSVM's shrinking, applied while learning and while finishing.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
@@ -36,7 +36,7 @@ void Dual<T>::sleep(Index c, bool idle_too) {
     compact_places(c);
 }
 
-// g -= sum of change K(s, .) over the members s whose weight has changed since g was up to date.
+// g -= sum of change K(s, .) over the members s whose weight has changed since g was last updated.
 template <class T>
 void Dual<T>::catch_up(Index c, Sleepers& sleepers) {
     const Subproblem& sub = subproblems[c];
@@ -96,7 +96,7 @@ void Dual<T>::catch_up_by_products(Index c, const Vector<Index>& changed, Sleepe
     sub.stats.kernel_evaluations += n * changed.size();
 }
 
-// Brings the gradient of all sleepers of problem c up to date.
+// Updates the gradient of all sleepers of problem c.
 template <class T>
 void Dual<T>::catch_up(Index c) {
     Subproblem& sub = subproblems[c];
@@ -114,8 +114,8 @@ void Dual<T>::catch_up(Index c) {
     sub.owed.clear();
 }
 
-// Gives sleepers of problem c, whose gradient is up to date, places again: all of them, or those
-// that make a violating pair with a place that is awake. Returns whether there were any.
+// Gives places again to sleepers of problem c, whose gradient must be up to date: to all of them,
+// or to those that form a violating pair with an awake place. Returns whether any woke.
 template <class T>
 bool Dual<T>::wake(Index c, bool all) {
     Subproblem& sub = subproblems[c];
@@ -164,7 +164,8 @@ void Dual<T>::rest() {
     }
 }
 
-// Puts the places of a single problem in the order of members. None is closed, and no member dead.
+// Puts the places of a single problem in the order of members. Requires that no place is closed and
+// no member is dead.
 template <class T>
 void Dual<T>::put_in_order() {
     Subproblem& sub = subproblems[0];

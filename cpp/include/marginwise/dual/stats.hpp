@@ -5,14 +5,14 @@
 
 namespace marginwise {
 
-// What has been done so far; part of the state.
+// The work done so far; part of the saved state.
 struct Stats {
     std::int64_t kernel_evaluations = 0, process = 0, reprocess = 0, inserted = 0, removed = 0,
                  cache_hits = 0, cache_misses = 0, sampled = 0, chosen = 0, projections = 0,
                  projected = 0;
     double product_seconds = 0, learn_seconds = 0, finish_seconds = 0;
 
-    // All counters, and all times, in the order in which they are stored.
+    // All counters, and all times, in the order of the saved state.
     template <class Self, class F>
     static void visit_counters(Self& self, F use) {
         for (auto* counter : {&self.kernel_evaluations, &self.process, &self.reprocess,
@@ -26,7 +26,7 @@ struct Stats {
             use(*time);
     }
 
-    // Adds what is counted for each problem.
+    // Adds the counters that each problem keeps.
     void add(const Stats& other) {
         kernel_evaluations += other.kernel_evaluations;
         reprocess += other.reprocess;

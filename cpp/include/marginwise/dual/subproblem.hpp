@@ -1,4 +1,4 @@
-// A problem of the dual: which members have a place in it, and the kernel rows of those places.
+// One problem of the dual: the members that have a place in it, and the kernel rows of the places.
 #pragma once
 
 #include "marginwise/dual/foresight.hpp"
@@ -9,8 +9,8 @@
 
 namespace marginwise {
 
-// Members of a problem that went to sleep together: at a side of their box, and out of reach of any
-// violating pair. They have no place, so that steps pass them over.
+// Members of a problem that were put to sleep together: they are at a side of their box and belong
+// to no violating pair. They have no place, so steps skip them.
 struct Sleepers {
     // INVARIANT  g[n] == y - sum_s counted[s] K(member[n], s), counted[s] == 0 beyond its end
     Vector<std::int32_t> member;
@@ -20,36 +20,36 @@ struct Sleepers {
 
 struct Subproblem {
     // INVARIANT  place k is open: member[k] is its member and place[member[k]] == k
-    //            weight[s] == alpha of member s here, 0 where the problem does not hold it; padded
+    //            weight[s] == alpha of member s here, 0 if the problem does not hold it; padded
     //            rows.take(k).values[l] == K(k, l) for open l < length
-    //            a member held here has a place, or is among the sleepers, or is owed: without
-    //            weight, but still counted in the gradient of sleepers
+    //            a member held here has a place, or is asleep, or is owed: its weight is 0, but the
+    //            gradient of sleepers still counts its former weight
     //            no suspect is held
     Problem P;
     Vector<Sleepers> asleep;
     Vector<std::int32_t> owed;
-    Vector<std::int32_t> left;  // members whose places were closed, still to be released
+    Vector<std::int32_t> left;  // members whose places were closed, but that are not yet released
     Suspects suspects;
     Foresight foresight;
-    Array<double> held_out;  // weights in foresight of members that wait with their box shut
+    Array<double> held_out;  // foresight weights of members held out, with their box shut
     Stats stats;
     bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;
-    Vector<std::int32_t> member;  // of each place; any where it is closed
-    Vector<std::int32_t> place;   // of each member, kNone where it has none
+    Vector<std::int32_t> member;  // by place; arbitrary for closed places
+    Vector<std::int32_t> place;   // by member; kNone if it has none
     Array<double> weight;
-    Index tended = 0;            // places at the last tend_rows()
-    bool keeps_bounded = false;  // rows of bounded members stay while there is room
-    bool borrows = false;        // it has memory for rows only while it is being solved
+    Index tended = 0;            // number of places at the last tend_rows()
+    bool keeps_bounded = false;  // whether to cache rows of bounded members while there is room
+    bool borrows = false;        // has memory for rows only while it is being solved
 
-    // `most_bytes`: the largest limit that kernel rows may be given.
+    // `most_bytes`: upper bound of the limit that set_limit() may give the kernel rows.
     Subproblem(Index cache_bytes, Index most_bytes) : rows(cache_bytes, most_bytes) {}
 
     void set_place(Index s, Index k) { place[s] = static_cast<std::int32_t>(k); }
 
     bool wants_compaction() const { return P.closed >= kLanes && 4 * P.closed >= P.size; }
 
-    // Removes the closed places; returns where the others go.
+    // Removes the closed places; returns the new numbering of the others.
     Compaction compact(ThreadPool& workers = ThreadPool::alone()) {
         Compaction compaction;
         for (Index k = 0; k < P.size; ++k) {
@@ -67,8 +67,8 @@ struct Subproblem {
         return compaction;
     }
 
-    // Whether the cache cannot hold the rows of all free members, so that rows fetched ahead would
-    // evict rows in use.
+    // Whether the cache is too small for the rows of all free members. Rows fetched ahead would
+    // then evict rows in use.
     bool crowded() const { return rows.room() < P.free; }
 
     // Whether the row of k is cached, complete or nearly so.
@@ -77,13 +77,14 @@ struct Subproblem {
         return row && row->length >= P.size - kFewColumns;
     }
 
-    // Pads a row that is valid for n places.
+    // Marks a row as valid for n places, and pads it.
     static void complete(RowCache::Row& held, Index n) {
         std::fill(held.values + n, held.values + padded(n), 0.0f);
         held.length = n;
     }
 
-    // K(k, l) = K(l, k): completes a row from the rows of the places it lacks, if they are held.
+    // Completes row k by symmetry, K(k, l) = K(l, k), from the cached rows of the places that it
+    // lacks; returns whether that was possible.
     bool mirror(RowCache::Row& held, Index k) {
         if (held.length < P.size - kFewColumns) return false;
         for (; held.length < P.size; ++held.length) {
@@ -97,7 +98,7 @@ struct Subproblem {
         return true;
     }
 
-    // Members that it holds, apart from those owed.
+    // Number of members held, except those owed.
     Index held() const {
         Index count = P.members();
         for (const Sleepers& sleepers : asleep) count += sleepers.member.size();
@@ -105,7 +106,7 @@ struct Subproblem {
     }
     bool holds(Index s) const { return place[s] != kNone || weight[s] != 0.0; }
 
-    // Calls use(s, w) for every member s of weight w != 0.
+    // Calls use(s, w) for every member s with weight w != 0.
     template <class Use>
     void each_weight(Use use) const {
         for (Index k = 0; k < P.size; ++k)
@@ -115,14 +116,14 @@ struct Subproblem {
                 if (weight[s] != 0.0) use(Index{s}, weight[s]);
     }
 
-    // Whether the gradient of sleepers counts a weight of member s.
+    // Whether the gradient of some sleepers counts a weight of member s.
     bool is_counted(Index s) const {
         for (const Sleepers& sleepers : asleep)
             if (s < sleepers.counted.size() && sleepers.counted[s] != 0.0) return true;
         return false;
     }
 
-    // Gives finite values to the closed places of rows that have those of the open ones.
+    // Completes rows that have the values of all open places: sets closed places to 0, and pads.
     void finish_rows(const Vector<Index>& places) {
         Vector<Index> closed;
         for (Index l = 0; P.closed > 0 && l < P.size; ++l)
@@ -134,9 +135,9 @@ struct Subproblem {
         }
     }
 
-    // Between blocks: rows that were complete after the block before are completed, a few at a time
-    // from the rows of the places since; then rows of bounded members, which a learner of pairs
-    // seldom needs again, are dropped.
+    // Call between blocks. Rows that were complete at the last call get the columns of the places
+    // added since, from the rows of those places. Then drops the rows of bounded members, which
+    // pair solvers seldom need again, unless keeps_bounded.
     void tend_rows(ThreadPool& workers = ThreadPool::alone()) {
         constexpr Index kGroup = 16;  // one cache line of each new row
         const Index n = P.size;
@@ -160,9 +161,9 @@ struct Subproblem {
     }
 
   private:
-    static constexpr Index kFewColumns = 512;  // more are quicker computed than collected
+    static constexpr Index kFewColumns = 512;  // computing more is faster than collecting them
 
-    // Completes the rows of places [begin, end) that lack the columns of the fresh rows only.
+    // Completes the rows of places [begin, end) that lack only the columns of the fresh rows.
     void tend_group(Index begin, Index end, const Vector<const float*>& fresh) {
         RowCache::Row* held[16];
         float* to[16];

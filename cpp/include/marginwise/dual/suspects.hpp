@@ -1,4 +1,4 @@
-// Suspects: examples whose labels look wrong, because y f(x) is below the end of a ramp.
+// Suspects: examples whose labels may be wrong, because y f(x) is below the end of the ramp.
 #pragma once
 
 #include <limits>
@@ -7,8 +7,8 @@
 
 namespace marginwise {
 
-// Those of one problem that it does not hold; y f of the others is known from their gradient. A
-// hash table in one array, because models are cloned often.
+// The suspects of one problem that it does not hold; for members, y f is known from the gradient.
+// The hash table is a single array, because models are cloned often.
 class Suspects {
   public:
     struct Note {
@@ -21,9 +21,9 @@ class Suspects {
 
     // INVARIANT  every value that counts is below the ramp
     //            used_ counts the notes with a label, of which there are at most half the slots
-    double ramp = -kForgotten;  // where it ends; nothing is below unless the algorithm sets it
+    double ramp = -kForgotten;  // end of the ramp; until it is set, nothing is below it
 
-    // Takes note of y f of an example that the problem does not hold, or holds no longer.
+    // Records y f of an example that the problem does not hold, or no longer holds.
     void judge(std::int64_t id, std::int32_t label, double value) {
         if (!(value < ramp)) return forget(id);
         reserve(1);
@@ -45,7 +45,7 @@ class Suspects {
         used_ = kept.size();
     }
 
-    // All notes, by id.
+    // All notes, sorted by id.
     Vector<Note> sorted() const {
         Vector<Note> notes;
         for (const Note& note : slots_)

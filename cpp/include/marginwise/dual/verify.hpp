@@ -1,4 +1,4 @@
-// Whether a restored state is one that learning could have produced.
+// Checks that a restored state is one that learning could have produced.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
@@ -6,11 +6,11 @@
 namespace marginwise {
 
 // Throws std::invalid_argument unless g[k] is target(c, k) - sum_l alpha[l] K(k, l), to within
-// `tolerance` of the sizes of what is added up, for the places of up to `most` members in all
-// problems. They are spread evenly over all members. Cost: most * size() kernel values.
+// `tolerance` relative to the magnitude of the terms. Checks the places of up to `most` members,
+// spread evenly over all members, in all problems. Cost: most * size() kernel values.
 template <class T, class F>
 void verify_gradient(Dual<T>& D, Index most, double tolerance, F target) {
-    const Stats before = D.stats;  // the check is not counted
+    const Stats before = D.stats;  // restored: the check does not count as work
     const Index n = D.size(), looks = std::min(most, n);
     Rows<T> row;
     Array<float> values(padded(n));
@@ -19,7 +19,7 @@ void verify_gradient(Dual<T>& D, Index most, double tolerance, F target) {
         if (D.holders[s] == 0) continue;
         D.members.extract(s, row);
         D.fill(row, 0, 0, values.data());
-        double reach = 0;  // what could have been added up, and rounded, at any time
+        double reach = 0;  // bound on the terms that could have been added, and rounded, so far
         for (Index l = 0; l < n; ++l) reach += D.cost[l] * std::abs(double(values[l]));
         for (Index c = 0; c < D.problems(); ++c) {
             const Subproblem& sub = D.subproblems[c];

@@ -7,12 +7,12 @@
 //   beta                  Draw::thicken
 //   large translations    Draw::right, down
 //
-// DEPARTS: alpha_x and alpha_y are one strength for all variants; the fields carry the variety.
-// DEPARTS: values are kept to the range of their image, and faint ones become its lowest.
-// DEPARTS: no shift is one of the shifts, as likely as each of the others.
+// DEPARTS: alpha_x and alpha_y have the same value for all variants, which vary by their fields.
+// DEPARTS: values are clipped to the range of their image, and faint values become its lowest.
+// DEPARTS: the zero shift is included, with the same probability as every other shift.
 //
-// A virtual image is a function of (seed, variant, example) and of nothing else, so any of them can
-// be made at any time, in any order and on any thread.
+// A virtual image is a function of (seed, variant, example) only, so any image can be generated at
+// any time, in any order and on any thread.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace marginwise {
 
-// Images are stored row by row, the channels of a pixel side by side.
+// Images are stored row by row, with the channels of a pixel next to each other.
 struct Shape {
     Index height, width, channels;
     Index size() const { return height * width * channels; }
@@ -32,15 +32,15 @@ struct Shape {
 };
 
 struct Strengths {
-    double elastic;     // times the fields, which are in pixels
-    double thickening;  // the largest beta
+    double elastic;     // factor of the fields, which are in pixels
+    double thickening;  // the largest |beta|
     Index shift;        // the largest whole-pixel translation
 };
 
-// All arrays have one row of shape.size() values for each image; the caller owns them.
+// Images and tangents have one row of shape.size() values per image. The caller owns all arrays.
 struct Originals {
     const float *images, *tangents_x, *tangents_y;
-    const float *low, *high;  // range of each image, which its deformations keep to
+    const float *low, *high;  // range of each image, which its deformations are clipped to
     Index n;
 };
 
@@ -49,7 +49,7 @@ struct Fields {
     Index n;
 };
 
-// Random numbers by counter: the k-th of a stream is a hash of its key and of k.
+// A counter-based random stream: the k-th number is a hash of the stream's key and k.
 class Draws {
   public:
     Draws(std::uint64_t seed, std::uint64_t variant, std::uint64_t example)
@@ -67,7 +67,7 @@ class Draws {
     std::uint64_t key_, drawn_ = 0;
 };
 
-// What happens to one image.
+// The random deformation of one image.
 struct Draw {
     Index field_x, field_y;
     float along_x, along_y, thicken;
@@ -90,8 +90,8 @@ struct Draw {
 
 class Deformer {
   public:
-    // Values nearer than this part of an image's range to its lowest become the lowest: the faint
-    // traces left by smoothing cost more than they contribute.
+    // Values within this fraction of an image's range above its lowest value become the lowest
+    // value: the faint traces left by smoothing cost more time than they contribute.
     static constexpr float kFaint = 1.0f / 256;
 
     Deformer(Shape shape, Strengths strengths, Fields fields, std::uint64_t seed)
@@ -131,7 +131,7 @@ class Deformer {
         if (moves) shift(still, draw, low, out);
     }
 
-    // Pixels that come from outside are `background`.
+    // Shifts an image. Pixels that come from outside are set to `background`.
     void shift(const float* from, const Draw& draw, float background, float* out) const {
         const Index line = shape_.line();
         const Index right = draw.right * shape_.channels;
@@ -159,14 +159,14 @@ class Deformer {
 
 // The arguments of one call.
 struct DeformCall {
-    DenseView<float> images;   // a row each
+    DenseView<float> images;   // one row per image
     CubeView<float> tangents;  // along x, then along y
-    DenseView<float> ranges;   // least values of the images, then greatest
+    DenseView<float> ranges;   // lowest values of the images, then highest
     DenseView<float> fields;
     Vector<Index> shape;  // height, width, channels
     Strengths strengths;
     std::uint64_t seed;
-    View<std::int64_t> examples, variants;  // of the images to write
+    View<std::int64_t> examples, variants;  // one of each per image to write
     MutableView<float> out;
 
     void check() const {

@@ -24,22 +24,22 @@ inline KernelKind kernel_named(const std::string& name) {
     return found->second;
 }
 
-// What one thread needs to compute blocks; reused from call to call.
+// The working memory of one thread for computing blocks; reused from call to call.
 template <class T>
 struct Scratch {
     Array<T> dots;
-    Array<T> packed;              // a sparse tile spread over the features it has
+    Array<T> packed;              // a sparse tile expanded over the features that occur in it
     Vector<std::uint32_t> slot;   // feature -> row of `packed`; row 0 is all zeros
-    Vector<std::uint32_t> slots;  // of the entries of a block
-    Vector<std::uint32_t> cuts;   // of the lists of a tile
+    Vector<std::uint32_t> slots;  // slot of each entry of a block
+    Vector<std::uint32_t> cuts;   // ends of the lists of a tile
     Array<T> packed_norms;
     Array<float> transposed;  // values of a tile's lanes with the packed rows
     Array<double> transposed_full;
     Array<T> scattered;  // one example over all features
     Array<float> values;
-    Array<double> called;          // what a function gave
-    Array<double> block_features;  // ... and was given
-    Array<double> tile_features;
+    Array<double> called;          // result of a kernel function
+    Array<double> block_features;  // its first argument
+    Array<double> tile_features;   // its second argument
 
     Array<float>& transposed_as(const float*) { return transposed; }
     Array<double>& transposed_as(const double*) { return transposed_full; }
@@ -57,8 +57,8 @@ class KernelBlocks {
     void forget_callable() { callable_ = nullptr; }
 
     // out[r * stride + lane] = K(row first + r, lane of tile) for `rows` rows. Each value depends
-    // on its two examples alone, and is rounded to V: float, or T. `ahead` is the tile that comes
-    // next, if that is known. Cost: rows * kLanes kernel values.
+    // only on its two examples and is rounded to V, which is float or T. `ahead` is the next tile,
+    // for prefetching, or null. Cost: rows * kLanes kernel values.
     template <class V>
     void values(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                 Scratch<T>& scratch, V* out, Index stride, const Tile<T>* ahead = nullptr) const {
@@ -77,14 +77,14 @@ class KernelBlocks {
                   stride);
     }
 
-    // The values of all rows of a block with tiles [first, end) of members: use(t, k, stride) gets
-    // those of tile t at k[r * stride + lane]. A kernel that is a function is called for several
-    // tiles at a time, because a call costs as much as thousands of values. Other tiles may be met
-    // by several threads; each of them has a scratch.
+    // The values of all rows of a block with tiles [first, end) of members: calls use(t, k, stride)
+    // with those of tile t at k[r * stride + lane]. A callable kernel is called for several tiles
+    // at a time, because one call costs as much as thousands of values. For native kernels, several
+    // threads share the tiles; each thread has its own scratch.
     template <class Tiles, class F>
     void values_over(const Rows<T>& block, const Tiles& members, Index first, Index end,
                      Vector<Scratch<T>>& scratches, ThreadPool& workers, F use) const {
-        constexpr Index kLeastValues = 1 << 11;  // that are worth the attention of a thread
+        constexpr Index kLeastValues = 1 << 11;  // least number of values worth a thread
         if (is_callable()) return values_over(block, members, first, end, scratches[0], use);
         const Index least = kLeastValues / (kLanes * std::max<Index>(block.n, 1)) + 1;
         workers.run_parts(end - first, least, [&](Index from, Index to, Index worker) {
@@ -115,7 +115,7 @@ class KernelBlocks {
 
     // For a few rows against many sparse tiles: pack_rows() packs the rows once, as values() packs
     // a tile, and values_packed() multiplies the lists of a tile with them. `rows` is at most
-    // kLanes. The values are those of values(), to the bit.
+    // kLanes. The results are bit-identical to those of values().
     void pack_rows(const Rows<T>& block, Index rows, Scratch<T>& scratch) const {
         Tile<T> packed(block.d, true);
         for (Index r = 0; r < rows; ++r) {
@@ -172,8 +172,8 @@ class KernelBlocks {
         return static_cast<double>(out[0]);
     }
 
-    // The same for all rows. A function is called for some of them with each other, which costs
-    // less than as many calls.
+    // The same for all rows. A callable kernel is called for blocks of rows with themselves, which
+    // costs less than one call per row.
     template <class V = float>
     Vector<double> diagonals(const Rows<T>& block) const {
         constexpr Index kTogether = 64;
@@ -232,7 +232,7 @@ class KernelBlocks {
                 scratch.packed[Index(scratch.slot[tile.index[p]]) * kLanes + lane] = tile.value[p];
     }
 
-    // For a row or two, packing would cost more than it saves.
+    // For fewer than four rows: packing would cost more than it saves.
     static void dots_scattered(const Rows<T>& block, Index first, Index rows, const Tile<T>& tile,
                                Scratch<T>& scratch) {
         scratch.scattered.resize(block.d, T(0));
@@ -251,7 +251,7 @@ class KernelBlocks {
         }
     }
 
-    // Rows [first, first + n) of a block, side by side.
+    // Rows [first, first + n) of a block as a dense row-major matrix.
     static Array<double> dense_rows(const Rows<T>& block, Index first, Index n) {
         Array<double> x;
         read_dense_rows(block, first, n, x);
@@ -269,7 +269,7 @@ class KernelBlocks {
                     x[r * d + k] = static_cast<double>(block.dense[(first + r) * d + k]);
     }
 
-    // Tile n has its values at out[r * stride + n * kLanes + lane].
+    // Calls the kernel function. The values of tile n are at out[r * stride + n * kLanes + lane].
     template <class V>
     void call(const Rows<T>& block, Index first, Index rows, const Vector<const Tile<T>*>& tiles,
               Scratch<T>& scratch, V* out, Index stride) const {

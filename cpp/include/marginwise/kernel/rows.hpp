@@ -1,5 +1,5 @@
-// A block of examples in the form in which they are multiplied: dense rows, or lists of nonzeros
-// where enough of the features are zero for skipping them to pay.
+// A block of examples in the form used for products: dense rows, or lists of nonzeros if enough
+// features are zero for skipping them to pay off.
 #pragma once
 
 #include "marginwise/base/types.hpp"
@@ -15,7 +15,7 @@ const simd::ProductTable<T>& products() {
         return table().f64;
 }
 
-// How a block holds its rows; `best` chooses by density.
+// How a block stores its rows; `best` chooses by density.
 enum class Form { best, dense, lists };
 
 template <class T>
@@ -34,11 +34,11 @@ struct Rows {
     Index stride = 1;
     Array<T> norms;
 
-    // Features in a chunk: its part of a tile should fit the first-level cache.
+    // Features per chunk. The part of a tile with these features should fit the first-level cache.
     static constexpr Index kChunk = Index{56} * 1024 / (kLanes * static_cast<Index>(sizeof(T)));
     // Rows wider than this many chunks are too sparse to gain by chunks.
     static constexpr Index kMostChunks = 16;
-    // Below this density the zero-skipping product is the faster one.
+    // Below this density, the zero-skipping product is faster.
     static constexpr double kSkipBelow = 0.35;
 
     Index chunks() const { return stride - 1; }
@@ -49,7 +49,7 @@ struct Rows {
         return n * d == 0 ? 1.0 : static_cast<double>(value.size()) / static_cast<double>(n * d);
     }
 
-    // Takes rows order[0..n) of X, centred and scaled (sparse input has no center).
+    // Reads rows order[0..count_) of X, centred and scaled (sparse input has no center).
     void read(const Matrix& X, const std::int64_t* order, Index count_,
               const FeatureScaling& scaling, Form form = Form::best) {
         reset(count_, cols_of(X));
@@ -57,8 +57,8 @@ struct Rows {
         measure();
     }
 
-    // Rows one by one: start(d), then each entry of a row in the order of features and end_row(),
-    // then finish().
+    // Builds a block row by row: start(d); then, for each row, add() its entries in the order of
+    // features and end_row(); then finish().
     void start(Index d_) {
         reset(0, d_);
         lists = true;
@@ -74,8 +74,8 @@ struct Rows {
         cut.pop_back();
         measure();
     }
-    // The same for whole rows of other blocks of lists, whose norms are known: start(d), then
-    // add_row() for each of them.
+    // Builds a block from whole rows of other blocks of lists, whose norms are known: start(d),
+    // then add_row() for each row.
     void add_row(const Rows& from, Index r) {
         const Index begin = from.begin_of(r), end = from.end_of(r);
         const auto shift = static_cast<std::uint32_t>(value.size() - begin);
@@ -87,7 +87,7 @@ struct Rows {
         norms.push_back(from.norms[r]);
     }
 
-    // Turns lists into dense rows where the product with dense tiles is then faster.
+    // Converts lists to dense rows if that makes the product with dense tiles faster.
     void choose_form() {
         if (!lists || density() <= kSkipBelow) return;
         dense.assign(n * d, T(0));
@@ -189,7 +189,7 @@ struct Rows {
         }
     }
 
-    // Prefetches what is read next, because rows are read in random order.
+    // Prefetches the next row, because rows are read in random order.
     static void prefetch(const void* begin, Index bytes) {
         for (Index at = 0; at < bytes; at += 64)
             __builtin_prefetch(static_cast<const char*>(begin) + at);
@@ -206,7 +206,7 @@ struct Rows {
         }
     }
     Vector<std::uint32_t> ascending;
-    Vector<double> zeros;  // of each feature: the value that it is measured from
+    Vector<double> zeros;  // by feature: the center, which is subtracted
 };
 
 }  // namespace marginwise

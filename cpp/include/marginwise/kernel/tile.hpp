@@ -1,9 +1,9 @@
 // A tile: the features of kLanes examples.
 //
-// A dense tile is feature-major, so that one feature of one example meets kLanes members in a few
-// multiply-adds. A sparse tile keeps lists of nonzeros and is spread out only for the length of one
-// block product, and only over the features it has: no dense copy of wide data is ever kept. Both
-// give the same bits.
+// A dense tile is feature-major, so that a few multiply-adds combine one feature of an example with
+// all kLanes members. A sparse tile stores lists of nonzeros. It is expanded only for the duration
+// of one block product, and only over the features that occur in it, so no dense copy of wide data
+// is ever stored. Both give bit-identical results.
 #pragma once
 
 #include "marginwise/base/types.hpp"

@@ -1,4 +1,4 @@
-// Kernel values of upcoming examples with the members, computed ahead in one product.
+// Kernel values of upcoming examples with the members, computed ahead in a single product.
 #pragma once
 
 #include "marginwise/base/thread_pool.hpp"
@@ -6,8 +6,8 @@
 
 namespace marginwise {
 
-// Labelled examples that the caller owns. cost[r] is C times the weight of row r; weight[r], where
-// the rows are new to the model and it wants foresight of them, is that weight alone.
+// Labelled examples owned by the caller. cost[r] is C times the weight of row r. weight[r] is the
+// weight without C; it is set only if the rows are new to the model and foresight is wanted.
 struct Batch {
     Matrix X;
     const std::int32_t* label = nullptr;
@@ -47,15 +47,15 @@ struct Block {
     V* row(Index r) { return values.data() + r * stride; }
     const V* row(Index r) const { return values.data() + r * stride; }
 
-    // How many examples to look ahead: enough for the tiles to be reused, few enough for the
-    // values to stay small. The model does not depend on it.
+    // How many rows a block has: enough to reuse the tiles, few enough to keep the values small.
+    // The model does not depend on it.
     static Index rows_for(Index members) {
         constexpr Index kBytes = 16 << 20;
         return std::clamp<Index>(kBytes / (4 * std::max<Index>(members, 1)), 64, 256);
     }
 
-    // Takes rows order[0..n) of the batch; `room` is the number of members to make room for,
-    // including those inserted meanwhile.
+    // Reads rows order[0..n) of the batch. `room` is the number of members to make room for,
+    // including those inserted while the block is in use.
     void read(const Batch& batch, const std::int64_t* order, Index n, const FeatureScaling& scaling,
               Index room) {
         source.assign(order, order + n);
@@ -64,27 +64,27 @@ struct Block {
         set_room(room);
     }
 
-    // Makes room for that many members; values of all rows but the first are lost.
+    // Makes room for that many members. The values of all rows except the first are lost.
     void set_room(Index room) {
-        // An odd number of cache lines, so that rows do not share cache sets.
+        // The extra 16 values keep rows from sharing cache sets.
         stride = padded(room + kLanes) + 16;
         if (values.size() < size() * stride) values.resize(size() * stride, V(0));
     }
 
-    // How many rows come before the first with |x|^2 > limit.
+    // The number of rows before the first one with |x|^2 > limit.
     Index rows_within(double limit) const {
         Index r = 0;
         while (r < size() && static_cast<double>(rows.norms[r]) <= limit) ++r;
         return r;
     }
 
-    // Rows from `first` on follow the members that stay.
+    // Renumbers the members in the values of the rows from `first` on.
     void compact(const Compaction& compaction, Index first) {
         for (Index r = first; r < size(); ++r) valid[r] = compaction.apply(row(r), valid[r]);
     }
 };
 
-// Computes blocks with a pool of threads. One block may be under way while the members grow.
+// Computes blocks with a thread pool. One block may be in progress while members are appended.
 template <class T, class V = float>
 class BlockProduct {
   public:
@@ -96,11 +96,11 @@ class BlockProduct {
     BlockProduct(const BlockProduct&) = delete;
     BlockProduct& operator=(const BlockProduct&) = delete;
 
-    // Begins the product of `block` with the full tiles of members; they must not be compacted
-    // before finish().
+    // Starts the product of `block` with the full tiles of members, which must not be compacted
+    // before wait() or finish().
     void start(Block<T, V>& block) { begin(block, D_.size() / kLanes); }
 
-    // Completes what start() began, then the product with all members added since.
+    // Completes the product that start() began, then the product with all members added since.
     void finish(Block<T, V>& block) {
         wait();
         begin(block, tiles_for(D_.size()));
@@ -108,7 +108,7 @@ class BlockProduct {
         block.valid.assign(block.valid.size(), D_.size());
     }
 
-    // Completes what start() began.
+    // Completes the product that start() began.
     void wait() {
         if (!under_way_) return;
         workers_.finish();

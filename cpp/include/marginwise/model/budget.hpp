@@ -1,16 +1,16 @@
-// A budget: a bound on the number of members. Where it is reached, those that matter least leave,
-// and what they contributed to f is projected onto the others [wang2012, section 4.2].
+// A budget: a bound on the number of members. When it is reached, the least important members are
+// evicted, and their contribution to f is projected onto the others [wang2012, section 4.2].
 //
-// A member that leaves keeps the coefficient it has, as if it were never visited again, but the
-// others bear it: they inherit coefficients, by which their boxes are moved. At the members that
-// stay, f changes by the residual of the projection alone.
+// The evicted members act as if their coefficients were fixed from then on. The remaining members
+// carry these as inherited coefficients, which also shift their boxes. At the remaining members, f
+// changes only by the residual of the projection.
 #pragma once
 
 #include "marginwise/dual/dual.hpp"
 
 namespace marginwise {
 
-// Kernel values of some members with each other, in slots.
+// The kernel matrix of some members, by slot.
 template <class T>
 class Gram {
   public:
@@ -18,8 +18,8 @@ class Gram {
     Index member(Index slot) const { return member_[slot]; }
     const float* row(Index slot) const { return values_.data() + slot * stride_; }
 
-    // Makes the slots those of the live members of D; new ones take the last. Cost: a kernel value
-    // for each new member and each member.
+    // Updates the slots to the live members of D; new members are appended. Cost: one kernel value
+    // per pair of a new member and a member.
     void follow(const Dual<T>& D, Index most) {
         if (stride_ == 0) {
             stride_ = padded(most);
@@ -41,8 +41,8 @@ class Gram {
     }
 
   private:
-    // Slots have the order of members, so that a copy of the model sums in the same order. A member
-    // that left and came back meanwhile is behind the others, and counts as new.
+    // Slots are in the order of members, so that a copy of the model sums in the same order. A
+    // member that was evicted and added again meanwhile comes after the others and counts as new.
     void keep_live(const Dual<T>& D) {
         Vector<std::uint8_t> stays(size(), 0);
         for (Index next = D.size(), k = size() - 1; k >= 0; --k) {
@@ -76,33 +76,34 @@ class Gram {
                              });
     }
     void set(Index a, Index b, float value) {
-        if (b == kNone) return;  // it is dead
+        if (b == kNone) return;  // the member is dead
         values_[a * stride_ + b] = values_[b * stride_ + a] = value;
     }
 
     Index stride_ = 0;
     Array<float> values_;
     Vector<std::int64_t> ids_;
-    Vector<Index> member_;  // position of each slot's member
+    Vector<Index> member_;  // position of the member, by slot
     Scratch<T> scratch_;
 };
 
 template <class T>
 class Budget {
   public:
-    // How far an example must violate the margin to take the place of another.
+    // Least violation of the margin for an example to replace a member.
     static constexpr double kWorth = 0.35;
 
-    // `most`: how many members there may be; 0 for any number.
+    // `most`: the maximal number of members; 0: no limit.
     explicit Budget(Index most) : most_(most) {}
-    Budget(const Budget& other) : most_(other.most_) {}  // a copy computes kernel values again
+    Budget(const Budget& other) : most_(other.most_) {}  // a copy recomputes the kernel values
 
     bool limited() const { return most_ > 0; }
     bool reached(const Dual<T>& D) const { return limited() && D.size() - D.dead >= most_; }
 
-    // The cost of an example that becomes a member, K(x, x) = k_xx. The more members have left, the
-    // less a single one may contribute: what leaves is not visited again, so that only averages of
-    // many could cancel the contributions of wrong labels. They do not wait for a large budget.
+    // The cost of an example with K(x, x) = k_xx that becomes a member: the given cost, up to a
+    // bound that decreases with the number of evicted members. It limits the contribution of each
+    // member: evicted members are not corrected any more, so the contributions of wrong labels can
+    // only average out over many members. Even with a large budget, kMany evictions halve it.
     double cost(const Dual<T>& D, double given, double k_xx) const {
         if (!limited() || D.stats.projected == 0) return given;
         const double many = static_cast<double>(std::min(most_, kMany));
@@ -110,7 +111,7 @@ class Budget {
         return std::min(given, kMostContributed * share / std::max(k_xx, simd::kLeastCurvature));
     }
 
-    // Lets some members leave all problems. Extremes are left to the caller.
+    // Evicts some members from all problems. The caller updates the extremes.
     void make_room(Dual<T>& D) {
         gram_.follow(D, most_);
         choose_leaving(D);
@@ -120,16 +121,16 @@ class Budget {
     }
 
   private:
-    static constexpr Index kMany = 1000;          // members that leave before C is halved
-    static constexpr Index kShare = 32;           // of the members, leaves at a time
-    static constexpr Index kCandidates = 4;       // for each that leaves
-    static constexpr double kPrecision = 1e-3;    // of the projection, relative
-    static constexpr Index kMostIterations = 20;  // ... at most so many
+    static constexpr Index kMany = 1000;          // evictions that halve the bound on C, at most
+    static constexpr Index kShare = 32;           // one in so many members is evicted at a time
+    static constexpr Index kCandidates = 4;       // candidates per eviction
+    static constexpr double kPrecision = 1e-3;    // relative residual of the projection
+    static constexpr Index kMostIterations = 20;  // limit for the projection
     static constexpr double kMostContributed =
-        3;  // to f(x) by x itself, when members begin to leave
+        3;  // bound on the contribution of x to f(x) when evictions begin
 
-    // Of the members with the least coefficients, those leave whose contribution the nearest other
-    // member can bear best: of which the least remains when it is projected onto that one.
+    // Among the members with the smallest coefficients, chooses those with the smallest residual
+    // after projection of their contribution onto the nearest other member.
     void choose_leaving(const Dual<T>& D) {
         const Index n = gram_.size(), count = std::max<Index>(n / kShare, 1);
         Vector<std::pair<double, Index>> order;
@@ -150,7 +151,8 @@ class Budget {
         leaves_.assign(n, 0);
         for (Index k = 0; k < count; ++k) leaves_[order[k].second] = 1;
     }
-    // The squared distance of a member from the line of the nearest other one, in feature space.
+    // The squared distance in feature space from a member to the nearest line through 0 and another
+    // member.
     double distance(Index k) const {
         const float* row = gram_.row(k);
         double most = 0;
@@ -161,8 +163,9 @@ class Budget {
         return std::max(static_cast<double>(row[k]) - most, 0.0);
     }
 
-    // Solves K x = b by conjugate gradients, where K is that of the members that stay, and b what
-    // those that leave contribute to f there. The members inherit x, and g the residual.
+    // Solves K x = b by conjugate gradients, where K is the kernel matrix of the remaining members
+    // and b the contribution of the evicted members to f at them. The remaining members inherit x;
+    // the residual is added to g.
     void project(Dual<T>& D, Index c) {
         const Index n = gram_.size();
         const Array<double>& weight = D.subproblems[c].weight;
@@ -179,7 +182,7 @@ class Budget {
         for (Index step = 0; step < kMostIterations && before > most; ++step) {
             const Array<double> image = times(direction);
             const double curvature = product(direction, image);
-            if (!(curvature > 0)) break;  // up to rounding, the kernel is singular
+            if (!(curvature > 0)) break;  // the kernel matrix is singular up to rounding
             const double length = before / curvature;
             for (Index k = 0; k < n; ++k) x[k] += length * direction[k];
             for (Index k = 0; k < n; ++k) residual[k] -= length * image[k];
@@ -227,7 +230,7 @@ class Budget {
         }
     }
 
-    // K v at the members that stay, 0 elsewhere.
+    // K v at the remaining members, 0 elsewhere.
     Array<double> times(const Array<double>& v) const {
         Array<double> out(v.size(), 0.0);
         for (Index k = 0; k < gram_.size(); ++k)
@@ -241,7 +244,7 @@ class Budget {
 
     Index most_;
     Gram<T> gram_;
-    Vector<std::uint8_t> leaves_;  // by slot
+    Vector<std::uint8_t> leaves_;  // whether the member is evicted, by slot
 };
 
 }  // namespace marginwise

@@ -1,5 +1,5 @@
-// Calls from outside, with checked arguments and results that own their arrays. The caller holds
-// the model's guard.
+// The public calls of a model: they check their arguments and return results that own their arrays.
+// The caller holds the model's guard.
 #pragma once
 
 #include <string>
@@ -85,7 +85,7 @@ OwnedMatrix<double> decision_of(const Model<T>& model, const Batch& batch,
     return out;
 }
 
-// What compute(sample, out) writes for some rows: `columns` values each.
+// The output of compute(sample, out) for some rows: `columns` values per row.
 template <class T, class F>
 OwnedMatrix<float> roughly(const Model<T>& model, const Batch& batch, View<std::int64_t> rows,
                            Index columns, F compute) {

@@ -1,7 +1,7 @@
-// A learner: what the algorithms share that learn a stream one example at a time.
+// The base class of algorithms that learn a stream one example at a time.
 //
-// Examples come in blocks whose kernel values are computed ahead. An algorithm derives from Learner
-// and defines, in learn_in(), what one example does to one binary problem.
+// Examples are processed in blocks whose kernel values are computed ahead. An algorithm derives
+// from Learner and defines learn_in(), the update of one binary problem for one example.
 #pragma once
 
 #include "marginwise/model/budget.hpp"
@@ -15,14 +15,14 @@ template <class T>
 class Learner : public Model<T> {
   public:
     using Model<T>::D;
-    // Memory for so few rows is reserved before any of them is learned.
+    // For calls with at most this many rows, memory is reserved before any row is learned.
     static constexpr Index kFewRows = 32;
 
     Learner(Dual<T> dual, ModelSettings settings)
         : Model<T>(std::move(dual), std::move(settings)), budget_(settings_.budget) {
         D.sleeps = !budget_.limited();
     }
-    // A copy takes no part in a pass that is under way.
+    // A copy does not continue a pass in progress.
     Learner(const Learner& other) : Model<T>(other), budget_(other.budget_) {}
 
     Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) override {
@@ -46,17 +46,17 @@ class Learner : public Model<T> {
     using Model<T>::threads;
 
     // Learns an example, which is row r of the block, in problem c. `s` is its position among the
-    // members, or kNone; to be set where it becomes a member.
+    // members, or kNone; the algorithm must set it if the example becomes a member.
     virtual void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) = 0;
 
-    // Whether the algorithm learns windows of examples. If so: judge() adds the rows of a block
-    // that violate to the window, and writes how far the others are from violating, or the least of
-    // that where there are several problems; learn_window() learns the window.
+    // Whether the algorithm learns windows of examples. If so, judge() adds the violators among the
+    // rows of a block to the window. For the other rows it writes their distance from violating,
+    // the least over all problems. learn_window() learns the window.
     virtual bool looks_ahead() const { return false; }
     virtual void judge(const Batch&, Block<T>&, const Look&, ThreadPool&) {}
     virtual void learn_window(const Batch&, ThreadPool&) {}
 
-    // f_c of an example by its kernel values with the members, without the bias.
+    // f_c of an example without the bias, given its kernel values with the members.
     virtual double expansion(Index c, const float* row) const { return raw_expansion(c, row); }
     double raw_expansion(Index c, const float* row) const {
         const Array<double>& weight = D.subproblems[c].weight;
@@ -69,12 +69,13 @@ class Learner : public Model<T> {
     // The primal-dual gap of problem c over its members.
     virtual double gap(Index c) const { return gap_of(D.subproblems[c].P); }
 
-    // Notes f_c of an example that is new to the model, bias included.
+    // Records f_c, bias included, of an example that is new to the model.
     void note_foreseen(Index c, const Example& example, double f) {
         D.subproblems[c].foresight.add(f, D.sign(c, example.label) * example.weight);
     }
 
-    // Gives row r of the block a place in problem c, and makes it a member if it is not one.
+    // Opens a place in problem c for row r of the block, and makes it a member if it is not one.
+    // Returns the place.
     Index insert(Index c, const Example& example, Block<T>& block, Index r, Index& s, double g,
                  Box box = Box::usual) {
         if (s == kNone) {
@@ -95,19 +96,20 @@ class Learner : public Model<T> {
         return D.wants_compaction() || (D.dead > 0 && settings_.budget > 0);
     }
 
-    // Brings up to date what is known of problem c after all its gradients and boxes have changed.
+    // Recomputes the extremes, and whatever else the algorithm derives from gradients and boxes,
+    // after all of them in problem c have changed.
     virtual void find_extremes(Index c) { D.problem(c).find_extremes(); }
 
     const FeatureScaling& scaling() const { return settings_.scaling; }
 
     Window window_;
     Budget<T> budget_;
-    bool adopted_ = false;  // all members, and none of the problems has been worked on
+    bool adopted_ = false;  // all members were adopted, and no problem has been worked on yet
 
   private:
-    static constexpr double kBlockSeconds = 0.25;  // that a block may take beyond the time limit
+    static constexpr double kBlockSeconds = 0.25;  // time that a block may exceed the limit by
 
-    // Rows order[0..n) of a batch, the first `read` of which are in blocks.
+    // Rows order[0..n) of a batch. The first `read` have been read into blocks.
     struct Queue {
         const Batch& batch;
         const std::int64_t* order;
@@ -140,7 +142,7 @@ class Learner : public Model<T> {
     Index examples_ = 0;
 };
 
-// Extends the kernel values of row r to the members added since they were computed. Returns the
+// Completes the kernel values of row r for the members added since they were computed. Returns the
 // position of the example among the members, or kNone.
 template <class T>
 Index Learner<T>::ready(const Example& example, Block<T>& block, Index r) {
@@ -173,7 +175,8 @@ Array<double> Learner<T>::expansions(const Block<T>& block, ThreadPool& workers)
     return f;
 }
 
-// `wanted`, if not null, flags the problems that learn the example, of those it has a part in.
+// Learns row r in all problems that involve its class; if `wanted` is not null, only in those that
+// it flags.
 template <class T>
 void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
                                const std::uint8_t* wanted) {
@@ -188,7 +191,7 @@ void Learner<T>::learn_example(const Example& example, Block<T>& block, Index r,
     keep_budget();
 }
 
-// Makes room for the next example.
+// Makes room for the next example if the budget is reached.
 template <class T>
 void Learner<T>::keep_budget() {
     if (!budget_.reached(D)) return;
@@ -199,8 +202,8 @@ void Learner<T>::keep_budget() {
     }
 }
 
-// An example is offered to the pool of each problem that has not learned it. A problem that cannot
-// judge examples yet learns them as they come.
+// Offers an example to the pool of each problem that has not learned it. A problem that cannot
+// judge examples yet learns them as they arrive.
 template <class T>
 void Learner<T>::look_at(const Batch& batch, Block<T>& block, Index r) {
     const Example example = batch.example(block.source[r]);
@@ -292,19 +295,19 @@ Compaction Learner<T>::compact() {
     return compaction;
 }
 
-// How many members there may be after `rows` more examples. A problem takes in one for each pool it
-// completes, and the first of these may have begun before.
+// The maximal number of members after `rows` more examples. A problem learns one example for each
+// pool that it completes, and the first pool may have been started before these rows.
 template <class T>
 Index Learner<T>::room(Index rows) const {
     const Index picks = pools_.empty() ? 0 : D.problems() * (1 + rows / choice_.least());
     return D.size() + rows + picks;
 }
 
-// Reads the next rows into a block, up to the first beyond norm_limit, with which the queue ends.
+// Reads the next rows into a block. If a row is beyond norm_limit, the queue ends before it.
 template <class T>
 void Learner<T>::read_block(Queue& queue, Block<T>& block, Index most_rows) {
     const Index rows = std::min(queue.n - queue.read, most_rows);
-    const Index most = room(2 * most_rows);  // the block under way, and this one
+    const Index most = room(2 * most_rows);  // the block in progress and this one
     const std::int64_t* order = queue.order + queue.read;
     block.read(queue.batch, order, rows, settings_.scaling, most);
     const Index within = block.rows_within(settings_.norm_limit);
@@ -316,8 +319,8 @@ void Learner<T>::read_block(Queue& queue, Block<T>& block, Index most_rows) {
     queue.read += within;
 }
 
-// Removes members that no problem holds from the dual and from blocks: from rows `first` on of the
-// one that is being learned, and from the next one if there is one.
+// Removes the members that no problem holds from the dual, from rows `first` on of the block being
+// learned, and from the next block if there is one.
 template <class T>
 void Learner<T>::compact_blocks(Block<T>& now, Index first, Block<T>* next) {
     const Compaction compaction = compact();
@@ -347,8 +350,8 @@ bool Learner<T>::use_rows(Queue& queue, Block<T>& now, Block<T>* next, BlockProd
     return true;
 }
 
-// Calls use(block, r) for rows order[0..n) of the batch, their kernel values computed ahead. Memory
-// for a few rows is reserved beforehand: if that fails, nothing has changed.
+// Calls use(block, r) for rows order[0..n) of the batch, with kernel values computed ahead. For a
+// few rows, memory is reserved first: if that fails, nothing has changed.
 template <class T>
 template <class Use>
 Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, double seconds,
@@ -382,8 +385,8 @@ Index Learner<T>::walk(const Batch& batch, const std::int64_t* order, Index n, d
     }
 }
 
-// A call that the clock ends may leave a window open, which the next one continues; after the last
-// row it is learned.
+// A call that ends at its deadline may leave a window open, which the next call continues. The last
+// row closes the window.
 template <class T>
 Index Learner<T>::learn_ahead(const Batch& batch, const std::int64_t* order, Index n,
                               const Look& look, double seconds) {
@@ -441,8 +444,8 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
     return true;
 }
 
-// Lets finish() solve the problems without some of the examples first, which shows what the model
-// is worth on examples that it has not learned. The more there are, the smaller a part is enough.
+// Makes finish() first solve the problems without some of the examples, which shows how the model
+// performs on examples that it has not learned. With more examples, a smaller fraction is enough.
 template <class T>
 void Learner<T>::hold_out(const Batch& batch, const std::int64_t* order, Index n) {
     constexpr Index kEnough = 400, kLeastOneIn = 4, kMostOneIn = 16;

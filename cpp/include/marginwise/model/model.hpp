@@ -1,4 +1,4 @@
-// A model in the core: the dual state, and what all algorithms offer around it.
+// The model in the core: the dual state and the interface common to all algorithms.
 #pragma once
 
 #include <memory>
@@ -13,32 +13,32 @@
 
 namespace marginwise {
 
-// A look ahead: which rows it admits, and where it writes how far the others are from violating.
+// Options of learn_ahead().
 struct Look {
-    bool roughly;  // not those that violate the margin by little
-    float* distance;
+    bool roughly;     // ignore rows that violate the margin only slightly
+    float* distance;  // output, by row of the batch: how far it is from violating
 };
 
 struct ModelSettings {
     FeatureScaling scaling{};
-    double norm_limit = 1e300;  // largest |x|^2 that the precision of T is good for
+    double norm_limit = 1e300;  // largest |x|^2 that the precision of T supports
     Index threads = 1;
     bool record = false;    // keep a Record of every example and problem
-    Index budget = 0;       // of members; 0: any number
+    Index budget = 0;       // maximal number of members; 0: no limit
     bool foresees = false;  // keep decision values of examples that were not learned yet
 };
 
 template <class T>
 struct State;
 
-// Where a problem stood after an example.
+// The state of a problem after an example.
 struct Record {
     double gap;
     Index members;
     std::int64_t kernel_evaluations;
 };
 
-// A model whose learning was stopped by an interrupt is valid; after any other stop it is not.
+// A model remains valid if an interrupt stops learning, but not if one stops any other call.
 template <class T>
 class Model : public Interrupts {
   public:
@@ -51,8 +51,8 @@ class Model : public Interrupts {
     virtual ~Model() = default;
     Model& operator=(const Model&) = delete;
 
-    // A model that continues as this one would. Features are shared until either changes them, and
-    // kernel rows are not copied, so that a clone costs little more than the coefficients.
+    // A copy that continues exactly as this model would. It shares features until either model
+    // changes them, and does not copy kernel rows, so it costs little more than the coefficients.
     virtual std::unique_ptr<Model> clone() const = 0;
 
     Dual<T> D;
@@ -60,75 +60,77 @@ class Model : public Interrupts {
     // Held by every user of the model; the methods below leave locking to their caller.
     mutable Guard guard;
 
-    // The least id that is larger than those of all examples seen.
+    // The smallest id that is larger than the ids of all examples seen.
     std::int64_t next_id = 0;
     void reserve_ids(std::int64_t next) { next_id = std::max(next_id, next); }
-    // Examples seen since it was last set to 0.
+    // Number of examples seen since this was last set.
     std::int64_t since_finish = 0;
     void count_since_finish(std::int64_t count) { since_finish = count; }
 
     // Learns rows order[0..n) of the batch, one at a time and in that order, until `seconds` have
-    // passed or a row is beyond norm_limit; returns how many were learned. The model depends on the
-    // sequence of examples alone, not on how it is cut into calls.
+    // passed or a row is beyond norm_limit; returns how many were learned. The model depends only
+    // on the sequence of examples, not on how it is split into calls.
     virtual Index learn(const Batch& batch, const std::int64_t* order, Index n, double seconds) = 0;
 
-    // The same with a look ahead, where the algorithm can: windows of examples are learned
-    // together, worst first. Windows are counted from order[0], and a call ends with one, so that
-    // the model does not depend on the clock. Call rest() before anything but learn_ahead() and
-    // finish().
+    // The same, but algorithms that can look ahead learn windows of examples together, worst first.
+    // A call that ends at its deadline leaves the window open for the next call, and the last row
+    // of `order` closes it, so the model does not depend on the clock. Call rest() before any
+    // method other than learn_ahead() and finish().
     virtual Index learn_ahead(const Batch& batch, const std::int64_t* order, Index n, const Look&,
                               double seconds) {
         return learn(batch, order, n, seconds);
     }
     void rest() { D.rest(); }
 
-    // Makes members of all rows order[0..n) of a small set, without weight, for finish() to solve
-    // as a batch solver does. Returns false, and changes nothing, if the model has members, if the
-    // algorithm does not look ahead, or if a row is beyond norm_limit.
+    // Makes all rows order[0..n) of a small set members with weight 0, so that finish() solves the
+    // problems like a batch solver. Returns false and changes nothing if the model has members, the
+    // algorithm does not look ahead, or a row is beyond norm_limit.
     virtual bool adopt(const Batch&, const std::int64_t*, Index) { return false; }
 
-    // As learn() where, if `wanted` is not null, problem c learns row order[k] only if
-    // wanted[k * problems + c].
+    // Like learn(), but if `wanted` is not null, problem c learns row order[k] only if
+    // wanted[k * problems + c] is set.
     virtual Index learn_wanted(const Batch&, const std::int64_t*, const std::uint8_t*, Index,
                                double) {
         refuse_to_choose();
     }
 
-    // Starts a pass in which only the best of each pool is learned. seen[c * examples + id] is 1 if
-    // problem c has learned example `id` before; it is set for those learned now, and must outlive
-    // the pass.
+    // Starts a pass that learns only the best example of each pool. seen[c * examples + id] is 1 if
+    // problem c has learned example `id`; the pass sets it for the examples that it learns. The
+    // array must outlive the pass.
     virtual void begin_pass(const Choice&, std::uint8_t*, Index) { refuse_to_choose(); }
 
-    // Looks at rows order[0..n) of the batch as learn() does, learning those chosen.
+    // Like learn(), but offers rows order[0..n) of the batch to the pools and learns only the
+    // chosen ones. Returns the number of rows offered.
     virtual Index select(const Batch&, const std::int64_t*, Index, double) { refuse_to_choose(); }
 
-    // Learns the best of pools that are not complete.
+    // Ends the pass; learns the best examples of incomplete pools.
     virtual void end_pass() { refuse_to_choose(); }
 
-    // Solves the problems over the members to within tau, where the algorithm can, or until
-    // `seconds` have passed; returns whether it is done. Unless it is, call finish() again or
-    // end_finish() before anything else.
+    // Solves the problems over the members to within tau, if the algorithm can, or until `seconds`
+    // have passed; returns whether it is done. If not, call finish() again or end_finish() before
+    // any other method.
     virtual bool finish(double, double) { return true; }
 
-    // Ends a finish() that is not done.
+    // Abandons a finish() that is not done.
     virtual void end_finish() {}
 
     // out[r * problems + c] = f_c(x_r), for the rows of a sample.
     virtual void decision(const Sample& sample, double* out) const;
 
-    // The same for all rows of a batch, in the problems that a row has a part in; 0 in the others.
-    // Rows of one class meet only the members that count in its problems.
+    // The same for all rows of a batch, but only in the problems that involve the class of the row;
+    // 0 in the others. Each class needs kernel values only with the support vectors of its
+    // problems.
     void own_decision(const Batch& batch, double* out) const;
 
     // Decision values in single precision, for screening.
     void rough_decision(const Sample& sample, float* out) const;
 
-    // out[r * problems + c] = f_c(x_r) where asked[r * problems + c] is 1, of all rows of X,
-    // likewise; the other values stay as they are. Each problem meets only the members that it
-    // holds.
+    // Sets out[r * problems + c] = f_c(x_r), in single precision, for all rows of X where
+    // asked[r * problems + c] is nonzero, and leaves the other values unchanged. Each problem needs
+    // kernel values only with its own support vectors.
     void rough_decision_where(const Matrix& X, const std::uint8_t* asked, float* out) const;
 
-    // The same of a model of a few centres, packed, in place of the members.
+    // Rough decision values of an expansion over a few packed centres instead of the members.
     void rough_expansion(const Members<T>& centres, const RoughWeights& weights,
                          const Sample& sample, float* out) const {
         require_width(sample.X);
@@ -141,11 +143,11 @@ class Model : public Interrupts {
         cross(D.kernel, centres, settings_.scaling, threads(), sample, out);
     }
 
-    // Rows packed into tiles, as members are, for add_expansion().
+    // Rows packed into tiles like members, for add_expansion().
     Members<T> pack(const Matrix& X) const;
 
     // out[r * problems + c] += sum_m coefficients[c * centres + m] K(centre m, x_r), for packed
-    // rows: how decision values change with the coefficients of a few examples.
+    // rows: the change of decision values when the coefficients of a few examples change.
     void add_expansion(const Matrix& centres, const double* coefficients, const Members<T>& rows,
                        double* out) const;
 
@@ -154,39 +156,40 @@ class Model : public Interrupts {
 
     double bias(Index c) const { return D.subproblems[c].P.bias(); }
 
-    // What f should be at place k of problem c: the gradient is target - f.
+    // The target of place k in problem c: the gradient is target - f.
     virtual double target(Index c, Index k) const { return D.subproblems[c].P.y(k); }
 
     // W(alpha) of problem c.
     virtual double objective(Index c) const { return D.objective(c); }
 
-    // The coefficients that decide, by member: those of problem c, or what they average to.
+    // The coefficients of problem c used for decision values, by member: current or averaged.
     virtual Array<double> output(Index c) const { return D.subproblems[c].weight; }
 
-    // How far from exact problem c may be, which widens its margin; below 0, it is minus the width
-    // of the interval that the bias lies in.
+    // The inaccuracy of the solution of problem c, which widens the margin when examples are
+    // selected. If negative, it is minus the width of the interval that contains the bias.
     virtual double slack(Index) const { return 0.0; }
 
     // Whether problem c can judge examples yet.
     virtual bool judges(Index) const { return true; }
 
-    // What the algorithm stores of problem c besides coefficients and gradient; part of the state,
-    // where the array is called `notes`.
+    // State of problem c that the algorithm keeps besides coefficients and gradient; saved as the
+    // array `notes`.
     virtual Vector<double> extra_state(Index) const { return {}; }
     virtual void set_extra_state(Index, const double*) {}
 
-    // The same for arrays of other shapes, which the state of an exact model has.
+    // The same for the additional arrays of an exact model.
     virtual bool has_factors() const { return false; }
     virtual void save_factors(State<T>&) const {}
     virtual void restore_factors(const State<T>&) {}
 
-    // Whether its loss may have a ramp; the state then has the suspects.
+    // Whether the loss may have a ramp. If so, the saved state includes the suspects.
     virtual bool has_ramp() const { return false; }
 
     // Throws if an invariant does not hold (for tests).
     virtual void check(double tolerance) { D.check(tolerance); }
 
-    // Notes f of some rows of a batch, by the model as it is, in the foresight of their problems.
+    // Computes f of some rows of a batch with the current model, and adds the values to the
+    // foresight of the problems that involve their classes.
     void foresee(const Batch& batch, View<std::int64_t> rows);
 
     // Whether the last call stopped at a row beyond norm_limit.
@@ -195,7 +198,7 @@ class Model : public Interrupts {
     // Whether no row of X is beyond norm_limit.
     bool within_limit(const Matrix& X) const;
 
-    // What was recorded, example by example, problem by problem.
+    // The records, ordered by example, then by problem.
     Vector<Record> records;
 
   protected:
@@ -225,7 +228,7 @@ class Model : public Interrupts {
     bool beyond_ = false;
 
   private:
-    static constexpr Index kMostForeseen = 4096;  // values of a problem; half, where there are more
+    static constexpr Index kMostForeseen = 4096;  // values kept per problem; half if several
 
     // Calls use(row, r) for the rows of X one by one.
     template <class F>

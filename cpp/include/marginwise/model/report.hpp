@@ -1,4 +1,4 @@
-// What a model reports of itself, by problem or by member. The caller holds the model's guard.
+// Reports about a model, by problem or by member. The caller holds the model's guard.
 #pragma once
 
 #include <tuple>
@@ -18,8 +18,7 @@ auto by_problem(const M& model, F value) {
     return out;
 }
 
-// The coefficients that decide, of all members, a row for each problem.
-// 1 for each id of an example that some problem holds.
+// 1 for each id of an example that some problem holds, 0 for the others.
 template <class T>
 Array<std::uint8_t> holds(const Model<T>& model, View<std::int64_t> ids) {
     Array<std::uint8_t> found(ids.size);
@@ -27,6 +26,7 @@ Array<std::uint8_t> holds(const Model<T>& model, View<std::int64_t> ids) {
     return found;
 }
 
+// The coefficients of all members that are used for decision values: one row per problem.
 template <class T>
 OwnedMatrix<double> weights(const Model<T>& model) {
     OwnedMatrix<double> out(model.D.problems(), model.D.size());
@@ -37,7 +37,7 @@ OwnedMatrix<double> weights(const Model<T>& model) {
     return out;
 }
 
-// Ids, classes and, problem by problem, coefficients of the support vectors.
+// Ids, classes and coefficients of the support vectors; the coefficients have one row per problem.
 template <class T>
 std::tuple<Array<std::int64_t>, Array<std::int32_t>, OwnedMatrix<double>> coefficients(
     const Model<T>& model) {
@@ -60,8 +60,8 @@ std::tuple<Array<std::int64_t>, Array<std::int32_t>, OwnedMatrix<double>> coeffi
     return {std::move(ids), std::move(labels), std::move(alpha)};
 }
 
-// Ids, classes and y f of the examples below the ramp, problem by problem: by the gradient of those
-// that a problem holds; of the others, when they were last judged.
+// Ids, classes and y f of the examples below the ramp, problem by problem. For members of the
+// problem, y f comes from the gradient; for the others, it was recorded when they were last judged.
 template <class T>
 std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<double>> suspects(
     const Model<T>& model) {
@@ -84,7 +84,7 @@ std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<double>> suspects(
     return {std::move(ids), std::move(labels), std::move(values)};
 }
 
-// Gap, members and kernel evaluations, a row for each example and a column for each problem.
+// Gap, members and kernel evaluations, each with one row per example and one column per problem.
 template <class T>
 std::tuple<OwnedMatrix<double>, OwnedMatrix<std::int64_t>, OwnedMatrix<std::int64_t>> records(
     const Model<T>& model) {
@@ -111,8 +111,8 @@ void set_records(Model<T>& model, DenseView<double> gap, DenseView<std::int64_t>
         model.records.push_back({gap.data[i], Index(members.data[i]), evaluations.data[i]});
 }
 
-// Foresight: how many values each problem has seen, and keeps; then the values, one problem after
-// the other, and their weights, signed by the labels.
+// Foresight: the number of values that each problem has seen, and the number that it keeps; then,
+// problem by problem, the values and their weights, signed by the labels.
 template <class T>
 std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<float>, Array<float>> foresight(
     const Model<T>& model) {
@@ -146,8 +146,8 @@ void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> 
     }
 }
 
-// The largest violation at which a loop gave up since the last call, by problem, and which
-// violations are rounding there.
+// By problem: the largest violation at which a loop gave up since the last call, or 0, and the size
+// up to which violations are only rounding. Resets the former.
 template <class T>
 std::tuple<Array<double>, Array<double>> take_unsolved(Model<T>& model) {
     Array<double> violations, resolutions;

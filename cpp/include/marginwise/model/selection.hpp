@@ -1,13 +1,13 @@
-// Choosing the examples worth learning: the best of a random pool of unseen ones [bordes2005,
-// section 4; loosli2007, section 2.4].
+// Example selection: learns the best of each random pool of unseen examples [bordes2005, section 4;
+// loosli2007, section 2.4].
 //
-// Examples arrive in random order. Those of one pool are scored by the same model, which changes
-// only when the pool is complete and its best is learned.
+// Examples arrive in random order. All examples of a pool are scored by the same model, which
+// changes only when the pool is complete and its best example is learned.
 //
-// DEPARTS: each example is looked at once in a pass; the paper puts those not chosen back, and so
+// DEPARTS: a pass scores each example once. The paper returns the examples not chosen, and so
 //          learns all of them in the end.
-// DEPARTS: the first examples of each class get no special treatment, which would require labels;
-//          while a problem has no pair to judge by, it learns examples as they come.
+// DEPARTS: the first examples of each class get no special treatment, which would require labels.
+//          Instead, a problem learns examples as they arrive until it has both extremes.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@
 
 namespace marginwise {
 
-// random      every example, as it comes
-// gradient    the most misclassified of the pool: least y f(x)
-// active      the nearest to the boundary: least |f(x)|; its label plays no part
-// autoactive  the same of a pool that ends when enough lie within the margin
+// random      every example, in order of arrival
+// gradient    the most misclassified example of the pool: least y f(x)
+// active      the example nearest to the boundary: least |f(x)|; does not use labels
+// autoactive  like active, with pools that are complete when enough examples are within the margin
 enum class Selection { random, gradient, active, autoactive };
 
 inline Selection selection_named(const std::string& name) {
@@ -34,19 +34,20 @@ struct Choice {
     Selection rule = Selection::random;
     Index pool_size = 50;
 
-    // An autoactive pool is complete with this many examples within the margin, or in all.
+    // An autoactive pool is complete with kEnoughInside examples within the margin, or kMostSampled
+    // in total.
     static constexpr Index kEnoughInside = 5, kMostSampled = 100;
 
-    // Examples in the smallest pool that is complete.
+    // The smallest number of examples in a complete pool.
     Index least() const { return rule == Selection::autoactive ? kEnoughInside : pool_size; }
 
-    // The smaller, the better; `y` matters to `gradient` alone.
+    // The score of an example; smaller is better. Only `gradient` uses `y`.
     double score(double y, double f) const {
         return rule == Selection::gradient ? y * f : std::abs(f);
     }
 };
 
-// A pool of one problem, of which only the best example is kept.
+// The current pool of one problem. Only its best example is kept.
 template <class T>
 class Pool {
   public:
@@ -57,7 +58,7 @@ class Pool {
         return inside_ >= Choice::kEnoughInside || sampled_ >= Choice::kMostSampled;
     }
 
-    // Counts an example of that score, and returns whether it is the best so far.
+    // Counts an example with this score; returns whether it is the best so far.
     bool sample(double score, bool inside) {
         const bool better = empty() || score < score_;
         if (better) score_ = score;
@@ -66,7 +67,7 @@ class Pool {
         return better;
     }
 
-    // Keeps row r of the block with the kernel values it has.
+    // Keeps row r of the block, with its valid kernel values, as the best example.
     void keep(const Batch& batch, const Block<T>& from, Index r, const FeatureScaling& scaling) {
         const std::int64_t row = from.source[r];
         example = batch.example(row);
@@ -75,7 +76,7 @@ class Pool {
         std::copy(from.row(r), from.row(r) + best.valid[0], best.row(0));
     }
 
-    // Starts the next pool; `best` and `example` stay to be learned.
+    // Starts the next pool. `best` and `example` remain, to be learned.
     void clear() { sampled_ = inside_ = 0; }
 
     Block<T> best;  // one row

@@ -1,4 +1,4 @@
-// What a new model is made from, apart from the settings of its algorithm.
+// The parameters of a new model, except for the settings of its algorithm.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ struct ModelSpec {
     std::string kernel;
     double coef0 = 0.0;
     int degree = 3;
-    BlockKernel callable;  // the kernel, where it is not native
+    BlockKernel callable;  // the kernel if it is not native
     Index problems = 1;
-    bool pairs = false;  // problems are pairs of classes, not a class against the rest
+    bool pairs = false;  // one-vs-one instead of one-vs-rest
     Index features = 0;
     bool sparse = false;
     bool biased = true;

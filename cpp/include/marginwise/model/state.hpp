@@ -1,11 +1,11 @@
-// The arrays that a model is stored as, by name: from them it continues bit for bit.
+// The saved state of a model, as named arrays. A restored model continues bit for bit.
 #pragma once
 
 #include "marginwise/model/model.hpp"
 
 namespace marginwise {
 
-// What is kept by place has one row for each problem and one column for each member.
+// Matrices of values by place have one row per problem and one column per member.
 template <class T>
 struct State {
     bool sparse = false;
@@ -21,20 +21,20 @@ struct State {
     Array<double> costs;
 
     OwnedMatrix<double> alpha, g;
-    OwnedMatrix<std::int64_t> rank;  // of a member among the places of the problem; -1: it has none
+    OwnedMatrix<std::int64_t> rank;  // place of the member in the problem, or -1
     OwnedMatrix<std::uint8_t> box;
     OwnedMatrix<double> average_offset, inherited;
     OwnedMatrix<double> extra;  // Model::extra_state of each problem
     Array<std::int64_t> counters;
     Array<double> seconds;
 
-    // Of exact models: slots of the free set of each problem; the member in each, and the factors,
-    // one problem after the other.
+    // Exact models: the number of slots of the free set per problem; then, problem by problem, the
+    // member in each slot, and the factors.
     Array<std::int64_t> slots, free_members;
     Array<double> factors;
 
-    // Of models with a ramp: how many suspects each problem has noted; then of each note, one
-    // problem after the other, the id, the class and y f.
+    // Models with a ramp: the number of suspects per problem; then, problem by problem, the id, the
+    // class and y f of each suspect.
     Array<std::int64_t> suspects, suspect_ids;
     Array<std::int32_t> suspect_labels;
     Array<double> suspect_values;
@@ -54,7 +54,7 @@ struct State {
         use("costs", costs);
     }
 
-    // The same for all others.
+    // Calls use(name, array) for all other arrays.
     template <class F>
     void visit_values(F use) {
         use("alpha", alpha);
@@ -101,7 +101,7 @@ void save_features(const Members<T>& members, State<T>& state) {
     }
 }
 
-// Values of the members' places: value(P, k), or `absent` where a member has none.
+// value(P, k) for each problem and member, or `absent` if the member has no place.
 template <class V, class T, class F>
 OwnedMatrix<V> by_place(const Dual<T>& D, V absent, F value) {
     OwnedMatrix<V> out(D.problems(), D.size(), absent);
@@ -178,8 +178,8 @@ State<T> save_state(const Model<T>& model) {
     return state;
 }
 
-// Gives a new model the members in `batch`, measured as the model measures features, and what the
-// state has of them.
+// Restores a saved state into a new model. `batch` holds the members, with features as the model
+// stores them.
 template <class T>
 void restore_state(Model<T>& model, const Batch& batch, const State<T>& state) {
     Dual<T>& D = model.D;

@@ -1,5 +1,5 @@
-// A window: examples that are judged by one and the same model, and those among them that violate,
-// which are admitted to the problems together.
+// A window: examples judged by the same model, and the violators among them, which are admitted to
+// the problems together.
 #pragma once
 
 #include "marginwise/base/thread_pool.hpp"
@@ -8,13 +8,13 @@
 namespace marginwise {
 
 struct Window {
-    // An example that violates in a problem: its number in the window, and its gradient.
+    // An example that violates in a problem: its number in the window and its gradient.
     struct Violator {
         Index n;
         double g;
     };
 
-    Vector<std::int64_t> source;         // row of the batch, of each example
+    Vector<std::int64_t> source;         // row of the batch, by example
     Vector<Vector<Violator>> violators;  // by problem, in the order of the examples
     bool full = false;
 
@@ -29,13 +29,13 @@ struct Window {
     }
 };
 
-// Keeps the kernel values of violators of problem c with its places, as far as rows are kept ahead:
-// those of the violators from number `from` on, which are rows of the block; example `first` of the
-// window is its row 0.
+// Caches the kernel values of the violators of problem c with its places, as far as keeps_ahead()
+// allows: those of the violators from number `from` on, which are rows of the block. Row 0 of the
+// block is example `first` of the window.
 template <class T>
 void keep_rows(Dual<T>& D, const Window& window, Index c, Index from, const Block<T>& block,
                Index first) {
-    constexpr Index kFew = 4;  // rows for a thread
+    constexpr Index kFew = 4;  // least number of rows worth a thread
     Subproblem& sub = D.subproblems[c];
     const Vector<Window::Violator>& noted = window.violators[c];
     const Index n = sub.P.size;
@@ -51,8 +51,8 @@ void keep_rows(Dual<T>& D, const Window& window, Index c, Index from, const Bloc
     });
 }
 
-// Gives the violators of a window places with alpha = 0, and completes their kernel rows. Cost: the
-// square of their number in kernel values.
+// Opens places with alpha = 0 for the violators of a window, and completes their kernel rows. Cost:
+// the square of their number in kernel values.
 template <class T>
 class Admission {
   public:
@@ -99,7 +99,7 @@ class Admission {
     }
 
   private:
-    // Kernel values of violators from number `first` on, one after the other, with all of them.
+    // Kernel values of the violators from number `first` on (one row each) with all violators.
     struct Values {
         const float* data;
         Index first, width;
@@ -107,7 +107,7 @@ class Admission {
         const float* row(Index number) const { return data + (number - first) * width; }
     };
 
-    // All members of a copy, in blocks of so many.
+    // All these members, in blocks of `size`.
     static Vector<Rows<T>> extract(const Members<T>& those, Index size, ThreadPool& workers) {
         Vector<Rows<T>> blocks((those.size() + size - 1) / size);
         workers.run(blocks.size(), [&](Index b, Index) {
@@ -119,7 +119,7 @@ class Admission {
         return blocks;
     }
 
-    // Makes the violators members that are none yet.
+    // Makes members of the violators that are not members yet.
     void append_fresh(const Batch& batch, const FeatureScaling& scaling) {
         Rows<T> rows;
         rows.read(batch.X, fresh_.data(), fresh_.size(), scaling);
@@ -148,14 +148,14 @@ class Admission {
 
     // Completes the rows of violators [begin, end) of problem c.
     void complete_rows(Index c, Index begin, Index end, const Values& values) {
-        constexpr Index kFew = 4;  // rows for a thread
+        constexpr Index kFew = 4;  // least number of rows worth a thread
         Subproblem& sub = D_.subproblems[c];
         const Index first = first_place_[c], all = window_.violators[c].size();
         Vector<std::pair<RowCache::Row*, const float*>> kept;
         for (Index v = begin; v < end; ++v) {
             if (!sub.rows.peek(first + v)) continue;
             RowCache::Row& held = sub.rows.take(first + v, sub.P.size);
-            if (held.length < first)  // wider rows left no room for this one
+            if (held.length < first)  // evicted when rows became wider
                 sub.rows.drop(first + v);
             else
                 kept.emplace_back(&held, values.row(number(c, v)));
@@ -171,10 +171,10 @@ class Admission {
 
     Dual<T>& D_;
     const Window& window_;
-    Vector<Index> number_;        // of each example among the violators of any problem, or kNone
-    Vector<Index> member_;        // position of each violator
-    Vector<Index> first_place_;   // of the violators, by problem
-    Vector<std::int64_t> fresh_;  // rows of the batch that are no members yet
+    Vector<Index> number_;        // by example: number among the violators of any problem, or kNone
+    Vector<Index> member_;        // by violator: position among the members
+    Vector<Index> first_place_;   // by problem: place of the first violator
+    Vector<std::int64_t> fresh_;  // rows of the batch that are not members yet
 };
 
 }  // namespace marginwise

@@ -1,5 +1,5 @@
-// The coefficients of the members in several problems, by member. Most members have one in a few
-// problems only: summed this way, the others cost nothing.
+// The coefficients of the members in several problems, grouped by member. Most members have
+// coefficients in a few problems only, so sums over these lists skip all zeros.
 #pragma once
 
 #include <numeric>
@@ -11,7 +11,7 @@ namespace marginwise {
 
 class ClassWeights {
   public:
-    // each(c, use) calls use(s, w) for every member s that has a coefficient w != 0 in problem c.
+    // each(c, use) must call use(s, w) for every member s with a coefficient w != 0 in problem c.
     template <class Each>
     ClassWeights(Index problems, Index members, Each each)
         : problems_(problems), begin_(padded(members) + 1, 0) {

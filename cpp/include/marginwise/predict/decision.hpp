@@ -9,10 +9,10 @@
 
 namespace marginwise {
 
-// Rows that meet the members together, tile by tile.
+// Number of rows multiplied together with each tile of members.
 inline constexpr Index kRowsAtOnce = 256;
 
-// Some rows of a matrix, by number; all of them where `order` is null.
+// Some rows of a matrix, by number; all of them if `order` is null.
 struct Sample {
     const Matrix& X;
     const std::int64_t* order = nullptr;
@@ -50,7 +50,7 @@ class Expansion {
     void add(const Rows<T>& block, Scratch<T>& scratch, double* out) const {
         const Index rows = block.n;
         Array<V> k(rows * kLanes);
-        const bool packs = members_.sparse() && rows >= 4;  // fewer are quicker scattered
+        const bool packs = members_.sparse() && rows >= 4;  // fewer are faster without packing
         if (packs) kernel_.pack_rows(block, rows, scratch);
         Vector<ClassWeights::Sums> sums(by_member_ ? (rows + kLanes - 1) / kLanes : 0,
                                         ClassWeights::Sums(class_weights_));
@@ -89,22 +89,22 @@ class Expansion {
     ClassWeights class_weights_;
 };
 
-// out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample; the
-// weights are padded to whole tiles. A row's values do not depend on the others. Kernel values are
-// rounded to V.
+// out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample. The
+// weights are padded to whole tiles. The values of a row do not depend on the other rows. Kernel
+// values are rounded to V.
 template <class V, class T>
 void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
             const Vector<const double*>& weight, const FeatureScaling& scaling, Index threads,
             const Sample& sample, double* out) {
-    // Rows against sparse tiles are packed, as many as there are lanes.
+    // Rows are packed for sparse tiles, as many as there are lanes.
     const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
     const Index n = sample.n, problems = weight.size();
     const Expansion<V, T> expansion(kernel, members, weight);
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
-        // Kept from call to call: for a few rows, fresh memory would cost more than the product.
-        // Not by helpers, which end with the call, and not for a kernel that is a function, which
-        // may call another model.
+        // Reuse memory from call to call: for a few rows, allocation would cost more than the
+        // product. Exceptions are helper threads, which end with the call, and callable kernels,
+        // which may call another model.
         static thread_local Rows<T> kept_block;
         static thread_local Scratch<T> kept_scratch;
         const bool keeps = worker == 0 && !kernel.is_callable();
@@ -117,15 +117,15 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
     });
 }
 
-// Coefficients of some examples: of example m in problem c at values[c * examples + m].
+// Coefficients of some examples: values[c * examples + m] is that of example m in problem c.
 struct Coefficients {
     const double* values;
     Index problems;
 };
 
 // out[r * problems + c] += sum_m coefficient(c, m) K(centre m, x_r), for rows packed by
-// Model::pack(). Here the rows are the tiles, so that a few centres cost little more than reading
-// the rows.
+// Model::pack(). The rows are the tiles here, so a few centres cost little more than reading the
+// rows.
 template <class T>
 void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coefficients& weight,
                  const FeatureScaling& scaling, Index threads, const Members<T>& rows,

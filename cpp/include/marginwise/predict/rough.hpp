@@ -1,12 +1,13 @@
-// Decision values in single precision, for screening rows: most are far from every boundary, where
-// a few digits are enough.
+// Decision values in single precision, for screening rows: most rows are far from every boundary,
+// so a few digits are enough.
 #pragma once
 
 #include "marginwise/predict/decision.hpp"
 
 namespace marginwise {
 
-// The coefficients of all problems side by side, so that a kernel value meets them all at once.
+// The coefficients of all problems, contiguous for each member, so that a kernel value is
+// multiplied by all of them at once.
 struct RoughWeights {
     // INVARIANT  values[s * width + c] is the coefficient of member s in problem c; zeros beyond
     Array<float> values;
@@ -28,7 +29,7 @@ struct RoughWeights {
     static constexpr Index kGroup = 16;
 };
 
-// Some rows of a sample, which meet the members tile by tile.
+// Some rows of a sample, multiplied together with each tile of members.
 template <class T>
 class RowsAtOnce {
   public:
@@ -55,8 +56,8 @@ class RowsAtOnce {
     Rows<T> rows_;
 };
 
-// out[r * problems + c] = bias_c + sum_s weight_c(s) K(x_r, member s), for the rows of a sample. A
-// row's values do not depend on the others.
+// out[r * problems + c] = bias_c + sum_s weight_c(s) K(x_r, member s), for the rows of a sample.
+// The values of a row do not depend on the other rows.
 template <class T>
 void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
                     const RoughWeights& weights, const FeatureScaling& scaling, Index threads,
@@ -78,8 +79,8 @@ void expand_roughly(const KernelBlocks<T>& kernel, const Members<T>& members,
     });
 }
 
-// out[r * problems + c] = sum_s weight_c(s) K(x_r, member s), likewise, where most weights are not
-// zero: single precision within a tile, double from tile to tile. The biases are left out.
+// out[r * problems + c] = sum_s weight_c(s) K(x_r, member s), without the biases, for weights that
+// are mostly nonzero: sums in single precision within a tile and in double across tiles.
 template <class T>
 void expand_densely(const KernelBlocks<T>& kernel, const Members<T>& members,
                     const RoughWeights& weights, const FeatureScaling& scaling, Index threads,

@@ -1,5 +1,5 @@
-// The table of the best instruction set that this processor has, or of the one that
-// MARGINWISE_CPU=baseline|avx2|avx512 asks for.
+// Selects the table of the best instruction set that this processor supports, or of the one that
+// MARGINWISE_CPU=baseline|avx2|avx512 requests.
 #pragma once
 
 #include <cstdlib>

@@ -1,20 +1,20 @@
-// The loops that a profile shows to be hot, behind one table of functions per instruction set.
+// The hot loops, behind one table of functions per instruction set.
 //
 // cpp/simd/kernels.cpp is compiled once per set; dispatch.hpp chooses the table at the first use.
-// Whatever the set, a value depends only on the numbers that went in, never on the shape of the
-// block: each dot product is one chain of multiply-adds in the order of the features, so that
-// skipping a zero, cutting a stream or adding a thread changes no bit.
+// With every set, a value depends only on the input numbers, never on the shape of the block: each
+// dot product is one chain of multiply-adds in the order of the features. Skipping a zero,
+// splitting a stream or adding a thread therefore changes no bit.
 #pragma once
 
 #include "marginwise/base/types.hpp"
 
 namespace marginwise::simd {
 
-// Curvatures below this are replaced by it, as in LIBSVM.
+// The lower bound applied to curvatures, as in LIBSVM.
 inline constexpr double kLeastCurvature = 1e-12;
 
-// The most violating pair: i = argmax g over alpha < hi, j = argmin g over alpha > lo, the first
-// index where several tie; kNone where no member qualifies.
+// The most violating pair: i = argmax g over alpha < hi, j = argmin g over alpha > lo. Ties go to
+// the first index; kNone if no member qualifies.
 struct Extremes {
     Index i = kNone;
     Index j = kNone;
@@ -26,7 +26,7 @@ struct Extremes {
     double delta() const { return both() ? g_max - g_min : 0.0; }
 };
 
-// Which coordinate gains most, and by how much (pairs: twice the gain in the dual).
+// The coordinate with the largest gain, and that gain (for pairs: twice the gain in the dual).
 struct Best {
     Index s = kNone;
     double gain = 0.0;
@@ -53,8 +53,8 @@ struct Boxes {
     const double *alpha, *lo, *hi, *diagonal;
 };
 
-// How an image is bent along its tangents: by how much, and the range that it keeps to; values
-// nearer to `low` than `faint` become `low`.
+// The deformation of an image along its tangents: its strengths, and the range that values are
+// clipped to. Values closer to `low` than `faint` become `low`.
 struct Bending {
     float along_x, along_y, thicken;
     float low, high, faint;
@@ -73,8 +73,8 @@ struct Lists {
     Index width;  // features in a chunk
 };
 
-// Coefficients of the lanes of a tile in several problems, without zeros: lane l has those of
-// problem[p], of size value[p], for p in [begin[l], begin[l + 1]).
+// The nonzero coefficients of the lanes of a tile in several problems: lane l has coefficient
+// value[p] in problem[p] for p in [begin[l], begin[l + 1]).
 struct Weights {
     const std::uint32_t* begin;
     const std::uint32_t* problem;
@@ -86,8 +86,8 @@ struct ProductTable {
     // dots[r * kLanes + lane] = x_r . tile_lane for `rows` dense rows of length d. The tile is
     // feature-major: feature k of lane l at tile[k * kLanes + l].
     void (*dots_dense)(const T* x, Index rows, Index d, const T* tile, T* dots);
-    // The same from lists of nonzeros. `ahead`, if not null, is the tile that is needed next; it is
-    // prefetched, as is each chunk.
+    // The same from lists of nonzeros. Prefetches each next chunk of the tile, and `ahead`, the
+    // tile that is needed next, if that is not null.
     void (*dots_lists)(const Lists<T>& lists, Index rows, const T* tile, const T* ahead, T* dots);
     // out[r * stride + lane] = K(x_r, tile_lane) from dots and squared norms.
     void (*transform)(const Kernel& kernel, const T* dots, const T* row_norms, Index rows,
@@ -98,8 +98,8 @@ struct ProductTable {
     // x . y of two lists that share `dense`, a scatter of one of them: sum of value[p] *
     // dense[index[p]] in ascending order of p. Bit-equal to the lanes of the functions above.
     T (*dot_gather)(const std::uint32_t* index, const T* value, Index n, const T* dense);
-    // Lists k + first for all k < n with x[k] != zeros[k]; returns how many there are. `out` has
-    // room for n numbers and kLanes more.
+    // Lists k + first for all k < n with x[k] != zeros[k]; returns their number. `out` must have
+    // room for n + kLanes numbers.
     Index (*nonzeros)(const T* x, const double* zeros, Index n, std::uint32_t first,
                       std::uint32_t* out);
 };
@@ -140,8 +140,8 @@ struct Table {
     // y += a x
     void (*add_full)(double* y, const double* x, double a, Index n);
     // out += sum_r coefficient[r] rows[r], in the order of r for each element: the gaxpy form of a
-    // product with a matrix that is kept by rows [laskov2006, algorithm 3]. A sum does not depend
-    // on how the rows or the elements are cut into calls.
+    // product with a matrix that is stored by rows [laskov2006, algorithm 3]. The sums do not
+    // depend on how the rows or the elements are split into calls.
     void (*gaxpy)(double* out, const double* const* rows, const double* coefficient, Index m,
                   Index n);
     // (r, x) <- (cosine r + sine x, cosine x - sine r)
@@ -150,13 +150,14 @@ struct Table {
     // is a multiple of 16.
     void (*weigh)(const float* k, Index rows, const float* w, Index width, float* sums);
     // sums[c * kLanes + r] += sum_lane weight(c, lane) k[r * stride + lane], lane by lane, for up
-    // to kLanes rows; a row's sums do not depend on the others. Sums up to the next multiple of 16
-    // rows are written, too.
+    // to kLanes rows. The sums of a row do not depend on the other rows. Also writes the sums of
+    // further rows up to the next multiple of 16.
     void (*weigh_lists)(const float* k, Index stride, Index rows, const Weights& weights,
                         double* sums);
-    // rows[l + v][k + u] = rows[k + u][l + v] for u, v < kLanes: a block of a symmetric matrix.
+    // rows[l + v][k + u] = rows[k + u][l + v] for u, v < kLanes: mirrors a block of a symmetric
+    // matrix.
     void (*mirror)(float* const* rows, Index k, Index l);
-    // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), kept to the
+    // out = image + along_x f_x t_x + along_y f_y t_y + thicken sqrt(t_x^2 + t_y^2), clipped to the
     // range, element by element and for any n.
     void (*bend)(const float* image, const float* t_x, const float* t_y, const float* f_x,
                  const float* f_y, const Bending& bending, float* out, Index n);

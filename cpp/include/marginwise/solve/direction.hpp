@@ -14,16 +14,16 @@ struct Mover {
     const float* row;
 };
 
-// How close to a bound a coefficient counts as having reached it: within rounding, or within so
-// little of the last step that another step is not worth it. A step is never lost, however wide the
-// box is.
+// The distance from a bound at which a coefficient counts as having reached it: rounding, or so
+// small a fraction of the step that another step is not worth it. It is far smaller than the step,
+// so no step is lost, however wide the box is.
 inline double slip(double alpha, double side, double width, double step) {
     constexpr double kUlps = 4 * std::numeric_limits<double>::epsilon();
     return std::max(kUlps * std::max(std::abs(alpha), std::abs(side)),
                     std::min(1e-12 * width, 1e-6 * std::abs(step)));
 }
 
-// Rounding of alpha that need not be applied to g.
+// Rounding errors of alpha up to this size need not be applied to g.
 constexpr double kNegligible = 1e-12;
 
 // The part of a step that the larger of two coefficients can represent.
@@ -49,7 +49,7 @@ inline bool move_pair(Problem& P, Mover i, Mover j, ThreadPool& workers = Thread
     const double best = representable((P.g[i.k] - P.g[j.k]) / curvature, from_i, from_j);
     const double lambda = std::min({best, room_i, room_j});
 
-    // Perform update; a bound that is reached up to rounding is reached exactly
+    // Perform update; snap to a bound that is reached up to rounding
     const double width = P.hi[i.k] - P.lo[i.k] + P.hi[j.k] - P.lo[j.k];
     const double slip_i = slip(from_i, P.hi[i.k], width, lambda);
     const double slip_j = slip(from_j, P.lo[j.k], width, lambda);
@@ -77,8 +77,7 @@ bool move_pair(Dual<T>& D, Index c, Index i, Index j) {
     return moved;
 }
 
-// alpha_k += step, and a bound that is reached up to rounding is reached exactly. Returns the
-// change.
+// alpha_k += step; snaps to a bound that is reached up to rounding. Returns the change.
 inline double shift(Problem& P, Index k, double step) {
     if (step == 0.0) return 0.0;
     const double before = P.alpha[k], to = before + step, lo = P.lo[k], hi = P.hi[k];
@@ -90,20 +89,20 @@ inline double shift(Problem& P, Index k, double step) {
 }
 
 // Moves alpha_k alone to the maximum of the dual or a side of its box [usunier2010, eq. 3]; returns
-// by how much. g is left to the caller.
+// the change. The caller updates g.
 inline double move_alone(Problem& P, Index k) {
     return shift(P, k, P.g[k] / std::max(P.diagonal[k], simd::kLeastCurvature));
 }
 
-// Moves alpha_i and alpha_j to the maximum of the dual over both, within their boxes; returns by
-// how much. g is left to the caller.
+// Moves alpha_i and alpha_j to the maximum of the dual over both, within their boxes; returns their
+// changes. The caller updates g.
 inline std::pair<double, double> move_both(Problem& P, Mover i, Index j) {
     const double k_ii = P.diagonal[i.k], k_jj = P.diagonal[j];
     const double k_ij = static_cast<double>(i.row[j]);
     const double down_i = P.lo[i.k] - P.alpha[i.k], up_i = P.hi[i.k] - P.alpha[i.k];
     const double down_j = P.lo[j] - P.alpha[j], up_j = P.hi[j] - P.alpha[j];
 
-    // The maximum without boxes, or that of the four edges of the boxes
+    // The unconstrained maximum, or the best point on the four edges of the boxes
     double x = 0, y = 0, most = 0;
     const auto consider = [&](double to_i, double to_j) {
         const double u = std::clamp(to_i, down_i, up_i), v = std::clamp(to_j, down_j, up_j);
@@ -125,7 +124,7 @@ inline std::pair<double, double> move_both(Problem& P, Mover i, Index j) {
     return {shift(P, i.k, x), shift(P, j, y)};
 }
 
-// The same, and g -= step K(k, .) for all places.
+// move_alone(), followed by g -= step K(k, .) for all places.
 template <class T>
 double ascend(Dual<T>& D, Index c, Index k) {
     Problem& P = D.problem(c);
@@ -136,7 +135,7 @@ double ascend(Dual<T>& D, Index c, Index k) {
     return step;
 }
 
-// The partner of i by second-order choice: the largest guaranteed gain in the dual [fan2005].
+// The partner of i by second-order selection: the largest gain of an unclipped step [fan2005].
 inline Index second_order_partner(const Problem& P, Mover i) {
     return second_order(P, i.k, i.row, ThreadPool::alone());
 }

@@ -5,8 +5,8 @@
 
 namespace marginwise {
 
-// Closes the idle places of problem c except the `most` of least distance(k), the older where
-// several tie; returns whether there were any. Extremes are left to the caller.
+// Closes all idle places of problem c except the `most` with the smallest distance(k); ties go to
+// the older place. Returns whether any were closed. The caller updates the extremes.
 template <class T, class F>
 bool drop_idle(Dual<T>& D, Index c, Index most, F distance) {
     Vector<Index> idle = D.problem(c).idle_places();

@@ -8,7 +8,7 @@
 namespace marginwise {
 
 // The gap between primal and dual over the members, and its target before PROCESS
-// [ertekin2011, eq. 8 and 9], with the bias taken off g.
+// [ertekin2011, eq. 8 and 9], with the bias subtracted from g.
 inline double gap_of(const Problem& P) {
     const double b = P.bias();
     double gap = 0;

@@ -1,5 +1,5 @@
-// Exact duplicates: examples with the same features and the same label in a problem. However their
-// weight is divided among them, the model is the same; as few of them as possible carry it.
+// Exact duplicates: examples with the same features and the same label in a problem. The model does
+// not depend on how weight is divided among them, so it is concentrated on as few as possible.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace marginwise {
 
-// The features of members, compared bit by bit.
+// Hashes and compares the features of members.
 template <class T>
 class FeatureKeys {
   public:
@@ -39,7 +39,7 @@ class FeatureKeys {
     Rows<T> row_, other_;
 };
 
-// Calls use(first, last) for each run of two and more equal elements of a sorted range.
+// Calls use(first, last) for each run of two or more equal elements of a sorted range.
 template <class Iterator, class Equal, class F>
 void each_run(Iterator begin, Iterator end, Equal equal, F use) {
     while (begin != end) {
@@ -50,14 +50,14 @@ void each_run(Iterator begin, Iterator end, Equal equal, F use) {
     }
 }
 
-// Places of problem c that may move both ways, in groups of duplicates of two and more. Features
-// are compared only where |x|^2 and label agree.
+// The groups of two or more duplicates among the free places of problem c. Features are compared
+// only where |x|^2 and label agree.
 template <class T>
 Vector<Vector<Index>> free_duplicates(const Dual<T>& D, Index c) {
     const Subproblem& sub = D.subproblems[c];
     const Problem& P = sub.P;
     FeatureKeys<T> keys(D.members);
-    Vector<std::pair<double, Index>> by_norm;  // with the sign of the label
+    Vector<std::pair<double, Index>> by_norm;  // 1 + |x|^2 with the sign of the label, and place
     for (Index k = 0; k < P.size; ++k)
         if (P.free_at(k) && P.box[k] == Box::usual)
             by_norm.emplace_back(P.y(k) * (1.0 + double(D.members.norm(sub.member[k]))), k);
@@ -80,8 +80,8 @@ Vector<Vector<Index>> free_duplicates(const Dual<T>& D, Index c) {
     return groups;
 }
 
-// Moves weight from the last to the first of a group of duplicates, until one of them at most is
-// neither at its bound nor without weight.
+// Moves weight from the last to the first of a group of duplicates until at most one of them is
+// free.
 template <class T>
 void pool_group(Dual<T>& D, Index c, const Vector<Index>& group) {
     Problem& P = D.problem(c);
@@ -93,17 +93,18 @@ void pool_group(Dual<T>& D, Index c, const Vector<Index>& group) {
         shift(P, from, -step);
         D.weigh(c, to);
         D.weigh(c, from);
-        if (P.free_at(to) && P.free_at(from)) return;  // the rest is rounding
+        if (P.free_at(to) && P.free_at(from)) return;  // only rounding is left to move
         first += !P.free_at(to);
         last -= !P.free_at(from);
     }
 }
 
-// As few duplicates in problem c as possible keep a weight. Those that are left without are closed
-// if another of them can move both ways: it then says of the bias what they did.
+// Concentrates the weight of duplicates in problem c on as few of them as possible. Those left
+// without weight are closed if another one of the group is free, because it then determines the
+// bias just as well.
 template <class T>
 void pool_duplicates(Dual<T>& D, Index c) {
-    if (D.kernel.is_callable()) return;  // features may be mere numbers of objects
+    if (D.kernel.is_callable()) return;  // features may be mere indices of objects
     Problem& P = D.problem(c);
     const Vector<Vector<Index>> groups = free_duplicates(D, c);
     for (const Vector<Index>& group : groups) {

@@ -7,15 +7,15 @@
 
 namespace marginwise {
 
-// The finish of one problem, which may be interrupted and continued: where it is cut does not
-// change the result. Several problems may be solved at the same time; they share nothing that is
-// written.
+// The finish of one problem. It may be interrupted and continued; where it is interrupted does not
+// change the result. Several problems may be solved at the same time, because they share no data
+// that is written.
 template <class T>
 class Finishing {
   public:
     using Known = std::shared_ptr<const KnownValues>;
 
-    // `lent`: bytes for the kernel rows of the problem while it is worked on, 0 for its own share.
+    // `lent`: bytes lent for the kernel rows while the problem is solved; 0: it has its own share.
     // `known`: the kernel values of all members, or null.
     Finishing(Dual<T>& D, Index c, Index lent, Known known)
         : D_(D),
@@ -24,10 +24,10 @@ class Finishing {
           known_(std::move(known)),
           limit_(StepLimit::finishing(D.problem(c))) {}
 
-    // Moves pairs until delta <= tau or the limit of steps is reached, when it is done, or until
-    // the deadline. Call end() when all problems are done or abandoned. `memory` is that of a
-    // problem solved before, or none: a problem that has memory lent to it uses this first.
-    // `helpers` are threads that are free.
+    // Moves pairs until delta <= tau or the step limit is reached, and is then done(), or until the
+    // deadline. Call end() when all problems are done or abandoned. `memory` is the row memory of a
+    // previously solved problem, or empty; a problem that borrows reuses it. `helpers`: idle
+    // threads.
     void solve(double tau, const Deadline& deadline, RowCache& memory, ThreadPool& helpers) {
         if (D_.problems() > 1 && !alone_ && !solved(tau)) take_out(memory);
         Dual<T>& D = alone_ ? *alone_ : D_;
@@ -46,11 +46,11 @@ class Finishing {
         return_memory(memory);
         if (!alone_) return;
         alone_->rest();
-        alone_->members.drop_features();  // whose memory serves the problem solved next
+        alone_->members.drop_features();  // frees memory for the next problem
     }
     bool done() const { return done_; }
 
-    // Applies the progress so far to the dual; not while other problems are being solved.
+    // Applies the progress so far to the dual. Do not call while other problems are being solved.
     void end() {
         RowCache nobodys(0);
         return_memory(nobodys);
@@ -59,9 +59,9 @@ class Finishing {
     }
 
   private:
-    static constexpr double kRough = 0.1;  // violation at which examples held out are judged
+    static constexpr double kRough = 0.1;  // violation at which held-out examples are evaluated
 
-    // Takes the problem out of the dual, with the memory that it is lent.
+    // Takes the problem out of the dual, with the memory lent to it.
     void take_out(RowCache& memory) {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
         alone_->known = known_;
@@ -69,7 +69,7 @@ class Finishing {
         RowCache& rows = alone_->subproblems[0].rows;
         rows.exchange_memory(memory);
         rows.set_limit(lent_);
-        // Where most members are free, most rows will be needed.
+        // If most members are free, most rows will be needed.
         const Problem& P = alone_->problem(0);
         if (2 * P.free > P.size && !alone_->kernel.is_callable()) alone_->fetch_all(0);
     }
@@ -86,8 +86,8 @@ class Finishing {
         return sub.held_out.empty() && sub.asleep.empty() && (!e.both() || e.delta() <= tau);
     }
 
-    // Notes f of the examples that were held out, now that the problem is solved without them, and
-    // opens their boxes. Returns whether there were any.
+    // Records f of the held-out examples, now that the problem is solved without them, and opens
+    // their boxes. Returns whether there were any.
     bool admit_held_out(Dual<T>& D, Index c) {
         const Array<double> weight = std::exchange(D_.subproblems[c_].held_out, {});
         Foresight& foresight = D_.subproblems[c_].foresight;
@@ -107,8 +107,8 @@ class Finishing {
         return true;
     }
 
-    // Moves pairs of places, and puts places to sleep, until none that is awake violates or until
-    // the deadline. Returns whether it was not the deadline.
+    // Moves pairs of awake places and puts places to sleep until no pair violates by more than tau,
+    // the step limit is reached, or the deadline has passed. Returns false at the deadline.
     bool solve_awake(Dual<T>& D, Index c, double tau, const Deadline& deadline) {
         Problem& P = D.problem(c);
         const auto shrink = [&] {
@@ -129,7 +129,7 @@ class Finishing {
     StepLimit limit_;
     PairSolver solver_;
     bool done_ = false;
-    std::unique_ptr<Dual<T>> alone_;  // the problem by itself, where there are several
+    std::unique_ptr<Dual<T>> alone_;  // the problem taken out of the dual, if there are several
 };
 
 }  // namespace marginwise

@@ -1,5 +1,5 @@
-// The loop that solves a problem pair by pair: the most violating member, and the partner that
-// gains most [fan2005].
+// The loop that solves a problem pair by pair: it moves the most violating member and the partner
+// with the largest gain [fan2005].
 #pragma once
 
 #include "marginwise/base/clock.hpp"
@@ -13,8 +13,8 @@ class PairSolver {
     static constexpr Index kShrink = 1024;  // steps between two attempts to shrink
 
     // Calls move(i), which moves i and a partner and returns whether alpha changed, until delta <=
-    // tau, until the limit is reached, until ready() returns false, or until the deadline. Returns
-    // whether it was not the deadline. May be called again to continue.
+    // tau, the limit is reached, alpha does not change, ready() returns false, or the deadline has
+    // passed. Returns false at the deadline. Call again to continue.
     template <class Ready, class Move>
     bool solve(const Problem& P, double tau, const Deadline& deadline, StepLimit& limit,
                Ready ready, Move move) {
@@ -31,7 +31,7 @@ class PairSolver {
 
     Index steps() const { return steps_; }
 
-    // Whether the violation that is left is rounding, or more steps would be needed.
+    // Whether the loop ended without reaching tau: at the limit, or because alpha did not change.
     bool gave_up() const { return gave_up_; }
 
   private:

@@ -1,5 +1,5 @@
-// Passes over all places of a problem. Those over many places are made in parts, on all threads
-// that help: the parts depend on the number of places alone, and so does what is found.
+// Passes over all places of a problem. Passes over many places are split into parts for the threads
+// of the pool. The parts, and thus the results, depend only on the number of places.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace marginwise {
 
-// Parts of n places, n padded.
+// A partition of n places; n is padded.
 class Parts {
   public:
     static constexpr Index kMost = 8;
@@ -21,7 +21,7 @@ class Parts {
     Index end(Index part) const { return begin(part + 1); }
 
   private:
-    static constexpr Index kLeast = 2048;  // places that take longer than to call a thread
+    static constexpr Index kLeast = 2048;  // least number of places worth a thread
 
     Index n_, count_;
 };
@@ -46,7 +46,7 @@ inline simd::Extremes step(Problem& P, const float* k_i, const float* k_j, doubl
     return best;
 }
 
-// The place that gains most together with place i, whose kernel row is k_i, by second order.
+// The place with the largest second-order gain when paired with place i, whose kernel row is k_i.
 inline Index second_order(const Problem& P, Index i, const float* k_i, ThreadPool& workers) {
     const Parts parts(padded(P.size));
     std::array<simd::Best, Parts::kMost> found;

@@ -1,5 +1,5 @@
-// Limits of loops that might not end otherwise: a number of steps, or a remaining violation that is
-// only rounding.
+// Limits for loops that might not end otherwise: a number of steps, or a remaining violation that
+// is only rounding.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace marginwise {
 
-// Steps between two checks of the clock, or for an interrupt.
+// Steps between two checks of the clock or for an interrupt.
 inline constexpr Index kStepsPerLook = 256;
 
 // Violations below this cannot be distinguished from rounding: g is a sum of alpha K in double
@@ -27,18 +27,18 @@ class StepLimit {
   public:
     explicit StepLimit(Index most) : left_(most) {}
 
-    // ... after one example.
+    // The limit after one example.
     static StepLimit online(const Problem& P) { return StepLimit(20000 + 20 * P.members()); }
-    // ... to solve a problem: as many as LIBSVM takes at most, and more where they cost little; few
-    // if it could not be solved the last time.
+    // The limit for solving a problem: that of LIBSVM, or more if steps are cheap; a sixteenth of
+    // it if the problem could not be solved the last time.
     static StepLimit finishing(const Problem& P) {
         constexpr Index kSteps = 10'000'000, kUpdates = 1'000'000'000;  // of one value each
         const Index most = std::max({kSteps, 100 * P.members(), kUpdates / padded(P.size + 1)});
         return StepLimit(P.unsolved > 0 ? most / 16 : most);
     }
 
-    // Counts a step that ended at `violation`; returns whether the loop must end. From time to time
-    // it checks whether the violation is only rounding.
+    // Counts a step that ended at `violation`; returns whether the loop must end. Checks from time
+    // to time whether the violation is only rounding.
     bool reached(const Problem& P, double violation) {
         constexpr Index kLook = 4096;
         if (--left_ <= 0) return true;

@@ -1,9 +1,9 @@
 // Decimal numbers in text, read eight digits at a time.
 //
-// Results are those of a correctly rounded double, and of that double rounded to float. Most
-// numbers need one exact operation in double: m / 10^k with m <= 2^53 and k <= 22. Longer ones that
-// become floats are computed with a small error, which matters only next to the middle between two
-// floats; there, and for long doubles, the library's conversion decides.
+// Results are the correctly rounded double, or that double rounded to float. Most numbers need a
+// single operation on exact doubles: m / 10^k with m <= 2^53 and k <= 22. For floats, longer
+// numbers are computed with a small error, which matters only close to the midpoint of two floats.
+// There, and for doubles with many digits, the library's conversion decides.
 #pragma once
 
 #include <charconv>
@@ -13,7 +13,7 @@
 #include <string>
 #include <system_error>
 
-#ifndef __cpp_lib_to_chars  // libraries that convert from text to integers only
+#ifndef __cpp_lib_to_chars  // libraries whose from_chars converts integers only
 #include <clocale>
 #include <cstdlib>
 #if defined(__APPLE__) || defined(__FreeBSD__)
@@ -25,7 +25,7 @@ namespace marginwise::text {
 
 using Word = std::uint64_t;  // eight characters, the first one in the lowest byte
 
-// Reads eight bytes, which must all be readable.
+// Loads eight bytes, all of which must be readable.
 inline Word load_word(const char* p) {
     Word word;
     std::memcpy(&word, p, sizeof word);
@@ -35,23 +35,23 @@ inline Word load_word(const char* p) {
     return word;
 }
 
-// How many digits a word begins with, 0 to 8.
+// The number of digits that a word begins with, 0 to 8.
 inline int leading_digits(Word word) {
     const Word value = word ^ 0x3030303030303030;  // bytes 0 to 9 are digits
     const Word other = (value | (value + 0x0606060606060606)) & 0xF0F0F0F0F0F0F0F0;
-    return other == 0 ? 8 : __builtin_ctzll(other) >> 3;  // a carry reaches later bytes only
+    return other == 0 ? 8 : __builtin_ctzll(other) >> 3;  // carries affect later bytes only
 }
 
-// The number that eight digits spell.
+// The number that eight digits represent.
 inline Word value_of_8(Word word) {
     word ^= 0x3030303030303030;
-    word = word * 10 + (word >> 8);  // in every other byte: two digits
+    word = word * 10 + (word >> 8);  // every other byte: the value of two digits
     return ((word & 0x000000FF000000FF) * 0x000F424000000064 +
             ((word >> 16) & 0x000000FF000000FF) * 0x0000271000000001) >>
            32;
 }
 
-// The number that the first n digits of a word spell, n < 8; 0 for n = 0.
+// The number that the first n digits of a word represent, n < 8; 0 for n = 0.
 inline Word value_of(Word word, int n) {
     const Word zeros = 0x3030303030303030;
     return value_of_8((((word ^ zeros) << 8) << (8 * (7 - n))) ^ zeros);
@@ -67,7 +67,7 @@ inline constexpr double kPowers[kLastPower + 1] = {
     1e56, 1e57, 1e58, 1e59, 1e60, 1e61, 1e62, 1e63, 1e64, 1e65};
 inline constexpr Word kIntegerPowers[8] = {1,      10,      100,       1'000,
                                            10'000, 100'000, 1'000'000, 10'000'000};
-// Numbers below kRoom[n] can take n more digits: 10^(19 - n).
+// Numbers below kRoom[n] = 10^(19 - n) have room for n more digits.
 inline constexpr Word kRoom[9] = {
     10'000'000'000'000'000'000U, 1'000'000'000'000'000'000, 100'000'000'000'000'000,
     10'000'000'000'000'000,      1'000'000'000'000'000,     100'000'000'000'000,
@@ -91,7 +91,7 @@ struct Decimal {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Reads digits after those of `to`; returns their end. At most 19 of them are kept.
+// Reads digits and appends them to those of `to`; returns their end. Keeps at most 19 digits.
 inline const char* append_digits(const char* p, Decimal& to, bool fraction) {
     for (; is_digit(*p); ++p) {
         if (to.m < 1'000'000'000'000'000'000) {

@@ -1,6 +1,6 @@
 // Text as lines: blanks, rows and the ends of buffers.
 //
-// A row is a line with something on it before a comment, which begins with '#'. All functions that
+// A row is a line that has content before its comment, which begins with '#'. All functions that
 // take a pointer into a line rely on the '\n' at its end.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace marginwise::text {
 
 using Bytes = View<std::uint8_t>;
 
-// What a blank is to Python's bytes.split(), except the end of a line.
+// Whether c is whitespace for Python's bytes.split(), except for the end of a line.
 inline bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
@@ -35,7 +35,8 @@ inline const char* line_end(const char* p, const char* end) {
     return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
 }
 
-// A token as error messages show it: in quotes, short, with escapes for bytes that are not ASCII.
+// A token for error messages: in quotes, shortened, with escapes for bytes that are not printable
+// ASCII.
 inline std::string quoted(const char* p) {
     constexpr Index kLongest = 24;
     const char* const end = token_end(p);
@@ -51,24 +52,23 @@ inline std::string quoted(const char* p) {
     return shown + (end - p > kLongest ? "...'" : "'");
 }
 
-// What a line has to say: p after blanks, and after the byte order mark with which a file may
-// begin.
+// The content of a line: skips blanks, and the byte order mark at the beginning of a file.
 inline const char* line_content(const char* p, Index line) {
     if (line == 1 && std::strncmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
     return skip_blanks(p);
 }
 
-// How far a call came in a text: the byte after the last line read, and the rows until there.
+// The progress of a call in a text: the byte after the last line read, and the number of rows read.
 struct Progress {
     Index position, rows;
 };
 
-// Text in which eight bytes can be read at any place.
+// Processes text so that reading eight bytes at any position is safe.
 //
-// Calls work(begin, end, at) for the lines of a text from byte `from`, except the last few, which
-// are copied into a buffer with room behind, and then for that copy, where a missing '\n' is added;
-// `at` is the byte of the text that `begin` points to. `work` returns where it stopped, which is
-// the end of its lines unless it has done enough. Returns the byte at which it stopped.
+// Calls work(begin, end, at) for the lines of a text from byte `from` except the last few; `begin`
+// points to byte `at` of the text. The last lines are copied into a padded buffer, with a missing
+// '\n' added, and `work` is called for the copy. `work` returns where it stopped: the end of its
+// lines, or earlier if it has done enough. Returns the byte of the text at which `work` stopped.
 template <class Work>
 Index with_room_behind(Bytes text, Index from, Work&& work) {
     constexpr Index kAhead = 16;

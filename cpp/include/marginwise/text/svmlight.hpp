@@ -1,8 +1,8 @@
 // Rows of svmlight (LIBSVM) text as CSR arrays.
 //
-// A feature in its usual form, such as "153:0.25 ", is read by `features` and `quick_value` eight
-// digits at a time. Whatever is unusual or wrong goes to `slow_feature`, which reads the same
-// format character by character and throws where it is violated.
+// `features` and `quick_value` read features of the usual form, such as "153:0.25 ", eight digits
+// at a time. Unusual or invalid features go to `slow_feature`, which reads the same format
+// character by character and throws if it is violated.
 #pragma once
 
 #include "marginwise/text/svmlight_row.hpp"
@@ -21,21 +21,21 @@ struct LabelledRows {
 // INVARIANT indices ascend within a row; indices and values have indptr.back() entries or more
 class SvmlightParser : public SvmlightRows {
   public:
-    // Where the base is not known (kNone), indices are stored as they are written.
+    // If the base is not known (kNone), indices are stored as written.
     SvmlightParser(Index base, Index n_features) : SvmlightRows(base, n_features) { restart(); }
 
-    // Parses up to `most` rows of whole lines from byte `from`; only the last line may lack its
-    // '\n'. Returns how far it came.
-    // Throws std::invalid_argument, "column 3: ...", at a line that is not a row of the format;
-    // the rows before it stay parsed.
+    // Parses up to `most` rows of whole lines from byte `from`. Only the last line may lack its
+    // '\n'. Returns the progress.
+    // Throws std::invalid_argument, "column 3: ...", at a line that violates the format; the rows
+    // before it remain parsed.
     Progress parse(Bytes text, Index from, Index most);
 
-    // Announces how many bytes will be parsed in all, so that memory is allocated once.
+    // Announces the total number of bytes to be parsed, so that memory is allocated only once.
     void expect(Index bytes) { expected_ = bytes; }
 
     Index rows() const { return rows_.labels.size(); }
 
-    // Returns the rows so far and starts with none.
+    // Returns the rows parsed so far and removes them from the parser.
     LabelledRows take() {
         rows_.indices.resize(rows_.indptr.back());
         rows_.values.resize(rows_.indptr.back());
@@ -45,7 +45,7 @@ class SvmlightParser : public SvmlightRows {
     }
 
   private:
-    // Where the next feature is written, and the index of the one before, as written.
+    // Where to store the next feature, and the index of the previous one as written in the text.
     struct Sink {
         std::int32_t* index;
         float* value;
@@ -67,8 +67,8 @@ class SvmlightParser : public SvmlightRows {
     Index expected_ = 0, parsed_ = 0;  // bytes
 };
 
-// Reads a value without exponent and of up to 19 digits, of which at most 7 are before the point.
-// Returns its end, or nullptr if it has another form.
+// Reads a value without exponent and with up to 19 digits, at most 7 of them before the point.
+// Returns its end, or nullptr if the value has another form.
 inline const char* quick_value(const char* p, float& value) {
     const char* const first = p;
     Decimal x;
@@ -99,7 +99,7 @@ inline const char* quick_value(const char* p, float& value) {
     return p;
 }
 
-// Reads features up to the end of the row and returns that.
+// Reads features up to the end of the row; returns that end.
 inline const char* SvmlightParser::features(const char* p, Sink& out) const {
     const std::int64_t base = base_, last = last_;
     std::int64_t previous = out.previous;

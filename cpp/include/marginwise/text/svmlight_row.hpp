@@ -1,7 +1,7 @@
 // One row of the svmlight (LIBSVM) text format: "label [qid:n] index:value ... # comment".
 //
-// What the parser and the first pass share: reading each part of a row character by character,
-// errors that point to a column, and which indices have occurred.
+// The base class of the parser and the first pass: it reads the parts of a row character by
+// character, reports errors with their column, and records the range of indices.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@ class SvmlightRows {
   public:
     static constexpr std::int64_t kLargestIndex = std::numeric_limits<std::int32_t>::max();
 
-    // `base` is the index of the first feature in the text, 0 or 1, and kNone if that is not known.
-    // Without n_features (kNone), indices may be as large as int32 allows.
+    // `base`: the index of the first feature in the text, 0 or 1; kNone if that is not known.
+    // `n_features`: if kNone, indices may be as large as int32 allows.
     SvmlightRows(Index base, Index n_features)
         : base_(base == 1 ? 1 : 0), n_features_(n_features), last_(kLargestIndex) {
         require(base >= kNone && base <= 1, "the first index is 0 or 1");
@@ -24,18 +24,17 @@ class SvmlightRows {
         last_ = std::min<std::int64_t>(n_features - (base == 0 ? 1 : 0), kLargestIndex);
     }
 
-    // The number of the next line; that of the first line of a file is 1. After an error, it is the
-    // line with the error.
+    // The number of the next line, starting at 1. After an error, it is the line with the error.
     Index line() const { return line_; }
     void set_line(Index line) { line_ = line; }
 
-    // Least and greatest index so far, as written, and the line of the greatest; kNone before the
-    // first index.
+    // The smallest and largest index so far, as written in the text, and the line of the largest;
+    // kNone before the first index.
     std::int64_t least() const { return least_; }
     std::int64_t greatest() const { return greatest_; }
     Index line_of_greatest() const { return line_of_greatest_; }
 
-    // Passes over up to `most` rows from byte `from` without reading them.
+    // Skips up to `most` rows from byte `from` without parsing them.
     Progress skip(Bytes text, Index from, Index most) {
         const Index wanted = most;
         const auto pass = [](const char* p) { return p; };
@@ -45,8 +44,8 @@ class SvmlightRows {
     }
 
   protected:
-    // Calls read(p) for the rows that begin in [p, end), at their first character; it returns a
-    // place on their line. Counts `most` down to 0, and returns the end of the last line read.
+    // Calls read(p) at the first character of each row in [p, end); it must return a position on
+    // that line. Counts `most` down to 0. Returns the end of the last line read.
     template <class Read>
     const char* for_each_row(const char* p, const char* end, Index& most, Read&& read) {
         for (; p != end && most > 0; ++line_) {
@@ -70,7 +69,7 @@ class SvmlightRows {
 
     // Each reads one part of a row at p and returns its end, or throws std::invalid_argument.
     const char* label(const char* p, double& value) const;
-    const char* query(const char* p) const;  // where there is one; it groups rows for ranking
+    const char* query(const char* p) const;  // optional; groups rows for ranking
     const char* index(const char* p, std::int64_t& written) const;  // returns the ':'
     const char* value(const char* p, float& value) const;
     // Throws unless an index may follow `previous`, which is base - 1 before the first one.

@@ -1,9 +1,8 @@
-// The first pass over svmlight text: how many rows, which labels, the range of indices, and where
-// every k-th row begins.
+// The first pass over svmlight text. It finds the number of rows, the labels, the range of indices,
+// and the positions where every k-th row begins.
 //
-// Of each row it reads the label, the first index and the last one, and passes over what lies
-// between, so it runs several times as fast as parsing. Memory grows with the blocks and the
-// distinct labels only.
+// It reads only the label, the first index and the last index of each row, so it is several times
+// as fast as parsing. Memory grows only with the number of blocks and of distinct labels.
 #pragma once
 
 #include <unordered_set>
@@ -14,17 +13,17 @@ namespace marginwise::text {
 
 class SvmlightScan : public SvmlightRows {
   public:
-    // Labels beyond this many are counted as many: they are not classes.
+    // With more distinct labels than this, has_many_labels() is true: they are not classes.
     static constexpr Index kMostLabels = Index{1} << 16;
 
-    // A block is `block` rows.
+    // `block`: the number of rows per block.
     SvmlightScan(Index base, Index n_features, Index block)
         : SvmlightRows(base, n_features), block_(block) {
         require(block > 0, "a block has at least one row");
     }
 
-    // Reads whole lines, which follow those of the last call; only the last line of the file may
-    // lack its '\n'. Throws as SvmlightParser::parse does.
+    // Reads whole lines, which must follow those of the last call. Only the last line of the file
+    // may lack its '\n'. Throws like SvmlightParser::parse.
     void scan(Bytes text) {
         Index most = std::numeric_limits<Index>::max();
         with_room_behind(text, 0, [&](auto p, auto end, Index at) {
@@ -44,13 +43,13 @@ class SvmlightScan : public SvmlightRows {
     bool has_integers_only() const { return integers_; }
     bool has_many_labels() const { return many_; }
 
-    // The distinct labels, sorted; kMostLabels of them at most.
+    // The distinct labels, sorted; at most kMostLabels of them.
     Array<double> labels() const {
         Array<double> sorted(labels_.begin(), labels_.end());
         std::sort(sorted.begin(), sorted.end());
         return sorted;
     }
-    // Where the line of the first row of each block begins in the file, and its number.
+    // For each block, the position in the file and the number of the line of its first row.
     Array<std::int64_t> offsets() const { return offsets_; }
     Array<std::int64_t> lines() const { return lines_; }
 

@@ -1,10 +1,10 @@
-// Where the first solution on a training set starts: from that on another training set, most of
-// whose examples are the same.
+// Warm starts across folds: the first solution on a training set starts from the solution on
+// another training set that shares most of its examples.
 //
-// Examples of both keep their coefficients. Those that are new start at their bound if the other
-// model has them within its margin, and at 0 otherwise. With a small C most support vectors are
-// bounded, so that few steps are left to do. With a large C they are not: scaling the solution for
-// the C before is the better start there.
+// Shared examples keep their coefficients. New examples start at their bound if they are within the
+// margin of the other model, and at 0 otherwise. With a small C, most support vectors are bounded,
+// so few steps remain. With a large C they are not; scaling the solution for the previous C is then
+// a better start.
 #pragma once
 
 #include <numeric>
@@ -17,7 +17,7 @@ class FoldStarts {
   public:
     void clear() { known_.clear(); }
 
-    // Keeps the solution P of the problem with labels y, unless one is kept already.
+    // Keeps the solution P of the problem with labels y, unless one is already kept.
     void keep(const Problem& P, View<double> y) {
         if (find(y)) return;
         Known known{Array<double>(y.begin(), y.end()), Array<double>(P.size), Array<double>(P.size),
@@ -31,7 +31,7 @@ class FoldStarts {
         known_.push_back(std::move(known));
     }
 
-    // Gives P, whose coefficients are 0, those of the solution that is kept for y, if there is one.
+    // Starts P, whose coefficients are 0, from the solution kept for labels y, if there is one.
     template <class T>
     void apply(Problem& P, View<double> y, KernelMatrix<T>& K) const {
         const Known* known = find(y);
@@ -60,8 +60,8 @@ class FoldStarts {
             return fills ? P.side[k] : std::clamp(alpha[k], P.lo[k], P.hi[k]);
         }
 
-        // Lowers coefficients of the class that outweighs until the sum is 0, those that are least
-        // within the margin first.
+        // Reduces coefficients of the class with the larger sum until the sum of all is 0, starting
+        // with the examples least within the margin.
         void balance(Array<double>& to) const {
             double sum = std::accumulate(to.begin(), to.end(), 0.0);
             Vector<std::pair<double, Index>> order;

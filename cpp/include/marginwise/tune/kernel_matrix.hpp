@@ -1,8 +1,8 @@
-// The kernel matrix of a fixed set of examples, row by row, for one gamma after the other.
+// The kernel matrix of a fixed set of examples, row by row, for a sequence of values of gamma.
 //
-// Rows are computed when they are asked for, several at a time in one product, and kept while there
-// is room. Dot products do not depend on gamma: where they are what a row costs, they are kept too,
-// and a row for another gamma is a transform of them.
+// Rows are computed on request, several in one product, and cached while there is room. Dot
+// products do not depend on gamma. If they dominate the cost of a row, they are cached too, and a
+// row for another gamma is a transform of them.
 #pragma once
 
 #include <numeric>
@@ -39,12 +39,12 @@ class KernelMatrix {
     Index size() const { return examples_.size(); }
     const Array<double>& diagonal() const { return diagonal_; }
 
-    // How many rows may be in use at the same time.
+    // The number of rows that may be in use at the same time.
     Index room() const { return room_of(rows_); }
 
     bool has_row(Index k) { return rows_.peek(k) != nullptr; }
 
-    // Computes those of some rows, room() at most, that are missing.
+    // Computes the missing ones of these rows, room() at most.
     void fetch(const Vector<Index>& wanted) {
         Vector<Index> missing;
         for (const Index k : wanted) {
@@ -67,7 +67,7 @@ class KernelMatrix {
         fetch(all);
     }
 
-    // K(k, l) for all examples l, padded. Valid until room() - 1 other rows have been asked for.
+    // K(k, l) for all examples l, padded. Valid until room() - 1 other rows have been requested.
     const float* row(Index k) {
         if (!rows_.peek(k)) fetch({k});
         return rows_.take(k, size()).values;
@@ -76,10 +76,10 @@ class KernelMatrix {
     std::int64_t evaluations = 0;  // kernel values computed so far
 
   private:
-    static constexpr Index kTogether = 256;     // rows of a product
-    static constexpr Index kCheapEntries = 24;  // nonzeros of a row that cost no more than its exp
+    static constexpr Index kTogether = 256;     // rows per product
+    static constexpr Index kCheapEntries = 24;  // nonzeros per row up to which exp costs more
 
-    // How many rows a cache holds at least, however small its limit is.
+    // The number of rows that a cache is sure to hold, however small its limit is.
     template <class V>
     Index room_of(const BasicRowCache<V>& cache) const {
         const Index fit = cache.limit() / (padded(size()) * Index(sizeof(V)));
@@ -131,7 +131,7 @@ class KernelMatrix {
         close_rows(missing, n);
     }
 
-    // The same by dot products, which are computed first where they are not kept.
+    // The same from dot products, which are computed first if they are not cached.
     void transform(const Index* missing, Index n) {
         Vector<Index> fresh;
         for (Index r = 0; r < n; ++r) {

@@ -1,10 +1,10 @@
 // Solutions of one binary problem for many values of C and gamma and on many training sets, all
 // from one kernel matrix.
 //
-// The smallest C starts from the solution on another training set, if there is one. Values of C are
-// followed upwards: the solution for one, scaled, is where the next one starts, so that
-// coefficients at their bound stay there. Examples that are left out of a training set keep a place
-// with a box that holds 0 alone: their gradient, and so their decision value, comes for nothing.
+// The smallest C starts from the solution on another training set, if there is one. The values of C
+// are solved in ascending order. Each solution, scaled, is the start for the next one, so that
+// coefficients at their bound stay there. Examples left out of a training set keep a place with the
+// box {0}, so their gradient, and thus their decision value, is available at no extra cost.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ namespace marginwise {
 
 // The solutions for each C on one training set.
 struct SolutionPath {
-    OwnedMatrix<double> decision;  // f(x) of all examples: a row for each C
+    OwnedMatrix<double> decision;  // f(x) of all examples: one row per C
     Array<double> violation, seconds, bias;
-    // The coefficients that are not 0: of the n-th C at [begin[n], begin[n + 1]), by example.
+    // The nonzero coefficients: those of the n-th C are at [begin[n], begin[n + 1]), by example.
     Array<std::int64_t> begin;
     Array<std::int32_t> example;
     Array<double> alpha;
@@ -59,7 +59,7 @@ class Tuner : public Interrupts {
 
     mutable Guard guard;  // held by every caller
 
-    // Turns to the problem of these examples; `gammas` is how many values there will be.
+    // Starts the problem of these examples. `gammas` is the number of values of gamma to come.
     void begin(View<std::int64_t> examples, Index gammas) {
         for (const std::int64_t s : examples)
             require(s >= 0 && s < all_.size(), "an example is outside the batch");
@@ -70,15 +70,15 @@ class Tuner : public Interrupts {
         matrix_ = std::make_unique<KernelMatrix<T>>(std::move(own), kernel_, bytes_, gammas > 1);
     }
 
-    // The kernel's gamma, in units of the one that the features are scaled by.
+    // Sets the gamma of the kernel, relative to the one that the features are scaled by.
     void set_gamma(double gamma) {
         kernel_.gamma = gamma;
         starts_.clear();
         if (matrix_) matrix_->set_gamma(gamma);
     }
 
-    // Solves the problem with labels y, +1 or -1, and penalties C weight[k] for each C, ascending;
-    // examples of weight 0 are left out. Ends early if interrupted.
+    // Solves the problem with labels y, +1 or -1, and penalties C weight[k] for each C. `Cs` must
+    // be ascending. Examples of weight 0 are left out. Ends early if interrupted.
     SolutionPath follow(View<double> y, View<double> weight, View<double> Cs, double tau) {
         require(matrix_ && y.size == matrix_->size() && weight.size == matrix_->size(),
                 "begin() with as many examples first");
@@ -86,7 +86,7 @@ class Tuner : public Interrupts {
         path.decision = OwnedMatrix<double>(Cs.size, y.size);
         path.begin.push_back(0);
         Problem P;
-        double lowest = 0;  // of the values that are followed
+        double lowest = 0;  // the C that the current sequence of scaled solutions started from
         for (Index c = 0; c < Cs.size && !interrupted(); ++c) {
             double seconds = 0;
             {
@@ -117,7 +117,7 @@ class Tuner : public Interrupts {
         Index size() const { return begin.size - 1; }
     };
 
-    // The sums of value K(example, x_r) of each column, for some examples x_r: kernel values are
+    // For each column, the sum of value K(example, x_r), for some examples x_r. Kernel values are
     // computed once for all columns.
     OwnedMatrix<double> expand(View<std::int64_t> rows, const Columns& columns) {
         require(columns.begin.size >= 1 && columns.example.size == columns.value.size &&
@@ -145,9 +145,9 @@ class Tuner : public Interrupts {
     }
 
   private:
-    // Scaling a solution scales the rounding errors of its gradient, too.
+    // Bound on repeated scaling, which also scales the rounding errors of the gradient.
     static constexpr double kMostRaised = 1e6;
-    static constexpr Index kColumns = 256;  // whose sums stay in a cache of the processor
+    static constexpr Index kColumns = 256;  // their sums stay in a cache of the processor
 
     void expand_block(View<std::int64_t> rows, const Members<T>& members,
                       const Vector<ClassWeights>& groups, double* out, Index width) {
@@ -182,8 +182,9 @@ class Tuner : public Interrupts {
         return P;
     }
 
-    // Raises the bounds, and all coefficients as far as the dual gains along that line: those at
-    // their bound stay there if all of them do.
+    // Scales the bounds by `factor`, and all coefficients by the number from 1 to `factor` that
+    // maximises the dual. If that is closer to `factor` than to 1, uses `factor` itself, so that
+    // coefficients at their bound stay there.
     static void raise_costs(Problem& P, View<double> y, double factor) {
         double linear = 0, square = 0;
         for (Index k = 0; k < P.size; ++k) {
@@ -195,14 +196,14 @@ class Tuner : public Interrupts {
         for (Index k = 0; k < P.size; ++k) {
             const bool full = P.bounded(k) && step == factor;
             P.side[k] *= factor;
-            P.alpha[k] = full ? P.side[k] : step * P.alpha[k];  // not a rounding short of it
+            P.alpha[k] = full ? P.side[k] : step * P.alpha[k];  // exactly at the bound
             P.g[k] = y.data[k] - step * (y.data[k] - P.g[k]);
             P.set_box(k, P.box[k]);
         }
     }
 
-    // The mean over free examples, whose gradient is b at the optimum: with some violation left it
-    // is nearer to the b there than the middle of the extremes.
+    // The mean gradient of the free examples. At the optimum it is b; with a remaining violation,
+    // it is closer to that b than the midpoint of the extremes.
     static double mean_bias(const Problem& P) {
         if (P.free == 0 || !P.biased) return P.bias();
         double sum = 0;

@@ -1,9 +1,8 @@
 // Solving one binary problem over all examples of a kernel matrix.
 //
-// A step over all examples reads two whole rows. A few thousand of them are enough where a solution
-// is near. Where it is not, working sets are faster: the examples that violate, or nearly do, are
-// solved among themselves, on a matrix of their own, and the gradient of all others is then brought
-// up to date once.
+// A step over all examples reads two whole rows. If a solution is near, a few thousand steps are
+// enough. Otherwise, working sets are faster: they solve the problem for the examples that violate,
+// or nearly do, on a matrix of their own, and then update the gradient of all examples once.
 #pragma once
 
 #include "marginwise/solve/direction.hpp"
@@ -12,9 +11,9 @@
 
 namespace marginwise {
 
-// A few examples and the kernel matrix among them. The gradient is in single precision: what it
-// loses is little beside the violation that is left, and nothing of it outlives the set. Memory
-// does: it is used again for the next set.
+// A few examples and their kernel matrix. The gradient is in single precision: its rounding error
+// is small compared to the remaining violation and is discarded with the set. Memory is reused for
+// the next set.
 class WorkingSet {
   public:
     Array<double> alpha;
@@ -22,7 +21,7 @@ class WorkingSet {
     Index size() const { return places_.size(); }
     Index place(Index k) const { return places_[k]; }
 
-    // Forgets all examples, and makes room for others.
+    // Removes all examples and makes room for `room` others.
     void clear(Index room) {
         places_.clear();
         stride_ = padded(room);
@@ -32,7 +31,7 @@ class WorkingSet {
     // Whether more examples fit.
     bool fits(Index more) const { return padded(size() + more) <= stride_; }
 
-    // Adds places of P, whose rows K holds.
+    // Adds places, whose rows K holds.
     template <class T>
     void add(const Vector<Index>& places, KernelMatrix<T>& K) {
         const Index before = size();
@@ -46,7 +45,7 @@ class WorkingSet {
         }
     }
 
-    // Starts from what P has become.
+    // Starts from the current state of P.
     void read(const Problem& P) {
         const Index n = padded(size());
         alpha.assign(n, 0.0);
@@ -67,8 +66,8 @@ class WorkingSet {
         }
     }
 
-    // Moves pairs until delta <= tau, until no pair moves, or until stop(), in `most` steps at
-    // most. Returns how many there were.
+    // Moves pairs until delta <= tau, no pair moves, stop() returns true, or `most` steps have been
+    // taken. Returns the number of steps.
     template <class Stop>
     Index solve(double tau, Index most, Stop stop) {
         const Index n = padded(size());
@@ -96,7 +95,7 @@ class WorkingSet {
         down_[k] = alpha[k] > lo_[k] ? 0.0f : kInfinite;
     }
 
-    // As move_pair(), without its care for coefficients of very different sizes.
+    // Like move_pair(), but without its handling of coefficients of very different sizes.
     bool move(Index i, Index j) {
         const double curvature =
             std::max(static_cast<double>(diagonal_[i] + diagonal_[j] - 2 * row(i)[j]),
@@ -127,11 +126,11 @@ class WorkingSet {
 template <class T>
 class WorkingSets {
   public:
-    // All places of P are examples of K, in their order, and P.extremes are known.
+    // The places of P must be the examples of K, in the same order, and P.extremes must be known.
     WorkingSets(Problem& P, KernelMatrix<T>& K, WorkingSet& set) : P_(P), K_(K), set_(set) {}
 
-    // Moves pairs until delta <= tau, until no pair moves, until a limit of steps is reached, or
-    // until stop(). Returns the violation that is left.
+    // Moves pairs until delta <= tau, no pair moves, the step limit is reached, or stop() returns
+    // true. Returns the remaining violation.
     template <class Stop>
     double solve(double tau, Stop stop) {
         if (P_.size <= kFewRows && P_.size <= K_.room()) K_.fetch_all();
@@ -147,16 +146,16 @@ class WorkingSets {
 
   private:
     static constexpr Index kFirstSteps = 4096, kMoreSteps = 1024;  // over all examples
-    static constexpr Index kFewRows = 2048;  // that are computed together, needed or not
-    static constexpr Index kMost = 8192;     // examples of a working set
-    static constexpr Index kMore = 4;        // a set may grow by one in so many
-    static constexpr double kNear = 0.1;     // from violating, of examples that are included
-    static constexpr double kInner = 0.1;    // of the violation, that is left in a working set
-    // A search is not worth more: models that need them are ill-conditioned.
+    static constexpr Index kFewRows = 2048;  // up to so many rows are all computed at once
+    static constexpr Index kMost = 8192;     // maximal size of a working set
+    static constexpr Index kMore = 4;        // a set may grow by 1 / kMore of its size
+    static constexpr double kNear = 0.1;     // it includes examples this close to violating
+    static constexpr double kInner = 0.1;    // fraction of the violation left in a working set
+    // Step limit: models that need more steps are ill-conditioned and not worth it in a search.
     static constexpr Index kLeastSteps = 100'000, kStepsEach = 200;
-    static constexpr Index kAhead = 32;  // rows that are computed when one is missing
+    static constexpr Index kAhead = 32;  // rows computed when one is missing
 
-    // Moves pairs of all examples. Returns false if no pair moves.
+    // Moves pairs among all examples. Returns false if no pair moves.
     template <class Stop>
     bool solve_all(double tau, Index most, Stop stop) {
         for (Index steps = 1; steps <= most && P_.extremes.delta() > tau; ++steps, --left_) {
@@ -175,7 +174,7 @@ class WorkingSets {
         return K_.row(k);
     }
 
-    // Moves pairs of the examples that violate most. Returns whether alpha changed.
+    // Moves pairs among the most violating examples. Returns whether alpha changed.
     template <class Stop>
     bool solve_some(double tau, Stop stop) {
         choose();
@@ -192,7 +191,7 @@ class WorkingSets {
         return apply();
     }
 
-    // Takes over what the working set has become. Returns whether anything changed.
+    // Applies the solution of the working set to P. Returns whether anything changed.
     bool apply() {
         bool changed = false;
         for (Index k = 0; k < set_.size(); ++k) {
@@ -215,7 +214,7 @@ class WorkingSets {
         return found;
     }
 
-    // The examples that violate, and those nearest to violating.
+    // Chooses the examples that violate and those nearest to violating.
     void choose() {
         const double b = P_.bias();
         near_.clear();
@@ -237,9 +236,9 @@ class WorkingSets {
     Problem& P_;
     KernelMatrix<T>& K_;
     WorkingSet& set_;
-    Vector<std::uint8_t> known_;  // whether a place is in the set; empty if there is none yet
-    Index most_ = 0;              // places of a set
-    Index left_ = 0;              // steps that may still be taken
+    Vector<std::uint8_t> known_;  // by place: whether it is in the set; empty before the first set
+    Index most_ = 0;              // maximal size of a set
+    Index left_ = 0;              // remaining steps
     Vector<Index> chosen_;
     Vector<std::pair<double, Index>> near_;
 };

@@ -1,5 +1,5 @@
-// One binary problem during an arrival, a removal or another change: what the path, the repair and
-// leave-one-out share.
+// One binary problem during a change, such as an arrival or a removal: the state shared by the
+// path, the repair and leave-one-out.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace marginwise::exact {
 
-// What all problems of a model share during a call.
+// Resources shared by all problems of a model during a call.
 struct Resources {
     Dual<double>& D;
     FullRows& rows;
@@ -56,11 +56,11 @@ struct BinaryProblem {
     Conditions conditions;
     Rounding rounding;
     Recorder recorder;
-    Vector<Index> excluded;  // places whose conditions do not count for now, and that do not move
+    Vector<Index> excluded;  // places that do not move and whose conditions do not count for now
 
-    // Work done, which is bounded so that every loop ends.
+    // Work so far. It is bounded, so that every loop ends.
     Index steps = 0;       // along lines
-    Index idle_steps = 0;  // of these, the last ones, without any change
+    Index idle_steps = 0;  // the latest consecutive steps without progress
     Index relearned = 0;   // examples
 
     void restart_count() { steps = idle_steps = relearned = 0; }
@@ -83,7 +83,8 @@ struct BinaryProblem {
         D.weigh(c, k);
     }
 
-    // The place outside S that violates its condition most, and by more than rounding, or kNone.
+    // The place outside S that violates its condition most, or kNone if none violates it by more
+    // than rounding.
     Index worst_violator() const {
         double most = 0.0;
         Index found = kNone;

@@ -1,6 +1,6 @@
-// The changes of one binary problem that lead from one exact solution to the next: an example is
-// learned, examples are forgotten, C is changed. See exact.hpp for the idea, symbols and
-// departures; numbers are the lines of algorithm 1 of [laskov2006].
+// The changes that lead a binary problem from one exact solution to the next: learning an example,
+// forgetting examples, changing C. See exact.hpp for the idea, symbols and departures. Numbers in
+// comments are the lines of algorithm 1 of [laskov2006].
 #pragma once
 
 #include "marginwise/algo/exact/repair.hpp"
@@ -13,30 +13,30 @@ struct Workspace {
     Columns columns;
 };
 
-// Made for one change.
+// An instance serves one change.
 class BinarySolver {
   public:
     BinarySolver(const Resources& resources, Index c, FreeSet& S_, Recorder recorder,
                  Workspace& memory);
     BinarySolver(const BinarySolver&) = delete;
 
-    // Learns place k, which has just been opened with alpha = 0 and its gradient. `values` is its
-    // kernel row.
+    // Learns place k, which has just been opened with alpha = 0 and has its gradient. `values` is
+    // its kernel row.
     void learn(Index k, const double* values);
 
-    // Forgets places, and closes them.
+    // Forgets places and closes them.
     void forget(const Vector<Index>& places);
 
-    // Multiplies the costs of all places.
+    // Multiplies the costs of all places by `factor`.
     void scale_costs(double factor);
 
-    // Solves the problem from any coefficients. The gradient is computed here.
+    // Solves the problem from any coefficients. Computes the gradient from scratch.
     void solve();
 
     // Solves the problem without place k, which stays open with alpha = 0.
     void leave_out(Index k);
 
-    // Puts back the problem and S as they were.
+    // Restores a saved problem and S.
     void restore(const Problem& problem, const FreeSet& free_set);
 
   private:
@@ -71,10 +71,10 @@ inline BinarySolver::BinarySolver(const Resources& resources, Index c, FreeSet& 
 
 // Algorithm 1.
 inline void BinarySolver::learn(Index k, const double* values) {
-    if (P.members() == 1) S.bias = P.g[k];  // any value will do
+    if (P.members() == 1) S.bias = P.g[k];  // any value is optimal
     const bool sphere = B.settings.sphere;
     bool good = !S.indefinite, moved = sphere;
-    if (sphere && good) {  // it brings its part of the total
+    if (sphere && good) {  // the example raises the required total
         const double total = B.conditions.required_total() - S.total, hi = P.hi[k];
         good = path_.follow({{k}, {total > (1 - 1e-13) * hi ? hi : total}, total});
         S.total += total;
@@ -91,7 +91,7 @@ inline void BinarySolver::learn(Index k, const double* values) {
     repair_.finish(good && (!moved || repair_.converge()));
 }
 
-// Drives all places that are forgotten to 0 together; returns whether that was possible.
+// Drives alpha of all these places to 0 along one line; returns whether that was possible.
 inline bool BinarySolver::unlearn(const Vector<Index>& places, double total) {
     Drive drive;
     drive.total = total;
@@ -111,7 +111,7 @@ inline bool BinarySolver::unlearn(const Vector<Index>& places, double total) {
 inline void BinarySolver::forget(const Vector<Index>& places) {
     double total = 0.0;
     if (B.settings.sphere) {
-        for (const Index k : places) P.open[k] = 0;  // they no longer count
+        for (const Index k : places) P.open[k] = 0;  // excludes them from the total
         total = B.conditions.required_total() - S.total;
         for (const Index k : places) P.open[k] = 1;
     }
@@ -131,7 +131,7 @@ inline void BinarySolver::forget(const Vector<Index>& places) {
     repair_.finish(good && repair_.converge());
 }
 
-// A member that no problem holds any more is wiped at once, not only when memory is compacted.
+// Wipes a member that no problem holds any more at once, without waiting for compaction.
 inline void BinarySolver::close(Index k) {
     const Index s = B.member(k);
     B.D.close(B.c, k);
@@ -140,7 +140,7 @@ inline void BinarySolver::close(Index k) {
     B.rows.drop(s);
 }
 
-// The box grows, and coefficients at its sides move along.
+// Scales the boxes; coefficients at their sides move along.
 inline void BinarySolver::scale_costs(double factor) {
     Drive drive;
     drive.growth = factor - 1.0;
@@ -163,7 +163,7 @@ inline void BinarySolver::scale_costs(double factor) {
 
 inline void BinarySolver::solve() {
     repair_.finish(false);
-    --S.resolved;  // there was no path to follow
+    --S.resolved;  // does not count: there was no path to follow
 }
 
 inline void BinarySolver::leave_out(Index k) {

@@ -1,4 +1,4 @@
-// The invariants of an exact solution, executed.
+// Checks of the invariants of an exact solution.
 #pragma once
 
 #include "marginwise/algo/exact/binary_problem.hpp"
@@ -37,8 +37,8 @@ inline void check_factor(BinaryProblem& B, double tolerance) {
         }
 }
 
-// Throws std::logic_error, naming it, if an INVARIANT of a binary problem between two changes does
-// not hold to within `tolerance`. Cost: all kernel values.
+// Throws std::logic_error with the name of the broken INVARIANT if one does not hold to within
+// `tolerance`. Call between two changes of the binary problem. Cost: all kernel values.
 inline void check_solution(BinaryProblem& B, double tolerance) {
     double sum = 0;
     for (Index k = 0; k < B.P.size; ++k) {

@@ -1,4 +1,4 @@
-// The conditions (2) of [laskov2006] for one binary problem, and how well they hold.
+// The conditions (2) of [laskov2006] for one binary problem, and measures of their violation.
 #pragma once
 
 #include "marginwise/algo/exact/free_set.hpp"
@@ -11,10 +11,10 @@ class Conditions {
     Conditions(const Problem& problem, const FreeSet& free_set, const ExactSettings& settings)
         : P(problem), S(free_set), settings_(settings) {}
 
-    // t_k: the label, or half the total times K(k, k) for a sphere.
+    // t_k: the label; for a sphere, half the total times K(k, k).
     double target(Index k) const { return settings_.sphere ? S.total * P.diagonal[k] / 2 : P.y(k); }
 
-    // What the coefficients of the open places have to add up to.
+    // The sum that the coefficients of the open places must have.
     double required_total() const {
         if (!settings_.sphere) return 0.0;
         double most = 0;
@@ -34,7 +34,7 @@ class Conditions {
         return !(std::abs(sum - S.total) > kBalance * sizes);
     }
 
-    // By how much h breaks the condition of place k; 0 if the condition holds.
+    // How much h violates the condition of place k; 0 if the condition holds.
     double violation(Index k, double h) const {
         return std::max(P.up[k] == 0 ? h : 0.0, P.down[k] == 0 ? -h : 0.0);
     }

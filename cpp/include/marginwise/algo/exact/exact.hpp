@@ -1,14 +1,14 @@
 // The exact solution after every arrival and every removal [laskov2006].
 //
-// Signed coefficients make the two problems of the paper one. With f(x) = sum_j alpha_j K(x_j, x) +
-// b and a target t_i for each example, +1 or -1 for two classes, half the total times K(x_i, x_i)
-// for a sphere, the conditions (2) are on h_i = t_i - f(x_i) = g_i - b:
+// Signed coefficients unify the two problems of the paper. Let f(x) = sum_j alpha_j K(x_j, x) + b.
+// Each example has a target t_i: +1 or -1 for two classes; for a sphere, K(x_i, x_i) times half the
+// sum of all coefficients. The conditions (2) are on h_i = t_i - f(x_i) = g_i - b:
 //
 //     alpha_i at lo: h_i <= 0,   between lo and hi: h_i = 0,   at hi: h_i >= 0.
 //
-// Something is driven along a line, such as the coefficient of a new example. The free examples S
-// and the bias b respond linearly, so that h stays 0 on S, until an example joins S or leaves it.
-// The line is followed to its end, from event to event.
+// A change, such as learning a new example, drives coefficients along a line. The free examples S
+// and the bias b respond linearly, so that h stays 0 on S, until an event: an example joins S or
+// leaves it. The line is followed from event to event to its end.
 //
 //   paper        here                                   paper             here
 //   S, E, O      Set::free, bounded, idle               K, Q              FullRows; y is in alpha
@@ -19,20 +19,21 @@
 //   eq. 15       Factor                                 lemma 1           Pivots
 //   section 4.1  Path::shift_bias()                     algorithm 3       Gradient::commit()
 //
-// Examples far from the margin are not watched along a line. The whole gradient is brought up to
-// date at the end of each line, and an example that violates its condition by then is learned as if
-// it had just arrived, which leads to the same solution.
+// Only examples near the margin are watched along a line. At the end of each line, the whole
+// gradient is updated. An example that then violates its condition is learned as if it had just
+// arrived, which leads to the same solution.
 //
-// DEPARTS: the triangular factor of the kernel matrix of S, shifted, takes the place of the inverse
-//          of the bordered matrix (15).
+// DEPARTS: the triangular factor of the shifted kernel matrix of S replaces the inverse of the
+//          bordered matrix (15).
 // DEPARTS: examples far from the margin are not watched along a line; see above.
-// DEPARTS: examples that are forgotten together leave along one line.
-// DEPARTS: an example that depends on S changes places with one of S, instead of being kept out.
-// DEPARTS: a line that cannot be followed is given up, and the problem solved by pairs [fan2005].
-// DEPARTS: the window is that of a binary problem, and may evict the oldest example instead of the
-//          lightest.
-// DEPARTS: the coefficients of a sphere may add up to nu times their bounds, not to 1 only, and
-//          there is no initialisation (algorithm 2).
+// DEPARTS: examples that are forgotten together are removed along a single line.
+// DEPARTS: an example that depends linearly on S is exchanged with one of S instead of being kept
+//          out.
+// DEPARTS: if a line cannot be followed, the problem is solved by pairs [fan2005] instead.
+// DEPARTS: each binary problem has its own window, which may evict the oldest example instead of
+//          the one of least |alpha|.
+// DEPARTS: the coefficients of a sphere may add up to nu times the sum of their bounds instead of
+//          1, and there is no initialisation (algorithm 2).
 #pragma once
 
 #include "marginwise/algo/exact/check_solution.hpp"
@@ -53,7 +54,7 @@ class Exact : public Model<double> {
     }
 
     std::unique_ptr<Model<double>> clone() const override { return std::make_unique<Exact>(*this); }
-    // A copy has the solutions, and its own workspace.
+    // A copy has the same solutions and its own workspace.
     Exact(const Exact& other)
         : Model(other),
           path(other.path),
@@ -65,24 +66,23 @@ class Exact : public Model<double> {
 
     void decision(const Sample& sample, double* out) const override;
 
-    // Forgets the examples ids[0..n), which are held, as if they had never been learned.
+    // Forgets the held examples ids[0..n), as if they had never been learned.
     void forget(const std::int64_t* ids, Index n);
 
-    // out[s * problems + c]: the decision value of problem c for member s if it had not been
-    // learned.
+    // out[s * problems + c]: the decision value of problem c for member s, trained without s.
     void leave_one_out(double* out);
 
-    // Multiplies all costs, and follows the solution there.
+    // Multiplies all costs by `factor` and follows the solution to the new costs.
     void scale_costs(double factor);
 
-    // Solves all problems from the coefficients that were restored, whatever kernel and costs they
-    // were of. The gradient is computed here.
+    // Solves all problems, starting from the restored coefficients. They may come from another
+    // kernel or other costs. Computes the gradient from scratch.
     void solve();
 
     double target(Index c, Index k) const override { return conditions(c).target(k); }
     double objective(Index c) const override { return conditions(c).objective(); }
 
-    // The largest violation of the conditions (2) in problem c, by the gradient that is kept.
+    // The largest violation of the conditions (2) in problem c, by the stored gradient.
     double violation(Index c) const { return conditions(c).violation(); }
 
     // 0 if problem c is solved to high accuracy; see Conditions.
@@ -95,10 +95,10 @@ class Exact : public Model<double> {
     void restore_factors(const State<double>& state) override;
     const FreeSet& free_set_of(Index c) const { return free_sets_[c]; }
 
-    // Throws if an invariant, or a condition of the solution, does not hold (for tests).
+    // Throws if an invariant or a condition of the solution does not hold (for tests).
     void check(double tolerance) override;
 
-    // Migrations so far, if they are recorded.
+    // The migrations recorded so far.
     Vector<Migration> path;
 
   private:
@@ -107,12 +107,11 @@ class Exact : public Model<double> {
         return {D.subproblems[c].P, free_sets_[c], own_};
     }
 
-    // Calls that change the model, except learning, may be interrupted; the model is then
-    // discarded.
+    // For calls that may be interrupted at any point; the caller then discards the model.
     exact::Resources interruptible(ThreadPool& workers) {
         return {D, rows_, workers, own_, [this] { return interrupted(); }};
     }
-    // A change of problem c because of example `cause`.
+    // A change of problem c caused by example `cause`.
     exact::BinarySolver change(const exact::Resources& resources, Index c, std::int64_t cause) {
         const exact::Recorder recorder(own_.record ? &path : nullptr, cause);
         return {resources, c, free_sets_[c], recorder, workspace_};
@@ -188,7 +187,7 @@ inline void Exact::learn_example(const exact::Resources& resources, const Exampl
     }
 }
 
-// Forgets an example if the window is full: the oldest, or that of least |alpha|.
+// If the window is full, forgets the oldest example or the one of least |alpha|.
 inline void Exact::make_room(const exact::Resources& resources, Index c, std::int64_t cause) {
     const Problem& P = D.problem(c);
     if (own_.window == 0 || P.members() < own_.window) return;
@@ -257,7 +256,7 @@ inline void Exact::decision(const Sample& sample, double* out) const {
 
 // -- members and places -----------------------------------------------------------------------
 
-// Members that are free in some problem.
+// The free members of all problems; a member occurs once for each problem that it is free in.
 inline Vector<Index> Exact::free_members() const {
     Vector<Index> found;
     for (Index c = 0; c < D.problems(); ++c)
@@ -266,7 +265,7 @@ inline Vector<Index> Exact::free_members() const {
     return found;
 }
 
-// Removes the closed places of a problem if there are many. S follows.
+// Removes the closed places of a problem if there are many, and renumbers S.
 inline void Exact::compact_places(Index c) {
     Subproblem& sub = D.subproblems[c];
     if (D.problems() == 1 || !sub.wants_compaction()) return;
@@ -279,8 +278,8 @@ inline void Exact::compact_places(Index c) {
     S.renumber();
 }
 
-// Removes the members that no problem holds. The kernel rows, S, and the rows of the block after
-// row r follow.
+// Removes the members that no problem holds, and renumbers the kernel rows, S, and the rows of the
+// block after row r (none if r is kNone).
 inline void Exact::compact_members(Index r) {
     for (Index s = 0; s < D.size(); ++s)
         if (D.holders[s] == 0) rows_.drop(s);
@@ -349,7 +348,7 @@ inline void Exact::restore_factors(const State<double>& state) {
     }
 }
 
-// Restores S and its factor: members by slot (kNone for holes), and what packed() returned.
+// Restores S and its factor from the members by slot (kNone for holes) and the result of packed().
 inline void Exact::set_free_set(Index c, const Vector<Index>& members, const double* packed) {
     support_.reset();
     FreeSet& S = free_sets_[c];
@@ -365,7 +364,7 @@ inline void Exact::set_free_set(Index c, const Vector<Index>& members, const dou
 inline void Exact::check(double tolerance) {
     ThreadPool workers(1);
     const exact::Resources resources = interruptible(workers);
-    const Stats before = D.stats;  // the check is not counted
+    const Stats before = D.stats;  // restored: the check does not count as work
     for (Index c = 0; c < D.problems(); ++c) {
         exact::BinaryProblem B(resources, c, free_sets_[c], {nullptr, kNone});
         exact::check_solution(B, tolerance);

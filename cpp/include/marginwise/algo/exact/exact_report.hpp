@@ -1,4 +1,4 @@
-// Calls of exact models from outside. The caller holds the model's guard.
+// The public calls of exact models. The caller holds the model's guard.
 #pragma once
 
 #include "marginwise/algo/exact/exact.hpp"
@@ -8,14 +8,14 @@ namespace marginwise::exact_report {
 
 inline void forget(Exact& model, View<std::int64_t> ids) { model.forget(ids.data, ids.size); }
 
-// The decision values of each member by problems that have not learned it.
+// The leave-one-out decision values: one row per member, one column per problem.
 inline OwnedMatrix<double> leave_one_out(Exact& model) {
     OwnedMatrix<double> out(model.D.size(), model.D.problems(), 0.0);
     model.leave_one_out(out.values.data());
     return out;
 }
 
-// Cause, example, problem, source and target set of each migration.
+// The recorded migrations, one per row: cause, example, problem, source set, target set.
 inline OwnedMatrix<std::int64_t> path(const Exact& model) {
     OwnedMatrix<std::int64_t> out(model.path.size(), 5);
     for (Index i = 0; i < out.rows; ++i) {

@@ -1,9 +1,9 @@
-// The triangular factor of a positive definite matrix whose rows and columns come and go.
+// The triangular factor of a positive definite matrix whose rows and columns are added and removed.
 //
-// R'R = A, R upper triangular and kept by rows, so that every loop runs along a row. A row and
-// column of A are a slot. One that leaves becomes a hole, where R is that of the unit matrix; holes
-// are closed when there are many. Two right-hand sides are carried along: R' ones = 1 and
-// R' load = q, so that after a change of A only one triangular system is left to solve.
+// R'R = A, with R upper triangular and stored by rows, so that every loop runs along a row. A slot
+// is a row and column of A. A removed slot becomes a hole, where R is that of the unit matrix;
+// compact() removes the holes when there are many. Two right-hand sides are updated along with R:
+// R' ones = 1 and R' load = q. After a change of A, only one triangular system is left to solve.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace marginwise {
 class Factor {
   public:
     // INVARIANT  R'R = A over the slots that are not holes
-    //            a hole h: R[h][h] == 1, R[k][h] == R[h][k] == 0 for k != h, ones[h] == load[h] ==
-    //            0
+    //            a hole h: R[h][h] == 1, R[k][h] == R[h][k] == 0 for k != h,
+    //            ones[h] == load[h] == 0
     Index slots() const { return size_; }
     Index holes() const { return holes_; }
     Index rank() const { return size_ - holes_; }
@@ -26,21 +26,21 @@ class Factor {
     double entry(Index row, Index column) const { return R_[row * stride_ + column]; }
     bool wants_compaction() const { return holes_ >= 16 && 4 * holes_ >= size_; }
 
-    // What is left of A's new diagonal element when the slots have explained what they can. The
-    // column has the elements of A with the slots, 0 at holes.
+    // The Schur complement of a new diagonal element of A: what remains of `diagonal` after
+    // projection on the slots. `column` has the elements of A with the slots, 0 at holes.
     double pivot(const double* column, double diagonal) {
         reduced_.assign(column, column + size_);
         forward(reduced_.data());
         return diagonal - table().dot_full(reduced_.data(), reduced_.data(), size_);
     }
 
-    // v with A v = the column that pivot() was last asked about.
+    // v with A v = the last column passed to pivot().
     void explain(Array<double>& v) const {
         v.assign(reduced_.begin(), reduced_.end());
         backward(v.data());
     }
 
-    // Appends the column that pivot() was last asked about, and `q` to the right-hand side.
+    // Appends the last column passed to pivot(), and `q` to the right-hand side.
     void append(double pivot, double q) {
         if (size_ == stride_) grow();
         const double root = std::sqrt(pivot);
@@ -63,7 +63,7 @@ class Factor {
         ++holes_;
     }
 
-    // Vacates a slot: the rows below take over what it explained, by rotations.
+    // Makes a slot a hole. Rotations move its row of R into the rows below.
     void remove(Index slot) {
         for (Index k = 0; k < slot; ++k) at(k, slot) = 0.0;
         double* x = row(slot);
@@ -96,14 +96,14 @@ class Factor {
     };
     void solve(double sum, Direction& out) const { solve(load_, sum, out); }
 
-    // The same where q is minus the column that pivot() was last asked about.
+    // The same, where q is minus the last column passed to pivot().
     void solve_reduced(double sum, Direction& out) const {
         Array<double> load(reduced_.begin(), reduced_.end());
         for (double& x : load) x = -x;
         solve(load, sum, out);
     }
 
-    // Closes the holes: slots compaction[0] < compaction[1] < ... become 0, 1, ...
+    // Removes the holes: slots compaction[0] < compaction[1] < ... become 0, 1, ...
     Compaction compact() {
         Compaction compaction;
         for (Index k = 0; k < size_; ++k)
@@ -126,7 +126,7 @@ class Factor {
         hole_.clear();
     }
 
-    // The whole of it, for a file: holes, ones, and R row by row; and back.
+    // The whole factor, for a file: holes, ones, and R row by row. unpack() reads it back.
     Vector<double> packed() const {
         Vector<double> out;
         for (const std::uint8_t hole : hole_) out.push_back(hole);

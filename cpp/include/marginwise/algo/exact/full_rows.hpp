@@ -1,6 +1,6 @@
 // Rows of the kernel matrix over all members, in double and shared by all problems [laskov2006,
-// section 5.3]. They are kept within a bound of bytes, those of members that are wanted first; a
-// row that is not kept is computed at each request, with the same values.
+// section 5.3]. The cache is bounded in bytes and prefers rows of wanted members. A row that is not
+// cached is computed at each request, with the same values.
 #pragma once
 
 #include "marginwise/base/thread_pool.hpp"
@@ -11,10 +11,10 @@ namespace marginwise {
 class FullRows {
   public:
     explicit FullRows(Index cache_bytes) : cache_(cache_bytes) {}
-    // A copy has the same limit and holds no row.
+    // A copy has the same limit and holds no rows.
     FullRows(const FullRows& other) : cache_(other.cache_), wanted_(other.wanted_) {}
 
-    // Counts how many problems need row s repeatedly: one more, or one less.
+    // Adds `change` (1 or -1) to the number of problems that need row s repeatedly.
     void want(Index s, Index change) {
         if (s >= wanted_.size()) wanted_.resize(s + 1, 0);
         wanted_[s] += change;
@@ -36,9 +36,9 @@ class FullRows {
         return held->values;
     }
 
-    // Rows of members[first], members[first + 1], ..., as many as can be provided at once; returns
-    // the first that is not among them. Those that are not kept are computed together, and valid
-    // until the next call. Rows that are kept do not move.
+    // Provides the rows of members[first], members[first + 1], ..., as many as fit at once; returns
+    // the index of the first one not provided. Rows that are not cached are computed together and
+    // are valid until the next call. Cached rows do not move.
     Index gather(Dual<double>& D, ThreadPool& workers, const Vector<Index>& members, Index first,
                  Vector<const double*>& out) {
         Vector<Index> absent;
@@ -64,19 +64,19 @@ class FullRows {
         return end;
     }
 
-    // Whether row(s) is not computed each time: it is kept, there is room, or a row that no problem
-    // wants can be evicted.
+    // Whether row(s) need not be computed at each request: it is cached, there is room for it, or a
+    // row that no problem wants can be evicted.
     bool keeps(Index s) { return cache_.peek(s) || admits(); }
     static constexpr Index kTransient = 32;
 
-    // Takes over the row of the newest member, which lengthens the rows of the members wanted.
+    // Uses the kernel row of the newest member to extend the cached rows of the `wanted` members.
     void append(const Dual<double>& D, const Vector<Index>& wanted, const double* values) {
         const Index s = D.size() - 1;
         for (const Index t : wanted) {
             Cache::Row* held = cache_.peek(t);
             if (!held || held->length != s) continue;
             held = &cache_.take(t, D.size());
-            if (held->length != s) continue;  // rows became too wide to be kept
+            if (held->length != s) continue;  // rows became too wide and were dropped
             held->values[s] = values[t];
             held->length = s + 1;
         }
@@ -106,12 +106,12 @@ class FullRows {
     }
     bool is_wanted(Index s) const { return s < wanted_.size() && wanted_[s] > 0; }
 
-    // Whether one more row may be kept.
+    // Whether one more row may be cached.
     bool admits() {
         if (cache_.width() == 0 || cache_.held() < cache_.room()) return true;
         for (Index tries = cache_.held(); tries > 0; --tries) {
             if (!is_wanted(cache_.oldest())) return true;
-            cache_.take(cache_.oldest(), 0);  // the newest now
+            cache_.take(cache_.oldest(), 0);  // marks it as just used
         }
         return false;
     }
@@ -125,7 +125,7 @@ class FullRows {
         return out.data();
     }
 
-    // out[r * stride + t] = K(members[r], t) for members t from `from` (rounded down to a tile) on.
+    // out[r * stride + t] = K(members[r], t) for all t >= `from`, rounded down to a tile.
     void compute(Dual<double>& D, ThreadPool& workers, const Vector<Index>& members, Index from,
                  double* out, Index stride) {
         constexpr Index kTilesPerTask = 8;

@@ -1,4 +1,4 @@
-// The gradient of all places, brought up to date with the coefficients that moved.
+// Updates the gradient of all places after coefficients have moved.
 #pragma once
 
 #include "marginwise/algo/exact/binary_problem.hpp"
@@ -11,10 +11,10 @@ class Gradient {
     struct Memory {
         Vector<std::pair<Index, double>> touched;  // place, alpha before
         Vector<std::uint8_t> is_touched;           // by place
-        Vector<Index> moved;                       // members
-        Vector<double> delta;                      // of their alpha
-        Vector<const double*> rows;                // of some of them
-        Array<double> change;                      // of f, by member
+        Vector<Index> moved;                       // members whose alpha moved
+        Vector<double> delta;                      // change of their alpha
+        Vector<const double*> rows;                // kernel rows of some of them
+        Array<double> change;                      // change of f, by member
     };
 
     Gradient(BinaryProblem& problem, Memory& memory) : B(problem), memory_(memory) { discard(); }
@@ -28,9 +28,9 @@ class Gradient {
         memory_.touched.emplace_back(k, B.P.alpha[k]);
     }
 
-    // Brings g up to date with the coefficients touched, and with targets whose total changed by
-    // `total`: one pass over their rows, in gaxpy form [laskov2006, algorithm 3]. Slots of S may be
-    // renumbered.
+    // Updates g for the touched coefficients and for a change of S.total by `total`, which moves
+    // the targets of a sphere. Takes one pass over the kernel rows, in gaxpy form
+    // [laskov2006, algorithm 3]. May renumber the slots of S.
     void commit(double total = 0.0);
 
     // Forgets which coefficients were touched.
@@ -82,7 +82,7 @@ inline void Gradient::collect_moves() {
 
 // change = sum of delta K(moved, .)
 inline void Gradient::add_rows() {
-    constexpr Index kColumns = 1024;  // of one task
+    constexpr Index kColumns = 1024;  // columns per task
     const Index n = B.D.size(), tasks = (n + kColumns - 1) / kColumns;
     const Vector<Index>& moved = memory_.moved;
     Vector<const double*>& rows = memory_.rows;

@@ -1,12 +1,12 @@
-// Leave-one-out by unlearning [cauwenberghs2001]: each support vector is unlearned, the decision
-// value of its example taken, and the solution put back.
+// Leave-one-out by unlearning [cauwenberghs2001]: unlearns each support vector, takes the decision
+// value of its example, and restores the solution.
 #pragma once
 
 #include "marginwise/algo/exact/binary_solver.hpp"
 
 namespace marginwise::exact {
 
-// The bias if the conditions of place k do not count.
+// The bias when the conditions of place k are ignored.
 inline double bias_without(Problem& P, Index k) {
     P.up[k] = -simd::Extremes::kInfinite;
     P.down[k] = simd::Extremes::kInfinite;
@@ -17,8 +17,8 @@ inline double bias_without(Problem& P, Index k) {
     return b;
 }
 
-// out[s * problems + c]: the decision value of problem c for member s if it had not been learned.
-// An example without weight changes nothing by leaving, except a bias that it bounds.
+// out[s * problems + c]: the decision value of problem c for member s, trained without s. Removing
+// an example with alpha = 0 changes nothing except possibly the bias, which it may bound.
 inline void leave_one_out(const Resources& resources, Index c, FreeSet& S, Workspace& memory,
                           double* out) {
     Dual<double>& D = resources.D;

@@ -1,12 +1,12 @@
-// A line: what is driven, which examples are watched along it, and how all of them respond.
+// A line: what is driven, which examples are watched, and how they respond.
 //
-// Along a line alpha of driven places moves at given rates. Watched examples are columns, and the
-// examples of S are slots; the kernel values of slots with columns are gathered once, at the
+// Along a line, alpha of driven places moves at given rates. Watched examples are columns, and the
+// examples of S are slots. The kernel values of slots with columns are gathered once, at the
 // beginning.
 //
 //   q      rate of h, apart from the response of S and b [laskov2006, eq. 7]
-//   sum    the rate at which the coefficients of S have to change together
-//   scale  of the box, which moves if C is changed
+//   sum    the rate at which the sum of the coefficients of S has to change
+//   scale  factor of the box, which changes with C
 #pragma once
 
 #include "marginwise/algo/exact/gradient.hpp"
@@ -16,16 +16,16 @@ namespace marginwise::exact {
 // What is driven: alpha of some places to given ends, the sum of all alpha, and the box.
 struct Drive {
     Vector<Index> place;
-    Vector<double> end;
+    Vector<double> end;   // alpha of each place at the end of the line
     double total = 0.0;   // change of the sum of alpha
-    double growth = 0.0;  // of hi and lo, relative to what they are
-    Index until = kNone;  // the line ends when h of this place is 0
-    double left = 1.0;    // of the line
+    double growth = 0.0;  // relative change of hi and lo
+    Index until = kNone;  // the line also ends when h of this place is 0
+    double left = 1.0;    // fraction of the line that remains
 };
 
 enum class Mode : std::uint8_t { low, high, free, driven };
 
-// The columns, and what a line needs by slot. Memory is reused from one line to the next.
+// The columns, and the data that a line needs by slot. Memory is reused from one line to the next.
 struct Columns {
     // INVARIANT  column[place[w]] == w, kNone for places that are not watched
     //            K[slot * stride + w] == K(S.place[slot], place[w]) for slots that are not holes
@@ -40,7 +40,7 @@ struct Columns {
 
     Array<double> slot_q;             // the right-hand side of the factor
     Factor::Direction direction;      // beta
-    Array<double> slot_column;        // of the matrix of S, for an example that may join
+    Array<double> slot_column;        // column of the matrix of S for an example that may join
     Vector<const double*> slot_rows;  // of K
 
     Index size() const { return place.size(); }
@@ -65,7 +65,7 @@ class Line {
     double sum = 0.0;
     double growth = 0.0;
 
-    // Chooses the columns, all examples or those near the margin, and sets all rates.
+    // Chooses the columns (all examples, or those near the margin) and sets all rates.
     void begin(const Drive& drive, bool all);
     void end() {
         W.column.clear();
@@ -75,9 +75,9 @@ class Line {
     }
     bool active() const { return !W.column.empty(); }
 
-    // A side of the box of place k where the line is now.
+    // A side of the box of place k at the current position on the line.
     double bound(Index k, bool upper) const { return scale_ * (upper ? B.P.hi[k] : B.P.lo[k]); }
-    // The distance from alpha to it.
+    // The distance from alpha to that side.
     double room(Index k, bool upper) const {
         return upper ? bound(k, true) - B.P.alpha[k] : B.P.alpha[k] - bound(k, false);
     }
@@ -85,23 +85,23 @@ class Line {
 
     // The column of place k, or kNone.
     Index column_of(Index k) const { return W.column.size() > k ? W.column[k] : kNone; }
-    // q of place k, 0 if it is not watched.
+    // q of place k, or 0 if k is not watched.
     double q_of(Index k) const {
         const Index w = column_of(k);
         return w != kNone ? W.q[w] : 0.0;
     }
 
-    // Place k, the newest of S, has joined it. `values` is its kernel row.
+    // Call after place k has joined S as its newest slot. `values` is its kernel row.
     void add_slot(Index k, const double* values);
-    // The slot leaves S; returns its q.
+    // Call before a slot leaves S; returns its q.
     double drop_slot(Index slot) {
         return slot < W.slot_q.size() ? std::exchange(W.slot_q[slot], 0.0) : 0.0;
     }
-    // Place k, which had q, is watched at a side of its box instead of belonging to S.
+    // Watches place k, which has left S with this q, at a side of its box.
     void watch_at(Index k, double q, bool upper);
-    // A column is at a side of its box from now on, and moves with it.
+    // Attaches column w to a side of its box: its alpha moves with that side from now on.
     void put_at(Index w, bool upper);
-    // A column stops moving with the side of its box.
+    // Detaches the column of place k from the side of its box.
     void detach(Index k);
 
   private:
@@ -139,7 +139,7 @@ inline void Line::watch_driven(const Drive& drive) {
 }
 
 inline void Line::watch_near(bool all) {
-    constexpr Index kFew = 256;  // no more examples than this are always watched
+    constexpr Index kFew = 256;  // up to this many examples, all are watched
     const Problem& P = B.P;
     const double reach = all || P.members() <= kFew ? 1e300 : B.S.reach;
     for (Index k = 0; k < P.size; ++k) {
@@ -155,11 +155,12 @@ inline void Line::watch_near(bool all) {
     }
 }
 
-// Kernel values of all slots with the columns. Rows that are not kept are computed together.
+// Gathers the kernel values of all slots with the columns. Rows that are not cached are computed
+// together.
 inline void Line::gather_values() {
     const FreeSet& S = B.S;
     W.K.assign(S.factor.slots() * W.stride, 0.0);
-    Vector<Index> slots, members;  // whose rows are not kept
+    Vector<Index> slots, members;  // those whose rows are not cached
     for (Index slot = 0; slot < S.factor.slots(); ++slot) {
         const Index k = S.place[slot];
         if (k == kNone) continue;
@@ -180,7 +181,7 @@ inline void Line::gather_values() {
 
 inline void Line::set_rates(const Drive& drive) {
     const FreeSet& S = B.S;
-    const auto own_rate = [&](Index k) {  // of its target
+    const auto own_rate = [&](Index k) {  // the rate of its target
         return B.settings.sphere ? drive.total * B.P.diagonal[k] / 2 : 0.0;
     };
     W.slot_q.assign(S.factor.slots(), 0.0);
@@ -213,7 +214,7 @@ inline void Line::set_row(Index slot, const double* values) {
     for (Index w = 0; w < W.size(); ++w) to[w] = values[W.member[w]];
 }
 
-// alpha of place k moves at this rate from now on, in addition to what moves already.
+// Adds alpha of place k, moving at this rate, to what is driven.
 inline void Line::drive_with(Index k, double rate) {
     const double* values = B.row(k);
     const FreeSet& S = B.S;

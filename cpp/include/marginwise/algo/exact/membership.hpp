@@ -1,4 +1,4 @@
-// Membership of S: examples join, leave, and are exchanged with those that depend on them.
+// Membership of S: examples join, leave, or are exchanged if a newcomer depends linearly on S.
 #pragma once
 
 #include "marginwise/algo/exact/pivots.hpp"
@@ -10,31 +10,31 @@ class Membership {
     Membership(BinaryProblem& problem, Gradient& gradient, Line& line)
         : B(problem), P(problem.P), S(problem.S), gradient_(gradient), line_(line) {}
 
-    // Place k comes from `from` and joins S. If it depends on S, it changes places with an example
-    // of S, or moves to a side of its box. Returns false if the kernel is not positive
+    // Moves place k from `from` into S. If k depends linearly on S, it is exchanged with an example
+    // of S or moves to a side of its box. Returns false if the kernel is not positive
     // semi-definite, or after too many exchanges.
     bool join(Index k, Set from);
 
-    // A slot of S has reached a side of its box. Call touch() before.
+    // Removes a slot that has reached a side of its box. Call Gradient::touch() before.
     void leave(Index slot, bool upwards);
 
-    // Examples of S that have reached a side of their box, apart from rounding, leave S.
+    // Removes from S the examples that have reached a side of their box, up to rounding.
     void snap(double tolerance);
 
     // Empties S.
     void clear();
 
-    // All places between the sides of their box join S, which is empty.
+    // Fills an empty S with all places strictly between the sides of their box.
     void gather();
 
     void fit_shift() { pivots_.fit_shift(kNone); }
 
   private:
-    // Along the line on which place k moves and S compensates: who reaches a side first.
+    // The first to reach a side of its box when place k moves and S compensates.
     struct Exchange {
         Factor::Direction along;
         double step = 0.0;
-        Index leaver = kNone;  // a slot, or kNone: place k itself
+        Index leaver = kNone;  // a slot; kNone: place k itself
         bool upwards = false;
     };
 
@@ -73,7 +73,7 @@ inline bool Membership::join(Index k, Set from) {
     return true;
 }
 
-// A negative pivot may be due to errors of the factor, which is then computed from scratch.
+// A negative pivot may result from errors of the factor, so the factor is computed from scratch.
 inline Pivot Membership::newcomer_pivot(Index k) {
     const Pivot pivot = pivots_.pivot(k, B.row(k));
     if (!(pivot.value < -pivot.error)) return pivot;
@@ -112,9 +112,9 @@ inline Membership::Exchange Membership::find_exchange(Index k, double direction)
     return found;
 }
 
-// Place k is a combination of S, as factor.pivot() has just shown: it moves, and S compensates,
-// which changes no decision, until it has crossed its box or an example of S reaches a side and
-// makes room.
+// factor.pivot() has just shown that place k is a linear combination of S. Moves k while S
+// compensates, which changes no decision value, until k reaches the other side of its box or an
+// example of S reaches a side and makes room for k.
 inline bool Membership::exchange(Index k, double direction, Set from) {
     const Exchange found = find_exchange(k, direction);
     ++B.idle_steps;

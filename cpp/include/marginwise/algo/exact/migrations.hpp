@@ -1,4 +1,4 @@
-// The path: which example went from which set to which, and why.
+// The path: a record of which example moved from which set to which, and why.
 #pragma once
 
 #include "marginwise/algo/exact/free_set.hpp"
@@ -6,7 +6,7 @@
 
 namespace marginwise {
 
-// An example went from one set to another while `cause` was learned or forgotten.
+// An example moved from one set to another while `cause` was learned or forgotten.
 struct Migration {
     std::int64_t cause, id;
     Index problem;
@@ -15,7 +15,7 @@ struct Migration {
 
 namespace exact {
 
-// Records the migrations of one arrival, removal or other change in one binary problem.
+// Records the migrations of one change (an arrival, a removal, ...) in one binary problem.
 class Recorder {
   public:
     // Appends to `path`, or records nothing if it is null.
@@ -38,7 +38,8 @@ class Recorder {
         if (path_) record(k, before_[k], Set::gone);
     }
 
-    // Replaces a path that led nowhere: one step leads from the sets before to those now.
+    // Replaces the record of an abandoned path by direct migrations from the sets before the change
+    // to the current sets. Removals are kept.
     void rewrite() {
         if (!path_) return;
         Vector<Migration> gone;
@@ -58,7 +59,7 @@ class Recorder {
     const Dual<double>* D_ = nullptr;
     const FreeSet* S_ = nullptr;
     Index c_ = 0;
-    Index start_ = 0;     // of what was recorded here
+    Index start_ = 0;     // of the migrations of this change in path_
     Vector<Set> before_;  // by place
 };
 

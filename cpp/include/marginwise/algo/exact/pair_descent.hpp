@@ -1,4 +1,4 @@
-// Solving a problem by pairs of coordinates [fan2005], from any coefficients that are feasible.
+// Solving a problem by pairs of coordinates [fan2005], from any feasible coefficients.
 #pragma once
 
 #include "marginwise/algo/exact/binary_problem.hpp"
@@ -9,8 +9,8 @@ class PairDescent {
   public:
     explicit PairDescent(BinaryProblem& problem) : B(problem), P(problem.P) {}
 
-    // Moves violating pairs until the worst one violates by no more than `tolerance` times the
-    // targets, or rounding. g is kept up to date.
+    // Moves violating pairs until the most violating one violates by at most `tolerance` times the
+    // larger of its targets, or by rounding only. Keeps g up to date.
     void solve(double tolerance);
 
   private:
@@ -47,16 +47,16 @@ inline bool PairDescent::solved(double tolerance) const {
     return P.extremes.delta() <= std::max(tolerance * targets, rounding);
 }
 
-// K(i, i) + K(j, j) - 2 K(i, j), or what rounding leaves of it.
+// K(i, i) + K(j, j) - 2 K(i, j), but at least its rounding error.
 inline double PairDescent::curvature(Index i, Index j, double k_ij) const {
     const double both = P.diagonal[i] + P.diagonal[j];
     const double least = Rounding::kEpsilon * std::abs(both);
     return std::max({both - 2 * k_ij, least, 1e-300});
 }
 
-// The second-order choice of table().second_order, for rows in double by member and with a
-// curvature floor relative to K: the place to move against place i, by the gain of an unclipped
-// step.
+// The place to move against place i: the one with the largest gain of an unclipped step. This is
+// the second-order choice of table().second_order, for rows in double by member and with a
+// curvature floor relative to K.
 inline Index PairDescent::partner(Index i, const double* k_i) const {
     Index j = kNone;
     double best = 0;
@@ -69,8 +69,8 @@ inline Index PairDescent::partner(Index i, const double* k_i) const {
     return j;
 }
 
-// Moves alpha of i up and that of j down by as much; returns whether they moved at all. The
-// gradient follows the actual change of the coefficients.
+// Moves alpha of i up and alpha of j down by the same amount; returns whether they moved at all.
+// The gradient is updated by the actual change of the coefficients.
 inline bool PairDescent::move(Index i, Index j, const double* k_i) {
     const double* k_j = B.row(j);
     const double before_i = P.alpha[i], before_j = P.alpha[j];

@@ -2,12 +2,12 @@
 //
 //   paper              here                              paper         here
 //   S                  B.S, by slot                      R = Q^-1      S.factor (eq. 15)
-//   c, Delta alpha_c   Drive; how far along the line     mu            S.bias
+//   c, Delta alpha_c   Drive; the position on the line   mu            S.bias
 //   beta (eq. 7)       W.direction.beta, beta_b_         g_i           -y h, kept as W.h
 //   gamma (eq. 9)      W.gamma, the rate of h            eq. 10 - 14   next_event()
 //
-// At the end of a line, examples that were not watched and now violate their conditions are learned
-// as if they had just arrived: relearn().
+// Examples that were not watched and violate their conditions at the end of a line are learned as
+// if they had just arrived: relearn().
 #pragma once
 
 #include "marginwise/algo/exact/membership.hpp"
@@ -26,32 +26,32 @@ class Path {
           membership_(membership) {}
 
     // Follows a line to its end; returns whether that was possible. If S becomes empty and no
-    // example that is watched can join it, violators are learned first, and then all examples are
+    // watched example can join it, learns the violators first and then continues with all examples
     // watched.
     bool follow(Drive drive);
 
-    // Place k, which came from `from`, has come to the end of its line: it joins S unless it is at
-    // a side of its box.
+    // Call when place k, which came from `from`, has reached the end of its line: k joins S unless
+    // it is at a side of its box. Returns whether that was possible.
     bool arrive(Index k, Set from);
 
-    // Learns the examples that violate their conditions, the worst first; returns whether that was
-    // possible.
+    // Learns the examples that violate their conditions, the worst one first; returns whether that
+    // was possible.
     bool relearn();
 
   private:
     enum class End { done, no_candidate, stuck };
     enum class Shift { failed, joined, reached };
 
-    // What ends a step: a slot leaves S, a column joins it, or the line ends.
+    // The event that ends a step: a slot leaves S, a column joins S, or the line ends.
     struct Event {
         double step = 0.0;
         Index slot = kNone, column = kNone;
-        bool upwards = false;  // the slot leaves for hi
+        bool upwards = false;  // the slot leaves at hi
 
         bool is_end() const { return slot == kNone && column == kNone; }
     };
-    // The first event so far. Of several at once, that of the oldest example comes first: by this
-    // least-index rule there is no cycle [chang1980].
+    // The earliest event found so far. Ties go to the oldest example: this least-index rule
+    // prevents cycles [chang1980].
     struct First {
         Event event;
         Index place = std::numeric_limits<Index>::max();
@@ -133,10 +133,10 @@ inline Path::End Path::walk(Drive& drive) {
     return End::done;
 }
 
-// Section 4.1: S is empty, so the bias moves until an example joins that can take up what is
-// driven, or the line ends.
+// Section 4.1: S is empty, so the bias moves until an example joins S that can balance the driven
+// coefficients, or until the line ends.
 inline Path::Shift Path::shift_bias(const Drive& drive) {
-    const bool falls = line_.sum > 0.0;  // then h rises
+    const bool falls = line_.sum > 0.0;  // the bias falls, so h rises
     double least = 1e300;
     Index found = kNone;
     bool reached = false;
@@ -170,7 +170,7 @@ inline void Path::find_rates() {
     find_gamma();
 }
 
-// gamma = q - K beta - beta_b, in gaxpy form; and the speed of S, by which it rounds.
+// gamma = q - K beta - beta_b, in gaxpy form, and speed_, which scales the rounding error of gamma.
 inline void Path::find_gamma() {
     const Index slots = S.factor.slots();
     Array<double>& beta = W.direction.beta;
@@ -202,9 +202,9 @@ inline Path::Event Path::next_event(const Drive& drive) const {
     return first.event;
 }
 
-// Coefficients of S that reach a side of their box, which may move too.
+// Coefficients of S that reach a side of their box. The box itself may move too.
 inline void Path::consider_slots(const Drive& drive, First& first) const {
-    constexpr double kNoise = 1e-13;  // is only rounding at the end of the line
+    constexpr double kNoise = 1e-13;  // relative change over the line that is only rounding
     const double growth = line_.growth;
     for (Index slot = 0; slot < S.factor.slots(); ++slot) {
         const Index k = S.place[slot];
@@ -218,8 +218,8 @@ inline void Path::consider_slots(const Drive& drive, First& first) const {
     }
 }
 
-// Examples at a side of their box whose h reaches 0. The longer nothing moves, the more counts as
-// rounding.
+// Examples at a side of their box whose h reaches 0. The threshold for rounding grows with the
+// number of steps without any movement.
 inline void Path::consider_columns(const Drive& drive, First& first) const {
     const double patience = static_cast<double>(1 + B.idle_steps);
     const double rounding = 64 * Rounding::kEpsilon * patience;

@@ -1,12 +1,12 @@
-// The factor of S, computed from kernel values: the pivot of an example that may join, the shift,
-// and the factor from scratch.
+// Computes from kernel values: the pivot of an example that may join S, the shift, and the factor
+// of S from scratch.
 #pragma once
 
 #include "marginwise/algo/exact/line.hpp"
 
 namespace marginwise::exact {
 
-// What remains of K(k, k) + shift after projection on S; up to `error`, it counts as 0.
+// What remains of K(k, k) + shift after projection on S; values up to `error` count as 0.
 struct Pivot {
     double value, error;
 };
@@ -22,8 +22,8 @@ class Pivots {
     // Computes the factor from kernel values, slot by slot.
     void rebuild();
 
-    // Chooses the shift again if it is far from the smallest K(l, l) of S and k, or, if S is empty
-    // and k kNone, of all places.
+    // Adjusts the shift if it is far from the smallest K(l, l) in S and k; if k is kNone, in all
+    // open places.
     void fit_shift(Index k);
 
   private:
@@ -32,7 +32,7 @@ class Pivots {
 
     BinaryProblem& B;
     Array<double>& slot_q_;
-    Array<double>& column_;  // of the matrix of S, for the example that pivot() was asked about
+    Array<double>& column_;  // column of the matrix of S for the last argument of pivot()
 };
 
 inline Pivot Pivots::pivot(Index k, const double* values) {
@@ -48,8 +48,8 @@ inline Pivot Pivots::pivot(Index k, const double* values) {
     return value < kClose * diagonal ? careful_pivot(diagonal, error) : Pivot{value, error};
 }
 
-// The same by lemma 1, as a quadratic form in kernel values: where S is nearly dependent itself,
-// errors of the factor enter it only by their squares. Cost: as many kernel values as S has pairs.
+// The same by lemma 1, as a quadratic form in kernel values. Errors of the factor, which are large
+// if S is nearly dependent, enter only by their squares. Cost: one kernel value per pair of S.
 inline Pivot Pivots::careful_pivot(double diagonal, double error) {
     const FreeSet& S = B.S;
     Array<double> v;
@@ -94,7 +94,7 @@ inline void Pivots::fit_shift(Index k) {
     if (!S.empty()) rebuild();
 }
 
-// The smallest K(l, l) above 0, or, if there is none, the shift as it is.
+// The smallest positive K(l, l); if there is none, the current shift, or 1 if that is not positive.
 inline double Pivots::least_diagonal(Index k) const {
     constexpr double kNothing = 1e300;
     const Problem& P = B.P;

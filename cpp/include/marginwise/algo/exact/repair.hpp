@@ -1,5 +1,6 @@
-// The repair: checking the conditions (2) at the end of a change and restoring them where rounding
-// or the screen has broken them; solving the problem by pairs where a line could not be followed.
+// The repair: checks the conditions (2) at the end of a change and restores them where rounding or
+// the screening of examples broke them. If a line could not be followed, solves the problem by
+// pairs.
 #pragma once
 
 #include "marginwise/algo/exact/pair_descent.hpp"
@@ -19,18 +20,18 @@ class Repair {
           membership_(membership),
           path_(path) {}
 
-    // Brings the solution to the conditions (2); returns whether that was possible. Examples that
-    // violate them, because they were not watched, are learned as if they had just arrived.
+    // Makes the solution satisfy the conditions (2); returns whether that was possible. Examples
+    // that violate them, because they were not watched, are learned as if they had just arrived.
     bool converge();
 
-    // Ends a change. `good`: the lines were followed and the solution has converged; otherwise
-    // the problem is solved by pairs.
+    // Ends a change. `good` means that the lines were followed and the solution has converged;
+    // otherwise the problem is solved by pairs.
     void finish(bool good);
 
   private:
     struct Residual {
-        double h = 0.0;        // on S, relative to what counts as 0
-        double lacking = 0.0;  // of the sum of alpha
+        double h = 0.0;        // largest |h| on S, relative to its rounding error
+        double lacking = 0.0;  // S.total minus the sum of alpha
         double sizes = 0.0;    // sum of |alpha|
     };
 
@@ -65,9 +66,9 @@ inline bool Repair::converge() {
     return true;
 }
 
-// A few Newton steps if h on S, or the sum of alpha, is off by more than rounding. If they are not
-// enough, the factor is computed from scratch. Returns false if h is not finite or the kernel is
-// found not to be positive semi-definite.
+// Takes a few Newton steps if h on S or the sum of alpha is off by more than rounding. If they do
+// not suffice, computes the factor from scratch. Returns false if h is not finite or the kernel
+// turns out not to be positive semi-definite.
 inline bool Repair::refine() {
     constexpr int kRounds = 4;
     constexpr double kBalance = 1e-13;
@@ -81,10 +82,10 @@ inline bool Repair::refine() {
         }
         newton_step(r.lacking);
     }
-    return true;  // as good as it gets; the violators decide
+    return true;  // no better is possible; converge() checks for violators
 }
 
-// Leaves h by slot in slot_q.
+// Also stores h by slot in slot_q.
 inline Repair::Residual Repair::residual() {
     Residual r;
     double sum = 0;
@@ -102,8 +103,8 @@ inline Repair::Residual Repair::residual() {
     return r;
 }
 
-// Makes h on S, which slot_q has, and what is lacking of the sum 0. Coefficients that leave their
-// box are put at its side.
+// One Newton step towards h = 0 on S and towards the required sum of alpha. slot_q holds h by slot.
+// Coefficients that would leave their box are put at its side and leave S.
 inline void Repair::newton_step(double lacking) {
     Factor::Direction& direction = line_.W.direction;
     S.factor.set_load(line_.W.slot_q.data());
@@ -123,7 +124,7 @@ inline void Repair::newton_step(double lacking) {
     gradient_.commit();
 }
 
-// Computes the factor from scratch; an example that has become dependent makes room for others.
+// Computes S and its factor from scratch; examples that have become dependent are exchanged.
 inline bool Repair::refactor() {
     membership_.clear();
     membership_.gather();
@@ -145,7 +146,7 @@ inline void Repair::finish(bool good) {
     P.find_extremes();
 }
 
-// Solves by pairs, then finds S and the exact solution from there, if the kernel allows.
+// Solves by pairs. Then, if the kernel is positive semi-definite, finds S and the exact solution.
 inline void Repair::solve_by_pairs() {
     constexpr double kRough = 1e-6;
     ++S.resolved;
@@ -169,7 +170,7 @@ inline void Repair::solve_by_pairs() {
     }
 }
 
-// Makes the coefficients lie in their boxes and add up to S.total.
+// Clips the coefficients to their boxes and makes them add up to S.total.
 inline void Repair::make_feasible() {
     double lacking = S.total;
     for (Index k = 0; k < P.size; ++k) {

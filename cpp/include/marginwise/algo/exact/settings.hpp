@@ -8,9 +8,9 @@ namespace marginwise {
 struct ExactSettings {
     bool sphere = false;  // one class instead of two
     double nu = 0.0;      // of a sphere: the sum of alpha over the sum of hi; 0: the sum is 1
-    Index window = 0;     // most examples that a problem holds; 0: no limit
-    bool oldest = false;  // which example makes room: the oldest, or that of least |alpha|
-    bool screens = true;  // whether examples far from the margin are not watched along a line
+    Index window = 0;     // maximal number of examples per problem; 0: no limit
+    bool oldest = false;  // a full window evicts the oldest example, not that of least |alpha|
+    bool screens = true;  // whether to ignore examples far from the margin along a line
     bool record = false;  // record the path
 
     template <class F>

@@ -8,7 +8,8 @@
 
 namespace marginwise::exact {
 
-// An exact model holds many examples without weight, which decision values need not visit.
+// An exact model holds many examples of weight 0. Packing the others spares predictions from
+// visiting all members.
 class SupportVectors {
   public:
     struct Packed {
@@ -19,7 +20,7 @@ class SupportVectors {
     SupportVectors() = default;
     SupportVectors(const SupportVectors&) {}  // a copy packs its own
 
-    // Packs them, unless that was done since the last reset(). Threads may call it together.
+    // The packed support vectors, cached until reset(). Safe to call from several threads.
     std::shared_ptr<const Packed> of(const Dual<double>& D) const {
         const std::lock_guard<std::mutex> hold(mutex_);
         if (!packed_) packed_ = pack(D);
