@@ -46,7 +46,7 @@ def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
 
 
 def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
-    """The number of threads is settled for the life of the process."""
+    """daal4py sets the number of threads once per process."""
     import daal4py
 
     daal4py.daalinit(threads)

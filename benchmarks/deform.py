@@ -1,7 +1,7 @@
 """Time ImageDeformer: how many variants of images it makes in a second.
 
     python benchmarks/deform.py              digits and colour images, on one thread and on two
-    python benchmarks/deform.py --resume     keep the rounds at hand, and add what is missing
+    python benchmarks/deform.py --resume     keep the stored rounds, and add what is missing
     python benchmarks/deform.py --quick      a smoke test on few images
 
 Strength 2, shifts by 1 pixel; images are noise, since what a variant costs does not depend on what

@@ -14,7 +14,7 @@ distance to SVC(tol=1e-10), whose kernel values are in single precision, and to 
 in double. forget: a random half, one by one, against a fit of the rest.
 
 Rows that --only leaves out stay in the JSON as they were. Each measurement has a process of its
-own, one thread but for large, and contestants take turns.
+own with one thread (except large), and contestants take turns.
 """
 
 from __future__ import annotations

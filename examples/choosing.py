@@ -6,10 +6,10 @@ All classifiers on one noisy data set
 
     python examples/choosing.py [--seeds 3] [--rows 5000] [--picture choosing.png]
 
-Each seed draws two half-moons and flips a fifth of the training labels. Each estimator uses the C
-with the lowest mean error on validation rows, whose labels are noisy too. The test rows have their
-true labels. Other parameters keep their defaults. The figure plots test error against the number of
-support vectors.
+Which classifier copes best with wrong labels? Each seed draws two half-moons and flips a fifth of
+the training labels. Each estimator uses the C with the lowest mean error on validation rows, whose
+labels are also noisy. The test rows have their true labels. Except for gamma=1, other parameters
+keep their defaults. The figure plots test error against the number of support vectors.
 
 This page shows ``python examples/choosing.py --seeds 1 --rows 800``.
 """
@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 from marginwise import ExactRampSVC, ExactSVC, GapSVC, KernelPerceptron, OnlineSVC, TrackingSVC
 
 PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "choosing.png"
-TURNED = 0.2  # share of the labels
+FLIPPED = 0.2  # fraction of the labels
 VALIDATION, TEST = 2000, 10_000  # rows
 GAMMA = 1.0
 COSTS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -49,7 +49,7 @@ class Data(NamedTuple):
 
 @dataclass
 class Contestant:
-    """An estimator with its settings, and how it is drawn."""
+    """An estimator with its parameters, and its style in the figure."""
 
     name: str
     make: Callable[..., Any]
@@ -61,7 +61,7 @@ class Contestant:
 
 @dataclass
 class Outcome:
-    """How a contestant did with its best C: a value for each seed."""
+    """Results of a contestant with its best C, one value per seed."""
 
     contestant: Contestant
     C: float
@@ -86,7 +86,7 @@ CONTESTANTS = (
     Contestant("TrackingSVC", TrackingSVC, {}, TRACKING, "o"),
     Contestant("TrackingSVC, steps=100", TrackingSVC, {"steps": 100}, TRACKING, "s"),
     Contestant("ExactRampSVC", ExactRampSVC, {}, RAMP, "o"),
-    # The scale of a perceptron changes no prediction.
+    # C only scales the decision values of a perceptron, so one value is enough.
     Contestant("KernelPerceptron", KernelPerceptron, {}, PERCEPTRON, "o", (1.0,)),
     Contestant(
         "KernelPerceptron, budget=100", KernelPerceptron, {"budget": 100}, PERCEPTRON, "v", (1.0,)
@@ -108,8 +108,8 @@ CONTESTANTS = (
 def moons(seed: int, rows: int) -> Data:
     known = rows + VALIDATION
     X, truth = make_moons(known + TEST, noise=0.2, random_state=seed)
-    turned = np.random.default_rng(seed).random(known) < TURNED
-    y = np.where(turned, 1 - truth[:known], truth[:known])
+    flipped = np.random.default_rng(seed).random(known) < FLIPPED
+    y = np.where(flipped, 1 - truth[:known], truth[:known])
     return Data(X[:rows], y[:rows], X[rows:known], y[rows:], X[known:], truth[known:])
 
 
@@ -128,7 +128,7 @@ def one_run(contestant: Contestant, C: float, data: Data, seed: int) -> tuple[fl
 
 
 def outcome(contestant: Contestant, sets: list[Data]) -> Outcome:
-    """Run a contestant with every C, and return how it did with the best."""
+    """Run a contestant with every C and return the results for the best C."""
     print(f"  {contestant.name}", file=sys.stderr, flush=True)
     runs = {
         C: np.array([one_run(contestant, C, data, seed) for seed, data in enumerate(sets)])
@@ -150,12 +150,12 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def draw_outcome(axes: Any, done: Outcome, top: float) -> Any:
-    """Draw one contestant; at the upper edge, with its error, if that is above `top`."""
+    """Draw one contestant; at the upper edge, with its error, if the error exceeds `top`."""
     (fewest, vectors, most), (least, error, worst) = done.quartiles()
-    reference = done.contestant.make is SVC  # may hide nobody
+    reference = done.contestant.make is SVC  # drawn hollow, so that it hides no other marker
     style = {
         "color": done.contestant.colour, "marker": done.contestant.marker, "linestyle": "none",
         "markersize": 15 if reference else 8, "label": done.contestant.name,
@@ -180,7 +180,7 @@ def draw(path: Path, outcomes: list[Outcome], rows: int) -> None:
     top = 1.35 * float(np.median([np.median(done.errors) for done in outcomes]))
     figure, axes = plt.subplots(figsize=(10, 4.6), layout="constrained")
     handles = [draw_outcome(axes, done, top) for done in outcomes]
-    axes.set_title(f"Two half-moons, {rows:,} rows, {TURNED:.0%} of the labels turned", pad=16)
+    axes.set_title(f"Two half-moons, {rows:,} rows, {FLIPPED:.0%} of the labels flipped", pad=16)
     axes.set(xscale="log", xlabel="support vectors (logarithmic)", ylabel="test error, %")
     axes.set_ylim(None, top)
     low, high = axes.get_xlim()
@@ -197,9 +197,9 @@ def draw(path: Path, outcomes: list[Outcome], rows: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Error and support vectors of every classifier.")
-    parser.add_argument("--seeds", type=int, default=3, help="sets that are drawn")
-    parser.add_argument("--rows", type=int, default=5000, help="training rows of each set")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
+    parser.add_argument("--seeds", type=int, default=3, help="number of data sets")
+    parser.add_argument("--rows", type=int, default=5000, help="training rows per data set")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG file to write")
     options = parser.parse_args()
     sets = [moons(seed, options.rows) for seed in range(options.seeds)]
     outcomes = [outcome(contestant, sets) for contestant in CONTESTANTS]

@@ -6,9 +6,9 @@ Making a model smaller
 
     python examples/compress.py [--rows 10000] [--picture compression.png]
 
-Almost half of the rows of a noisy checkerboard become support vectors. ``compress`` returns a model
-with far fewer vectors and nearly the same error. The figure shows the held-out error by the number
-of vectors.
+On a noisy checkerboard, almost half of the rows become support vectors. ``compress`` returns a
+model with far fewer vectors and nearly the same error. The figure shows the error on held-out rows
+against the number of vectors.
 
 This page shows ``python examples/compress.py --picture output/compression.png``.
 """
@@ -26,7 +26,7 @@ from marginwise import OnlineSVC
 
 
 def checkerboard(rng: np.random.Generator, rows: int, noise: float) -> tuple[Any, Any]:
-    """Return points of a board of 4 x 4 squares, some of them with the other colour."""
+    """Return points on a board of 4 x 4 squares, some of them with the wrong label."""
     X = 4 * rng.random((rows, 2))
     y = np.floor(X).sum(axis=1).astype(int) % 2
     return X, np.where(rng.random(rows) < noise, 1 - y, y)
@@ -44,7 +44,7 @@ def main() -> None:
         description="Fit a model to a noisy checkerboard, and compress it."
     )
     parser.add_argument("--rows", type=int, default=10_000, help="training rows")
-    parser.add_argument("--picture", type=Path, help="where to draw the errors by size")
+    parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     X, y = checkerboard(rng, options.rows, noise=0.15)

@@ -7,10 +7,11 @@ OnlineSVC and SVC on two data sets
     make demo
     python examples/demo.py [--rows 50000] [--picture demo.png]
 
-Both learn handwritten digits, which come with scikit-learn, and the noisy checkerboard of
-[wang2009]: a board of 4 × 4 squares with 15 % of the training labels flipped, and test rows without
-noise. The table compares time, error and support vectors. The figure shows what OnlineSVC learned,
-and how the test error falls while it learns.
+How much faster is OnlineSVC than SVC, and how do the errors compare? Both learn the handwritten
+digits of scikit-learn and the noisy checkerboard of [wang2009]: 4 × 4 squares with 15 % of the
+training labels flipped, and test rows without noise. The tables compare time, error and support
+vectors. The figure shows the decision boundary of OnlineSVC, and the test error against the seconds
+of training.
 
 This page shows ``python examples/demo.py --rows 6000``.
 """
@@ -37,14 +38,14 @@ from sklearn.svm import SVC
 from marginwise import OnlineSVC
 
 PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "demo.png"
-SIDE = np.sqrt(12)  # of a square of standard deviation 1
+SIDE = np.sqrt(12)  # side of the board, so that both features have a standard deviation of 1
 FLIPPED = 0.15
 SEED = 0
 
 DIGITS: dict[str, Any] = {"C": 10.0, "gamma": 0.001}
-# Of 13 pairs tried, the one with the least error of SVC on another sample of 6,000 rows.
+# Of 13 pairs tried, the one with the lowest error of SVC on another sample of 6,000 rows.
 BOARD: dict[str, Any] = {"C": 0.3, "gamma": 20.0}
-SVC_CACHE = 1000  # megabytes; more than the default helps SVC
+SVC_CACHE = 1000  # megabytes; SVC is faster with more than its default of 200
 
 
 class Data(NamedTuple):
@@ -56,7 +57,7 @@ class Data(NamedTuple):
 
 @dataclass
 class Outcome:
-    """How one contestant did on one data set."""
+    """Results of one estimator on one data set."""
 
     name: str
     seconds: float
@@ -72,7 +73,7 @@ class Outcome:
 def checkerboard(
     n: int, *, flipped: float, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points on a 4 × 4 checkerboard of mean 0 and deviation 1, some with the wrong label."""
+    """Draw points on a 4 × 4 checkerboard of mean 0 and deviation 1; flip some of the labels."""
     rng = np.random.default_rng(seed)
     unit = rng.random((n, 2))
     y = np.floor(4 * unit).sum(axis=1).astype(np.int64) % 2
@@ -92,11 +93,11 @@ def digits() -> Data:
 
 
 # %%
-# Contest
-# -------
+# Comparison
+# ----------
 @contextmanager
 def ticking(what: str) -> Iterator[None]:
-    """Say what is going on, with the seconds so far where stderr is a terminal."""
+    """Print the current step; on a terminal, with the seconds elapsed."""
     done = threading.Event()
     start = time.perf_counter()
 
@@ -125,7 +126,7 @@ def percent_wrong(model: Any, data: Data) -> float:
 
 
 def contest(name: str, model: Any, data: Data) -> Outcome:
-    """Fit and test one contestant."""
+    """Fit and test one estimator."""
     with ticking(f"{name} learns {len(data.y):,} rows"):
         start = time.perf_counter()
         model.fit(data.X, data.y)
@@ -136,7 +137,7 @@ def contest(name: str, model: Any, data: Data) -> Outcome:
 
 
 def contests(data: Data, params: dict[str, Any]) -> list[Outcome]:
-    """Let OnlineSVC, with one pass and until it converges, and SVC learn the same rows."""
+    """Fit OnlineSVC with one pass, OnlineSVC until it converges, and SVC to the same rows."""
     converging = OnlineSVC(**params, epochs="converge", random_state=SEED)
     return [
         contest("OnlineSVC", OnlineSVC(**params, random_state=SEED), data),
@@ -150,7 +151,7 @@ def table(title: str, outcomes: list[Outcome]) -> str:
     header = columns.format("", "seconds", "error, %", "support vectors", "kernel evaluations")
     lines = [f"\n{title}", header]
     for o in outcomes:
-        known = "not told" if o.kernel_evaluations is None else f"{o.kernel_evaluations:,}"
+        known = "–" if o.kernel_evaluations is None else f"{o.kernel_evaluations:,}"
         cells = (o.name, f"{o.seconds:.2f}", f"{o.error:.2f}", f"{o.support_vectors:,}", known)
         lines.append(columns.format(*cells))
     return "\n".join(lines)
@@ -160,7 +161,7 @@ def table(title: str, outcomes: list[Outcome]) -> str:
 # Error as the data arrive
 # ------------------------
 class Step(NamedTuple):
-    """Error after so many examples, and the seconds of training it took."""
+    """Number of examples learned, seconds of training, and the error after them."""
 
     examples: int
     seconds: float
@@ -173,7 +174,7 @@ def sizes_up_to(rows: int) -> list[int]:
 
 
 def online_steps(data: Data) -> list[Step]:
-    """Learn the stream once with partial_fit, settling the model wherever it is tested."""
+    """Learn the stream once with partial_fit, and finish the model before each test."""
     model = OnlineSVC(**BOARD, random_state=SEED)
     steps, seen, seconds = [], 0, 0.0
     for size in sizes_up_to(len(data.y)):
@@ -186,7 +187,7 @@ def online_steps(data: Data) -> list[Step]:
 
 
 def svc_steps(data: Data, whole: Outcome, most: int = 10_000) -> list[Step]:
-    """Fit SVC from nothing to the first rows of the stream; all of them are done already."""
+    """Fit SVC from scratch to the first rows of the stream; the fit to all rows exists already."""
     steps = []
     for size in [size for size in sizes_up_to(len(data.y))[:-1] if size <= most]:
         start = time.perf_counter()
@@ -199,14 +200,14 @@ def svc_steps(data: Data, whole: Outcome, most: int = 10_000) -> list[Step]:
 # %%
 # Picture
 # -------
-# Colours that the colour-blind tell apart [Okabe and Ito].
+# Colours that colour-blind readers can distinguish [Okabe and Ito].
 ZERO, ONE = "#E69F00", "#0072B2"
 ZERO_TINT, ONE_TINT = "#FBEBCB", "#CFE3F1"
-INK = {ZERO: "#8A5F00", ONE: "#004F7C"}  # darker, for letters
+INK = {ZERO: "#8A5F00", ONE: "#004F7C"}  # darker, for text
 
 
 def draw(path: Path, outcomes: list[Outcome], online: list[Step], svc: list[Step]) -> None:
-    """Draw the model of the first outcome, and how the error fell."""
+    """Draw the model of the first outcome, and the error against time."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -226,7 +227,7 @@ def draw(path: Path, outcomes: list[Outcome], online: list[Step], svc: list[Step
 
 
 def draw_board(axes: Any, model: OnlineSVC, shown: int = 300) -> None:
-    """Draw the boundary, the margin, and the support vectors that make them."""
+    """Draw the boundary, the margin and the support vectors on the margin."""
     line = np.linspace(-SIDE / 2, SIDE / 2, 241)
     a, b = np.meshgrid(line, line)
     f = model.decision_function(np.column_stack([a.ravel(), b.ravel()])).reshape(a.shape)
@@ -248,7 +249,7 @@ def draw_board(axes: Any, model: OnlineSVC, shown: int = 300) -> None:
     axes.plot([], [], color="black", linewidth=1.8, label="boundary, f(x) = 0")
     axes.plot([], [], color="0.45", linewidth=0.9, linestyle="dashed", label="margin, f(x) = ±1")
     axes.set(
-        title="What OnlineSVC learned in one pass (dotted: the true fields)\n"
+        title="What OnlineSVC learned in one pass (dotted: the true squares)\n"
         f"{len(alpha) - len(free):,} support vectors inside the margin are not drawn",
         xlabel="first feature",
         ylabel="second feature",
@@ -258,10 +259,10 @@ def draw_board(axes: Any, model: OnlineSVC, shown: int = 300) -> None:
 
 
 def draw_steps(axes: Any, online: list[Step], svc: list[Step]) -> None:
-    """Draw the error against the seconds that it took to reach it."""
+    """Draw the error against the seconds of training."""
     for steps, colour, marker, name, below in (
         (online, ONE, "o", "OnlineSVC: one stream, partial_fit", True),
-        (svc, ZERO, "s", "SVC: fitted anew to each number of examples", False),
+        (svc, ZERO, "s", "SVC: fitted from scratch to each number of examples", False),
     ):
         seconds, errors = ([getattr(s, part) for s in steps] for part in ("seconds", "error"))
         axes.plot(seconds, errors, color=colour, marker=marker, markersize=7, label=name)
@@ -288,8 +289,8 @@ def draw_steps(axes: Any, online: list[Step], svc: list[Step]) -> None:
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def shown(title: str, run: Callable[[], list[Outcome]]) -> list[Outcome]:
     print(f"\n{title}", file=sys.stderr, flush=True)
     outcomes = run()
@@ -298,9 +299,9 @@ def shown(title: str, run: Callable[[], list[Outcome]]) -> list[Outcome]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="OnlineSVC beside SVC on two data sets.")
+    parser = argparse.ArgumentParser(description="Compare OnlineSVC with SVC on two data sets.")
     parser.add_argument("--rows", type=int, default=50_000, help="rows of the checkerboard")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG file to write")
     options = parser.parse_args()
     rows = options.rows
     start = time.perf_counter()
@@ -308,7 +309,7 @@ def main() -> None:
     data = board(rows)
     title = f"Noisy checkerboard, {rows:,} rows, {FLIPPED:.0%} of the labels flipped"
     outcomes = shown(title, lambda: contests(data, BOARD))
-    print("\nA picture", file=sys.stderr)
+    print("\nPicture", file=sys.stderr)
     with ticking("OnlineSVC learns the rows as a stream"):
         online = online_steps(data)
     with ticking("SVC learns the first rows of it"):
@@ -316,7 +317,7 @@ def main() -> None:
     with ticking("drawing"):
         draw(options.picture, outcomes, online, svc)
     print(f"\npicture: {os.path.relpath(options.picture)}")
-    print(f"all of it took {time.perf_counter() - start:.0f} s")
+    print(f"total time: {time.perf_counter() - start:.0f} s")
 
 
 # %%

@@ -9,16 +9,17 @@ Streams that drift
     python examples/drift.py --late [--rows 6000] [--seeds 3]
     python examples/drift.py --flip [--rows 6000] [--seeds 3]
 
-The first command draws two classes on either side of a centre. They stand still, turn by half a
-circle, and stand still again. The models predict ten rows at a time, and then learn them. ExactSVC
-stores all rows, or a window of them. ``evict="lightest"`` drops the row with the smallest
-coefficient, so old support vectors stay; ``evict="oldest"`` follows the change. ExactOneClassSVM
-sees no labels: it notices the change by the share of rows outside the sphere.
+How do classifiers follow a change? The first command generates two classes on either side of a
+centre. They stay in place, rotate around the centre by half a circle, and stay in place again. The
+models predict ten rows at a time, and then learn them. ExactSVC stores all rows, or a window of
+them. ``evict="lightest"`` drops the row with the smallest coefficient, so old support vectors
+remain; ``evict="oldest"`` follows the change. ExactOneClassSVM sees no labels: the share of rows
+outside its sphere rises during the change.
 
 The other commands compare estimators on a checkerboard by the prequential error: each batch of 50
 rows is predicted, then learned. With ``--streams``, the board rotates by 45 degrees halfway through
-the stream, gradually, or back and forth. With ``--late``, it rotates after more and more rows. With
-``--flip``, all labels are flipped.
+the stream, gradually, or back and forth. With ``--late``, it rotates after 3,000, 10,000 and 30,000
+rows. With ``--flip``, all labels are flipped.
 
 This page shows ``python examples/drift.py --rows 3000``.
 """
@@ -43,18 +44,18 @@ from marginwise.metrics import prequential_error
 
 PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "drift.png"
 CHUNK = 10  # rows that are predicted, then learned
-SMOOTH = 200  # rows that a point of a curve is the mean of
-START, END = 0.4, 0.6  # of the stream: when the classes turn
-SHOWN = (0.4, 0.5, 0.6, 1.0)  # where models are drawn
-SIDE = 4.2  # of the square that is drawn, from its centre
+SMOOTH = 200  # rows in the moving average of a curve
+START, END = 0.4, 0.6  # fractions of the stream between which the classes rotate
+SHOWN = (0.4, 0.5, 0.6, 1.0)  # fractions of the stream after which models are drawn
+SIDE = 4.2  # half the side of the square that is drawn
 NU = 0.05
 SEED = 0
 
-# of the comparison
+# Of the comparisons.
 BATCH = 50  # rows that are predicted, then learned
-LAST = 1000  # rows whose error is printed by itself
-CELL, WRONG = 0.7, 0.05  # side of a square of the board; share of wrong labels
-FADING = 0.998  # of the errors that are drawn
+LAST = 1000  # rows at the end whose error is printed separately
+CELL, WRONG = 0.7, 0.05  # side of a square of the board; fraction of wrong labels
+FADING = 0.998  # of the prequential errors that are drawn
 SAME: dict[str, Any] = {"C": 3.0, "gamma": 10.0}  # for all kernels
 
 Floats = NDArray[np.float64]
@@ -66,7 +67,7 @@ class Stream(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """How things stood after so many rows: boundaries as values of f on a grid."""
+    """Decision values of the models on a grid, after a number of rows."""
 
     rows: int
     f: dict[str, Floats]
@@ -145,7 +146,7 @@ def run(stream: Stream, window: int) -> Run:
 
 
 def table(title: str, found: dict[str, NDArray[np.bool_]]) -> str:
-    """Return the means before, during and after the turn, in percent."""
+    """Return a table of the means before, during and after the rotation, in percent."""
     lines = [f"{title:32}{'before':>10}{'during':>10}{'after':>10}"]
     for name, flags in found.items():
         start, end = (round(share * len(flags)) for share in (START, END))
@@ -173,7 +174,8 @@ def draw(path: Path, stream: Stream, done: Run) -> None:
     for axes, shot in zip(parts[0].subplots(1, len(SHOWN)), done.shots, strict=True):
         draw_shot(axes, stream, shot)
     parts[0].supxlabel(
-        "the last rows of both classes, and the boundaries, in the styles below", fontsize=10
+        "the last rows of both classes, and the boundaries, in the line styles of the legends",
+        fontsize=10,
     )
     upper, lower = parts[1].subplots(2, 1, sharex=True)
     draw_curves(upper, done.wrong, LINES, "ExactSVC: errors before learning, %")
@@ -185,7 +187,7 @@ def draw(path: Path, stream: Stream, done: Run) -> None:
         for shot in done.shots:
             axes.axvline(shot.rows, color="0.75", linewidth=0.8, zorder=0)
     upper.text(
-        (START + END) / 2 * len(stream.y), 0.97, "the classes turn",
+        (START + END) / 2 * len(stream.y), 0.97, "the classes rotate",
         ha="center", va="top", color="0.4", transform=upper.get_xaxis_transform(),
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -298,8 +300,8 @@ def contestants(*, trees: bool = True) -> dict[str, Contestant]:
 
 
 # %%
-# Their streams
-# -------------
+# Drifting streams
+# ----------------
 def board(X: Floats, angle: float) -> NDArray[np.int64]:
     """Return the colours of a checkerboard that is rotated by an angle."""
     cos, sin = np.cos(angle), np.sin(angle)
@@ -309,7 +311,7 @@ def board(X: Floats, angle: float) -> NDArray[np.int64]:
 
 
 def drifting(chance: Floats, seed: list[int], *, flip: bool = False) -> Stream:
-    """Return a stream; `chance` is that of a row to be labelled by the second concept."""
+    """Return a stream; `chance` is the probability that the second concept labels a row."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(len(chance), 2))
     first = board(X, 0.0)
@@ -328,7 +330,7 @@ def chances(rows: int) -> dict[str, Floats]:
 
 
 def follow(model: Any, stream: Stream) -> tuple[Any, float]:
-    """Predict each batch but the first, then learn it; return the predictions and the seconds."""
+    """Learn each batch after predicting it, except the first; return predictions and seconds."""
     X, y = stream
     predicted = []
     start = time.perf_counter()
@@ -377,7 +379,7 @@ def compare(rows: int, seeds: int) -> dict[str, dict[str, Floats]]:
 
 
 def late_contestants() -> dict[str, Contestant]:
-    """Return those that are quick enough for long streams, with more budgets and windows."""
+    """Return those that are fast enough for long streams, with more budgets and windows."""
     found = contestants(trees=False)
     larger = {"budget": 1000, "random_state": SEED, **SAME}
     found["`OnlineSVC(budget=1000)`"] = Contestant(OnlineSVC, larger, ONLINE, "solid")
@@ -393,7 +395,7 @@ def late_contestants() -> dict[str, Contestant]:
 
 
 def compare_late(rows: int, seeds: int) -> None:
-    """Print errors in the rows after the board is rotated, which happens later and later."""
+    """Print errors in the rows after the board is rotated, for later and later rotations."""
     starts, after = [rows // 2, 5 * rows // 3, 5 * rows], rows // 4
     print(f"error in percent, in the {after:,} rows after a change; before: in {LAST:,} rows\n")
     heading(["", *(f"after {n:,}" for n in starts), "before", "support vectors"])
@@ -431,7 +433,7 @@ def compare_flipped(rows: int, seeds: int) -> None:
 
 
 def draw_comparison(path: Path, curves: dict[str, dict[str, Floats]], rows: int) -> None:
-    """Draw the fading errors, a panel for each stream."""
+    """Draw the fading errors, one panel per stream."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -470,13 +472,13 @@ def draw_comparison(path: Path, curves: dict[str, dict[str, Floats]], rows: int)
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def turn(rows: int, window: int, picture: Path) -> None:
-    """Print, and draw, how windows follow classes that turn."""
+    """Print and draw how windows follow classes that rotate."""
     stream = turning(rows)
     done = run(stream, window)
-    print(f"{rows:,} rows, of which the classes turn during {END - START:.0%}\n")
+    print(f"{rows:,} rows; the classes rotate from {START:.0%} to {END:.0%} of the stream\n")
     print(table("errors of ExactSVC", done.wrong) + "\n")
     print(table("rows outside, ExactOneClassSVM", done.outside))
     if importlib.util.find_spec("matplotlib") is None:
@@ -487,16 +489,18 @@ def turn(rows: int, window: int, picture: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Windows on a stream that turns, and drift.")
+    parser = argparse.ArgumentParser(
+        description="Compare windows and estimators on streams that drift."
+    )
     parser.add_argument("--rows", type=int, default=None, help="length of the stream")
-    parser.add_argument("--window", type=int, default=200, help="rows that a window holds")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
+    parser.add_argument("--window", type=int, default=200, help="rows per window")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG file to write")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--streams", action="store_true", help="compare on three kinds of drift")
-    modes.add_argument("--late", action="store_true", help="compare on later and later drift")
-    modes.add_argument("--flip", action="store_true", help="compare on labels that are flipped")
-    parser.add_argument("--seeds", type=int, default=3, help="streams of each kind, to compare on")
-    parser.add_argument("--plot", type=Path, help="where --streams draws its errors (PNG)")
+    modes.add_argument("--late", action="store_true", help="compare on later and later changes")
+    modes.add_argument("--flip", action="store_true", help="compare on flipped labels")
+    parser.add_argument("--seeds", type=int, default=3, help="number of streams of each kind")
+    parser.add_argument("--plot", type=Path, help="PNG file in which --streams draws the errors")
     options = parser.parse_args()
     rows = options.rows or 6000
     if (options.streams or options.late or options.flip) and rows < 8 * BATCH:

@@ -7,9 +7,9 @@ Finding wrong labels
     python examples/find_label_errors.py [--noise 0.1] [--seed 0] [--picture suspects.png]
 
 Some of the training labels of scikit-learn's digits are replaced by other classes.
-``find_label_errors`` ranks the rows by how suspect their labels are. The test errors show what you
-gain by dropping the suspects, or by using the suggested labels. The figure shows the margins of all
-rows, and the digits with the most suspect labels.
+``find_label_errors`` ranks the rows by how likely their labels are wrong. The test errors show the
+gain from dropping the suspects, and from using the suggested labels. The figure shows the margins
+of all rows, and the digits with the most suspect labels.
 
 This page shows ``python examples/find_label_errors.py --picture output/label_errors.png``.
 """
@@ -33,7 +33,7 @@ SHOWN = (3, 6)  # rows and columns of digits in the picture
 
 
 def mislabelled(truth: NDArray[np.int64], noise: float, seed: int) -> NDArray[np.int64]:
-    """Replace a share of the labels by another digit."""
+    """Replace a fraction of the labels by other digits."""
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(truth))[: round(noise * len(truth))]
     y = truth.copy()
@@ -42,7 +42,7 @@ def mislabelled(truth: NDArray[np.int64], noise: float, seed: int) -> NDArray[np
 
 
 def report(found: LabelErrors, y: NDArray[np.int64], truth: NDArray[np.int64]) -> None:
-    """Print how well the suspects agree with the labels that are wrong."""
+    """Print how many suspects are wrong, and how many wrong labels are suspect."""
     wrong, suspects = y != truth, found.is_suspect
     precision = average_precision_score(wrong, -found.probability)
     print(f"{wrong.sum()} of {len(y):,} labels are wrong; {suspects.sum()} are suspect.")
@@ -76,8 +76,8 @@ def draw(path: Path, found: LabelErrors, X: Any, y: NDArray[np.int64]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Find wrong labels among handwritten digits.")
-    parser.add_argument("--noise", type=float, default=0.1, help="share of wrong labels")
-    parser.add_argument("--seed", type=int, default=0, help="draws the split and the wrong labels")
+    parser.add_argument("--noise", type=float, default=0.1, help="fraction of wrong labels")
+    parser.add_argument("--seed", type=int, default=0, help="seed of split and wrong labels")
     parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
 
@@ -90,7 +90,7 @@ def main() -> None:
 
     kept = ~found.is_suspect
     training = {
-        "the labels as they are": (X, y),
+        "all given labels": (X, y),
         "without the suspects": (X[kept], y[kept]),
         "suggested labels of suspects": (X, np.where(kept, y, found.suggested)),
         "the true labels": (X, truth),

@@ -6,10 +6,10 @@ The right to be forgotten
 
     python examples/forgetting.py [--persons 100] [--picture forgetting.png]
 
-Each person is measured twenty times, in one of two states. One person asks to be forgotten.
-``forget`` returns the model that never saw that person's rows, faster than a refit, and the saved
-file no longer contains them. ``leave_one_out``, and forgetting one person after the other, estimate
-the error on new rows and on new persons without a refit.
+A model learns twenty measurements of each person, and one person asks to be forgotten.
+``forget`` turns the model into the one that never saw that person's rows, faster than a refit, and
+the saved file no longer contains them. ``leave_one_out`` estimates the error on new rows, and
+forgetting one person after the other estimates the error on new persons; neither needs a refit.
 
 This page shows ``python examples/forgetting.py --persons 60 --picture output/forgetting.png``.
 """
@@ -33,8 +33,8 @@ from sklearn.svm import SVC
 from marginwise import ExactSVC, save
 
 FEATURES = 8
-ROWS = 20  # of a person
-SAME: dict[str, Any] = {"C": 3.0, "gamma": 0.05}  # a number: "scale" would remember the variance
+ROWS = 20  # per person
+SAME: dict[str, Any] = {"C": 3.0, "gamma": 0.05}  # a number: "scale" would be recomputed
 SEED = 0
 
 Rows = NDArray[np.float64]
@@ -43,18 +43,18 @@ Times = tuple[float, float, float]
 
 
 def measurements(persons: int) -> tuple[Rows, Labels, Labels]:
-    """Return features, states, and the person that each row is of; the rows are shuffled."""
+    """Return the features, the state (0 or 1) and the person of each row, in random order."""
     rng = np.random.default_rng(SEED)
     person = rng.permutation(np.repeat(np.arange(persons), ROWS))
     y = rng.integers(0, 2, len(person))
     usual = rng.normal(size=(persons, FEATURES))
-    change = 0.8 + rng.normal(size=(persons, FEATURES))  # between states: alike, and yet not
+    change = 0.8 + rng.normal(size=(persons, FEATURES))  # similar for all persons
     X = usual[person] + y[:, np.newaxis] * change[person]
     return X + 0.7 * rng.normal(size=X.shape), y, person
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what work returns, and the milliseconds it took."""
+    """Return the result of work, and the milliseconds it took."""
     start = time.perf_counter()
     done = work()
     return done, 1000 * (time.perf_counter() - start)
@@ -64,25 +64,25 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 # Forgetting
 # ----------
 def compare(model: ExactSVC, X: Rows, y: Labels, gone: Labels) -> tuple[ExactSVC, Times]:
-    """Forget rows, fit a model that never saw them, and print how they differ.
+    """Forget rows, fit a model that never saw them, and print the differences.
 
-    Return the model that forgot, and the milliseconds of each way.
+    Return the model that forgot, and the milliseconds of each method.
     """
     rest = np.setdiff1d(np.arange(len(y)), gone)
     forgetful = copy.deepcopy(model)
     _, forgetting = timed(lambda: forgetful.forget(gone))
     ignorant, refitting = timed(lambda: ExactSVC(**SAME).fit(X[rest], y[rest]))
-    _, anew = timed(lambda: SVC(**SAME).fit(X[rest], y[rest]))
+    _, svc = timed(lambda: SVC(**SAME).fit(X[rest], y[rest]))
     off = np.abs(forgetful.decision_function(X) - ignorant.decision_function(X)).max()
     print(
         f"{len(gone) // ROWS:>8}{len(gone):>7}{forgetting:>11.1f} ms{refitting:>11.1f} ms"
-        f"{anew:>8.1f} ms{off:>17.0e}"
+        f"{svc:>8.1f} ms{off:>17.0e}"
     )
-    return forgetful, (forgetting, refitting, anew)
+    return forgetful, (forgetting, refitting, svc)
 
 
 def draw(path: Path, times: dict[int, Times]) -> None:
-    """Draw the time of forgetting and of refitting by the number of rows."""
+    """Draw the time of forgetting and of refitting against the number of rows."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -100,10 +100,10 @@ def draw(path: Path, times: dict[int, Times]) -> None:
 
 
 def rows_in(path: Path, X: Rows) -> int:
-    """Count the rows of X that a file of an rbf model holds, exactly or nearly."""
+    """Count the rows of X that the file of an rbf model contains, exactly or nearly."""
     with zipfile.ZipFile(path) as archive, archive.open("_machine.X.npy") as file:
         stored = np.load(file)
-    looked_for = np.sqrt(SAME["gamma"]) * X  # as features are kept for rbf
+    looked_for = np.sqrt(SAME["gamma"]) * X  # features are stored in this scale for rbf
     distance, _ = NearestNeighbors(n_neighbors=1).fit(stored).kneighbors(looked_for)
     return int(np.sum(distance < 1e-6))
 
@@ -112,7 +112,7 @@ def rows_in(path: Path, X: Rows) -> int:
 # The error without a refit
 # -------------------------
 def new_rows(model: ExactSVC, X: Rows, y: Labels) -> None:
-    """Print the leave-one-out error, and check some of it by refits."""
+    """Print the leave-one-out error, and check three of its values by refits."""
     left_out, milliseconds = timed(model.leave_one_out)
     off = 0.0
     for k in left_out.ids[:3]:
@@ -127,7 +127,7 @@ def new_rows(model: ExactSVC, X: Rows, y: Labels) -> None:
 
 
 def new_persons(model: ExactSVC, X: Rows, y: Labels, person: Labels) -> None:
-    """Print the error on the rows of each person by the model that never met them."""
+    """Print the error on the rows of each person by the model that never saw that person."""
 
     def error() -> float:
         wrong = 0
@@ -143,18 +143,18 @@ def new_persons(model: ExactSVC, X: Rows, y: Labels, person: Labels) -> None:
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Forget persons, and prove it.")
-    parser.add_argument("--persons", type=int, default=100, help="persons of twenty rows each")
-    parser.add_argument("--picture", type=Path, help="where to draw the times; needs matplotlib")
+    parser = argparse.ArgumentParser(description="Forget persons, and verify the result.")
+    parser.add_argument("--persons", type=int, default=100, help="persons, with twenty rows each")
+    parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
     X, y, person = measurements(options.persons)
     model = ExactSVC(**SAME).fit(X, y)
     print(f"{len(y):,} rows of {options.persons} persons, {len(model.support_)} support vectors\n")
 
-    print(" persons   rows        forget    ExactSVC anew   SVC anew   largest difference")
+    print(" persons   rows        forget    ExactSVC refit  SVC refit  largest difference")
     asks = np.flatnonzero(person == 0)
     forgetful, times = compare(model, X, y, asks)
     by_rows = {len(asks): times}
@@ -166,7 +166,7 @@ def main() -> None:
         path = Path(folder) / "model.mwz"
         save(forgetful, path)
         others = np.flatnonzero(person != 0)
-        print(f"\nThe file of the model holds {rows_in(path, X[others]):,} rows of the others,")
+        print(f"\nThe model file holds {rows_in(path, X[others]):,} rows of the others,")
         print(f"and {rows_in(path, X[asks])} of the {len(asks)} that were forgotten.\n")
 
     print("error                                    time")

@@ -6,9 +6,10 @@ Tangents, displacement fields and variants
 
     python examples/invariance_pictures.py [--folder examples/output]
 
-The script draws ten digits with a soft pen. The first figure shows how one of them changes when it
-is shifted or thickened slightly, the second two displacement fields and their effect, the third
-variants of all ten digits. The guide on images uses these figures.
+The script draws ten digits. The first figure shows the *tangents* of one of them: its change when
+it is shifted or thickened slightly. The second shows two displacement fields and their effect, and
+the third shows variants of all ten digits. The guide on images and invariance explains these
+figures.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
 FOLDER = Path(sys.argv[0]).resolve().parent / "output"
 SIDE = 28  # pixels of an image
-PEN = 1.5  # pixels from the middle of a stroke to its edge
-EDGE = 1.2  # pixels in which a stroke fades
-SHOWN = 3  # the digit of the first two pictures
-STRENGTH = 3.0  # of the fields that are shown, pixel for pixel
-FIELDS = slice(8, 10)  # which of them
+PEN = 1.5  # half the width of a stroke, in pixels
+EDGE = 1.2  # width of the soft edge of a stroke, in pixels
+SHOWN = 3  # digit in the first two pictures
+STRENGTH = 3.0  # factor by which the fields are multiplied
+FIELDS = slice(8, 10)  # fields to show
 
-# Points that the pen passes, across and down, in percent of the image; a stroke ends at a slash.
+# Points of the strokes: x and y (downwards) in percent of the image. A slash ends a stroke.
 STROKES = [
     "50,18 32,35 30,65 48,83 68,66 68,34 50,18",
     "40,30 55,18 53,50 50,83",
@@ -49,7 +50,7 @@ STROKES = [
 
 
 def drawn(strokes: str) -> NDArray[np.float32]:
-    """Return an image from 0 to 1: how near each pixel is to a stroke."""
+    """Return an image with values from 0 (background) to 1 (stroke)."""
     across, down = np.meshgrid(np.arange(SIDE), np.arange(SIDE))
     pixels = np.column_stack([across.ravel(), down.ravel()])
     passed = np.concatenate([line(stroke) for stroke in strokes.split(" / ")]) * (SIDE - 1)
@@ -59,7 +60,7 @@ def drawn(strokes: str) -> NDArray[np.float32]:
 
 
 def line(stroke: str) -> NDArray[np.float64]:
-    """Return many points of a smooth line through those of a stroke."""
+    """Return 200 points on a smooth curve through the points of a stroke."""
     points = np.array([point.split(",") for point in stroke.split()], dtype=float) / 100
     steps = np.sqrt(np.sqrt((np.diff(points, axis=0) ** 2).sum(axis=1)))
     knots = np.r_[0, np.cumsum(steps)]
@@ -83,7 +84,7 @@ def draw_tangents(path: Path, digits: NDArray[np.float32]) -> None:
 
 
 def draw_fields(path: Path, digits: NDArray[np.float32]) -> None:
-    """Draw two fields as arrows over a digit, and the digit that they bend."""
+    """Draw two fields as arrows over a digit, and the deformed digits."""
     figure, axes = panels(4)
     for k, (affine, title) in enumerate(
         [(0.0, "smoothed random field"), (1.0, "affine plus noise")]
@@ -92,9 +93,9 @@ def draw_fields(path: Path, digits: NDArray[np.float32]) -> None:
         f_x, f_y = STRENGTH * deformer.fields_[FIELDS]
         t_x, t_y = deformer.prepare(digits[SHOWN : SHOWN + 1]).tangents.reshape(2, SIDE, SIDE)
         show(axes[2 * k], 0.35 * digits[SHOWN], title, high=1)
-        arrows(axes[2 * k], -f_x, -f_y)  # where the ink goes
+        arrows(axes[2 * k], -f_x, -f_y)  # direction in which the ink moves
         bent = np.clip(digits[SHOWN] + f_x * t_x + f_y * t_y, 0, 1)
-        show(axes[2 * k + 1], bent, "bent by it")
+        show(axes[2 * k + 1], bent, "deformed digit")
     keep(figure, path)
 
 
@@ -127,7 +128,7 @@ def keep(figure: Any, path: Path) -> None:
 
 
 def show_sheet(path: Path) -> None:
-    """Leave the sheet as a figure of its own."""
+    """Show the sheet as a separate figure."""
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(figsize=(9, 7), layout="constrained")
@@ -137,7 +138,7 @@ def show_sheet(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Draw tangents, fields and variants.")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder for the pictures")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     digits = np.stack([drawn(strokes) for strokes in STROKES])

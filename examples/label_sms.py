@@ -7,10 +7,10 @@ Finding spam with few labels
     python examples/label_sms.py [--data FOLDER] [--picture curves.png]
     python examples/label_sms.py --interactive [--keep spam.mwz]
 
-From raw text to a model, and when to stop labelling. The messages come from ``sms_spam.jsonl.gz``
-in the folder that ``--data`` or ``MARGINWISE_DATA`` names: one JSON object per line, with the keys
-"label" and "text". Without that file, the script makes up messages. The true labels answer the
-questions; with ``--interactive``, you do.
+From raw text to a spam filter, with a rule that reports when to stop labelling. The messages come
+from ``sms_spam.jsonl.gz`` in the folder that ``--data`` or ``MARGINWISE_DATA`` names: one JSON
+object per line, with the keys "label" and "text". Without that file, the script makes up messages.
+The true labels answer the questions; with ``--interactive``, you answer them.
 
 This page shows ``python examples/label_sms.py --rows 1500 --seeds 2 --labels 200
 --picture output/label_sms.png``.
@@ -97,7 +97,7 @@ CHATTER = "so then just about home going time good like think want still back da
 
 
 def made_up_messages(n: int, rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Fill in forms at random; one message in eight is spam, and a few could be either."""
+    """Fill in templates at random; one message in eight is spam, and a few could be either."""
     choices = {name: among.split() for name, among in WORDS.items()}
     chatter = CHATTER.split()
     spam = rng.random(n) < 1 / 8
@@ -112,7 +112,7 @@ def made_up_messages(n: int, rng: np.random.Generator) -> tuple[list[str], list[
 
 
 def prepared(texts: list[str], labels: list[str], seed: int) -> Messages:
-    """Hold out three messages of ten, and turn all into rows of a sparse matrix."""
+    """Hold out three in ten messages, and compute TF-IDF features of all messages."""
     pool, rest, y, y_test = train_test_split(
         texts, np.array(labels), test_size=0.3, stratify=labels, random_state=seed
     )
@@ -131,17 +131,17 @@ def learner_for(messages: Messages, seed: int, strategy: str = "active") -> Acti
 
 
 # %%
-# The true labels answer
-# ----------------------
+# Simulated answers
+# -----------------
 class Measured(NamedTuple):
-    """Percent of held-out messages that were mistaken, and the mean of both recalls."""
+    """Error on the held-out messages and geometric mean of both recalls, in percent."""
 
     error: float
     g_mean: float
 
 
 def measured(learner: ActiveLearner, messages: Messages) -> Measured:
-    if not learner.has_model_:  # it has met one class only
+    if not learner.has_model_:  # it has labels of one class only
         return Measured(float("nan"), float("nan"))
     predicted = learner.estimator_.predict(messages.X_test)
     error = 100 * float(np.mean(predicted != messages.y_test))
@@ -149,7 +149,7 @@ def measured(learner: ActiveLearner, messages: Messages) -> Measured:
 
 
 def curve(messages: Messages, strategy: str, seed: int, sizes: list[int]) -> list[Measured]:
-    """Measure a learner as it asks for labels, whatever its stopping rule says."""
+    """Measure a learner as it asks for labels, without a stopping rule."""
     learner = learner_for(messages, seed, strategy)
     learner.stop = None
     values = []
@@ -160,7 +160,7 @@ def curve(messages: Messages, strategy: str, seed: int, sizes: list[int]) -> lis
 
 
 def draw(path: Path, sizes: list[int], found: dict[str, NDArray[np.float64]]) -> None:
-    """Draw the median error of each strategy by the number of labels."""
+    """Draw the median error of each strategy against the number of labels."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -174,7 +174,7 @@ def draw(path: Path, sizes: list[int], found: dict[str, NDArray[np.float64]]) ->
 
 
 def compare(messages: Messages, seeds: int, most: int, picture: Path | None) -> None:
-    """Print what labels bring when they are asked for, and when they are drawn at random."""
+    """Print the errors with actively selected labels and with random labels."""
     sizes = [size for size in SIZES if size <= min(most, len(messages.pool))]
     found = {
         strategy: np.array([curve(messages, strategy, seed, sizes) for seed in range(seeds)])
@@ -192,7 +192,7 @@ def compare(messages: Messages, seeds: int, most: int, picture: Path | None) -> 
 
 
 def until_told_to_stop(messages: Messages, seed: int) -> ActiveLearner:
-    """Ask until the stopping rule is met, say why that was, and go on to a stricter one."""
+    """Ask until the stopping rule is met, print its reason, and continue with a stricter rule."""
     learner = learner_for(messages, seed)
     for rule in (learner.stop, MarginExhausted()):
         learner.stop = rule
@@ -202,15 +202,15 @@ def until_told_to_stop(messages: Messages, seed: int) -> ActiveLearner:
         print(f"\n{rule}")
         print(f"  stopped after {len(learner.history_):,} labels, {spam:,} of them spam:")
         print(f"  {rule.reason}")
-        print(f"  error {error:.1f} %, g-mean {g_mean:.1f} % on the messages held out")
+        print(f"  error {error:.1f} %, g-mean {g_mean:.1f} % on the held-out messages")
     return learner
 
 
 # %%
-# You answer
-# ----------
+# Your answers
+# ------------
 def label_by_hand(messages: Messages, seed: int, keep: Path | None) -> ActiveLearner:
-    """Ask at the terminal; undo takes back the last answer, quit keeps all of them."""
+    """Ask at the terminal; "undo" removes the last answer, "quit" keeps all answers."""
     if keep is not None and keep.is_file():
         learner = ActiveLearner.load(keep, messages.X)
         print(f"{len(learner.history_)} labels were kept in {keep}.")
@@ -240,7 +240,7 @@ def label_by_hand(messages: Messages, seed: int, keep: Path | None) -> ActiveLea
 
 
 def typed(prompt: str) -> str:
-    """Return one of the answers, of which the first letter will do."""
+    """Return one of the answers; its first letter is enough."""
     answers = ("y", "n", "skip", "undo", "quit")
     while True:
         try:
@@ -255,12 +255,12 @@ def typed(prompt: str) -> str:
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def show_most_spam_like(learner: ActiveLearner, messages: Messages, n: int = 10) -> None:
-    """Print the messages without a label that the model takes for spam most surely."""
+    """Print the unlabelled messages with the highest decision values for spam."""
     if not learner.has_model_:
-        print("\nThere is no model yet: it takes one label of each kind.")
+        print("\nThere is no model yet: it needs at least one label of each kind.")
         return
     rows = learner.sample_unseen(learner.n_unseen_)  # all of them
     scores = learner.decision_values(rows)
@@ -275,13 +275,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Find spam among text messages with few labels.")
     add = parser.add_argument
     add("--data", type=Path, default=named, help=f"folder of {FILE} (default: $MARGINWISE_DATA)")
-    add("--rows", type=int, default=5000, help="messages to make up where there is no file")
+    add("--rows", type=int, default=5000, help="number of messages to make up if there is no file")
     add("--seeds", type=int, default=5, help="runs to compare")
     add("--labels", type=int, default=600, help="labels at the end of a run")
-    add("--seed", type=int, default=0, help="of what is held out, and of the sampling")
-    add("--interactive", action="store_true", help="you answer, at the terminal")
-    add("--keep", type=Path, help="with --interactive: file to go on from and to keep answers in")
-    add("--picture", type=Path, help="where to draw the errors; needs matplotlib")
+    add("--seed", type=int, default=0, help="seed of the split and of the sampling")
+    add("--interactive", action="store_true", help="answer the questions yourself, at the terminal")
+    add("--keep", type=Path, help="with --interactive: file to resume from and to save answers in")
+    add("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
     folder = None if options.data is None else Path(options.data)
     messages = prepared(*read_messages(folder, options.rows, options.seed), options.seed)

@@ -6,9 +6,10 @@ Learning curves of active learning
 
     python examples/learning_curves.py [--seeds 10] [--labels 400] [--picture curves.png]
 
-Three strategies choose the next row to label. The digits come with scikit-learn. The rare class is
-generated: it has one row in fifty and overlaps with the others. All runs of a seed share the pool,
-the test rows and the first labels; only the choice of the next row differs.
+How many labels does active learning save? Three strategies choose the next row to label, on
+scikit-learn's digits and on generated data with a rare class, which has one row in fifty and
+overlaps with the other class. All runs of a seed share the pool, the test rows and the first
+labels; only the choice of the next row differs.
 
 This page shows ``python examples/learning_curves.py --seeds 3 --labels 200``.
 """
@@ -35,7 +36,7 @@ from marginwise.metrics import prbep_score
 
 PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "learning_curves.png"
 STRATEGIES = ("random", "active", "autoactive")
-RARE = 0.02  # share of the rare class
+RARE = 0.02  # fraction of rows in the rare class
 
 Run = tuple[list[int], list[float]]
 
@@ -49,13 +50,13 @@ class Data(NamedTuple):
 
 @dataclass
 class Task:
-    """What is learned, by which model, and how it is measured."""
+    """Data set, model and measure of an experiment."""
 
     title: str
     data: Callable[[int], Data]
     model: OnlineSVC
-    start: int  # labels of each class that are given
-    sizes: list[int]  # labels after which it is measured
+    start: int  # labels given per class
+    sizes: list[int]  # numbers of labels at which the model is measured
     measure: Callable[[Any, Data], float]
     ylabel: str
     higher_is_better: bool
@@ -70,7 +71,7 @@ def digits(seed: int) -> Data:
 
 
 def rare(seed: int, rows: int = 20_000, features: int = 8) -> Data:
-    """Draw a wide cloud, and a small one that is three deviations away along one feature."""
+    """Draw a large cluster, and a small one three standard deviations away along one feature."""
     rng = np.random.default_rng(seed)
     y = (rng.random(rows) < RARE).astype(np.int64)
     X = rng.normal(size=(rows, features)) * np.where(y, 0.7, 1.0)[:, None]
@@ -105,7 +106,7 @@ def tasks(most: int) -> list[Task]:
 # Runs
 # ----
 def one_run(task: Task, data: Data, strategy: str, seed: int) -> Run:
-    """Measure a learner again and again as it asks for labels."""
+    """Measure a learner repeatedly as it asks for labels."""
     learner = ActiveLearner(task.model, data.X, strategy=strategy, stop=None, random_state=seed)
     given = [np.flatnonzero(data.y == label)[: task.start] for label in np.unique(data.y)]
     first = np.concatenate(given)
@@ -119,7 +120,7 @@ def one_run(task: Task, data: Data, strategy: str, seed: int) -> Run:
 
 
 def all_runs(task: Task, seeds: int) -> tuple[dict[str, list[Run]], float]:
-    """Return the runs of each strategy, and the median of what all labels would have given."""
+    """Return the runs of each strategy, and the median result with all labels."""
     runs: dict[str, list[Run]] = {strategy: [] for strategy in STRATEGIES}
     whole = []
     for seed in range(seeds):
@@ -143,10 +144,10 @@ def table(task: Task, runs: dict[str, list[Run]], whole: float) -> str:
 
 
 # %%
-# The whole run
-# -------------
+# Main program
+# ------------
 def draw_whole(axes: Any, task: Task, whole: float) -> None:
-    """Draw what all labels would have given, beyond the curves, and title the picture."""
+    """Draw the result with all labels, and set the title and the axes."""
     axes.axhline(whole, color="0.35", linewidth=1, linestyle="dotted", zorder=1)
     axes.annotate(
         f"with all {len(task.data(0).y):,} labels", (1, whole), xycoords=("axes fraction", "data"),
@@ -183,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Learning curves of three strategies.")
     parser.add_argument("--seeds", type=int, default=10, help="runs of each strategy")
     parser.add_argument("--labels", type=int, default=400, help="labels at the end of a run")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where it is drawn (PNG)")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG file to write")
     options = parser.parse_args()
     done = []
     for task in tasks(options.labels):

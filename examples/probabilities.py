@@ -6,10 +6,10 @@ Probabilities on a stream
 
     python examples/probabilities.py [--rows 20000] [--seed 0] [--picture probabilities.png]
 
-Requests arrive one batch after the other. A third belongs to the positive class, and the classes
-overlap. The model predicts probabilities for each batch and then learns it, as a service would. The
-rows are generated, so the table can compare the log loss with that of the true probabilities. The
-figure shows how often the positive class occurs among rows of equal predicted probability.
+Requests arrive one batch after the other. A third of them are positive, and the classes overlap.
+The model predicts probabilities for each batch and then learns it, as a service would. The rows are
+generated, so the true probabilities are known, and the table compares their log loss with that of
+the model. The figure shows how often the positive class occurs among rows with similar predictions.
 
 This page shows ``python examples/probabilities.py --rows 10000
 --picture output/probabilities.png``.
@@ -40,7 +40,7 @@ def requests(n: int, seed: int) -> tuple[Values, NDArray[np.int64], Values]:
 
 
 def run(X: Values, y: NDArray[np.int64], truth: Values) -> tuple[OnlineSVC, Values]:
-    """Learn batch by batch; return the model, and what it said of each row beforehand."""
+    """Learn batch by batch; return the model, and the probability of each row before learning."""
     model = OnlineSVC(C=1, gamma=0.1, reprocess=10, calibration="sigmoid")
     model.partial_fit(X[:BATCH], y[:BATCH], classes=[0, 1])
     said = np.full(len(y), np.nan)
@@ -58,14 +58,14 @@ def run(X: Values, y: NDArray[np.int64], truth: Values) -> tuple[OnlineSVC, Valu
 
 
 def draw(path: Path, y: NDArray[np.int64], said: Values) -> None:
-    """Draw the frequency of the positive class by its probability."""
+    """Draw the frequency of the positive class against its predicted probability."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained")
     CalibrationDisplay.from_predictions(
         y, said, n_bins=10, strategy="quantile", name="OnlineSVC, before learning", ax=ax
     )
-    ax.set(title="Probabilities of rows to come", xlim=(0, 1), ylim=(0, 1))
+    ax.set(title="Probabilities of unseen rows", xlim=(0, 1), ylim=(0, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
@@ -74,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Probabilities on a stream.")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the stream")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="where a picture goes")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="PNG file to write")
     options = parser.parse_args()
     X, y, truth = requests(options.rows, options.seed)
     model, said = run(X, y, truth)
@@ -85,7 +85,7 @@ def main() -> None:
     )
     if options.picture:
         draw(options.picture, y[known], said[known])
-        print(f"The picture is in {options.picture}.")
+        print(f"picture: {options.picture}")
 
 
 # %%

@@ -74,7 +74,7 @@ print(f"finished: {len(model.support_)} support vectors of {held} stored example
 print(f"kernel values computed: {model.stats_['kernel_evaluations']:,}")
 
 # %%
-# The boundary after all rows, and the accuracy on the way.
+# The boundary after all rows, and the accuracy during training.
 
 try:
     import matplotlib.pyplot as plt
@@ -89,5 +89,5 @@ left.contour(grid_x, grid_y, values.reshape(grid_x.shape), levels=[-1, 0, 1], co
 left.scatter(*X[:400].T, c=y[:400], s=8, cmap="viridis")
 left.set(title="boundary and margin", xlabel="first feature", ylabel="second feature")
 right.plot(seen, accuracies, marker="o")
-right.set(title="on the way", xlabel="rows learned", ylabel="test accuracy")
+right.set(title="accuracy during training", xlabel="rows learned", ylabel="test accuracy")
 right.grid(alpha=0.25)

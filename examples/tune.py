@@ -26,9 +26,9 @@ from marginwise import OnlineSVCCV
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description="Choose C and gamma for digits, by a grid and by halving."
+        description="Choose C and gamma for digits, by grid search and by halving."
     )
-    parser.add_argument("--picture", type=Path, help="where to draw the scores of the searches")
+    parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X / 16, y, stratify=y, random_state=0)

@@ -6,7 +6,7 @@ Learning from deformed images
 
     python examples/virtual_digits.py [--images 300] [--variants 10] [--seeds 10]
 
-A digit that is shifted, rotated or bent a little is the same digit. OnlineSVC learns a few of
+A digit that is slightly shifted, rotated or bent is the same digit. OnlineSVC learns a few of
 scikit-learn's digits (8 × 8 pixels) alone, with variants generated on demand, and with many more
 variants, among which autoactive selection learns only the informative ones. The table shows means
 over random splits; all other images are test images. The figure shows some variants.
@@ -38,12 +38,12 @@ from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 PICTURE = Path(sys.argv[0]).resolve().parent / "output" / "virtual_digits.png"
 SHAPE = (8, 8)
 SAME: dict[str, Any] = {"C": 100.0, "gamma": 0.2, "multiclass": "ovr"}  # for all
-BENT: dict[str, Any] = {"strength": 1.0, "shift": 1}  # small images bear small changes
-MORE = 5  # times as many variants, for selection to choose among
+BENT: dict[str, Any] = {"strength": 1.0, "shift": 1}  # small images allow only small changes
+MORE = 5  # factor by which the variants are increased, for selection to choose from
 
 
 class Way(NamedTuple):
-    """How the images are learned."""
+    """A way to learn the images."""
 
     name: str
     variants: int
@@ -82,7 +82,7 @@ def one_run(way: Way, images: int, seed: int) -> tuple[float, float, float, floa
 
 
 def show(path: Path) -> None:
-    """Leave the sheet as a figure of its own."""
+    """Show the sheet as a separate figure."""
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(figsize=(9, 7), layout="constrained")
@@ -91,14 +91,14 @@ def show(path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Learn digits with variants of them.")
-    parser.add_argument("--images", type=int, default=300, help="digits to learn")
-    parser.add_argument("--variants", type=int, default=10, help="of each, itself among them")
-    parser.add_argument("--seeds", type=int, default=10, help="splits to take means over")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="where the sheet goes (PNG)")
+    parser = argparse.ArgumentParser(description="Learn digits from deformed variants.")
+    parser.add_argument("--images", type=int, default=300, help="number of training digits")
+    parser.add_argument("--variants", type=int, default=10, help="variants per digit, with itself")
+    parser.add_argument("--seeds", type=int, default=10, help="number of random splits")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG file for the sheet")
     options = parser.parse_args()
-    print(f"means over {options.seeds} splits with {options.images} images to learn;")
-    print("rows learned and support vectors are those of one class\n")
+    print(f"means over {options.seeds} splits with {options.images} training images;")
+    print("rows learned and support vectors are per class\n")
     print(f"{'':28}{'error':>8}{'learned':>11}{'support vectors':>18}{'time':>9}")
     for way in ways(options.variants):
         runs = [one_run(way, options.images, seed) for seed in range(options.seeds)]

@@ -8,7 +8,7 @@ Hinge loss and ramp loss with wrong labels
 
 The training labels of two half-moons are flipped with probability 0 to 0.3; the test rows have
 their true labels. With the hinge loss, every wrong label becomes a support vector. The ramp loss
-ignores rows that lie far on the wrong side, so that the model stays small.
+ignores rows that lie far on the wrong side of the boundary, so the model remains small.
 
 This page shows ``python examples/wrong_labels.py --rows 1000 --seeds 2
 --picture output/wrong_labels.png``.
@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from marginwise import ExactRampSVC, GapSVC
 
-SHARES = (0.0, 0.1, 0.2, 0.3)  # of labels that are wrong
+SHARES = (0.0, 0.1, 0.2, 0.3)  # fractions of wrong labels
 TEST = 3000  # rows
 SAME: dict[str, Any] = {"C": 3.0, "gamma": 1.0}  # for all
 
@@ -45,10 +45,10 @@ def models(seed: int) -> dict[str, Any]:
 
 
 def moons(rows: int, share: float, seed: int) -> tuple[NDArray[np.float64], Labels, Labels]:
-    """Return features, true labels, and labels of the training rows, some of them turned."""
+    """Return features, true labels, and labels of the training rows, some of them flipped."""
     X, truth = make_moons(rows + TEST, noise=0.2, random_state=seed)
-    turned = np.random.default_rng(seed).random(rows) < share
-    return X, truth, np.where(turned, 1 - truth[:rows], truth[:rows])
+    flipped = np.random.default_rng(seed).random(rows) < share
+    return X, truth, np.where(flipped, 1 - truth[:rows], truth[:rows])
 
 
 def one_run(rows: int, share: float, seed: int) -> dict[str, tuple[float, int]]:
@@ -63,8 +63,8 @@ def one_run(rows: int, share: float, seed: int) -> dict[str, tuple[float, int]]:
 
 
 def suspects(rows: int, share: float, seed: int) -> tuple[int, float, float]:
-    """Return how many rows lie beyond the ramp of ExactRampSVC, which share of them has a wrong
-    label, and which share of the wrong labels they are.
+    """Return the number of rows that ExactRampSVC ignores, the fraction of them with a wrong label,
+    and the fraction of all wrong labels among them.
     """
     X, truth, y = moons(rows, share, seed)
     model = models(seed)["ExactRampSVC"].fit(X[:rows], y)
@@ -75,7 +75,7 @@ def suspects(rows: int, share: float, seed: int) -> tuple[int, float, float]:
 
 
 def draw(path: Path, means: dict[str, list[Any]]) -> None:
-    """Draw support vectors and test error of each model by the share of wrong labels."""
+    """Draw support vectors and test error of each model against the fraction of wrong labels."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
@@ -96,8 +96,8 @@ def draw(path: Path, means: dict[str, list[Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Hinge and ramp with wrong labels.")
     parser.add_argument("--rows", type=int, default=2000, help="training rows")
-    parser.add_argument("--seeds", type=int, default=3, help="sets that are drawn")
-    parser.add_argument("--picture", type=Path, help="where to draw the figures; needs matplotlib")
+    parser.add_argument("--seeds", type=int, default=3, help="number of data sets")
+    parser.add_argument("--picture", type=Path, help="PNG file to write; requires matplotlib")
     options = parser.parse_args()
     print(
         f"means over {options.seeds} sets of {options.rows:,} rows: test error, support vectors\n"
@@ -114,8 +114,8 @@ def main() -> None:
     for name, values in means.items():
         print(f"{name:16}" + "".join(f"{error:>9.2f} %{size:>6.0f}" for error, size in values))
     many, right, part = suspects(options.rows, SHARES[-1], 0)
-    print(f"\nWith {SHARES[-1]:.0%} wrong labels ExactRampSVC does without {many:,} rows.")
-    print(f"Of these, {right:.0%} are labelled wrong; they are {part:.0%} of all that are.")
+    print(f"\nWith {SHARES[-1]:.0%} wrong labels, ExactRampSVC ignores {many:,} rows.")
+    print(f"Of these, {right:.0%} are labelled wrong; they are {part:.0%} of all wrong labels.")
     if options.picture:
         draw(options.picture, means)
 
