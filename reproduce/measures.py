@@ -21,7 +21,7 @@ def load(name: str, folder: Path, *, seed: int = 0, quick: bool = False, form: s
 
 
 def redrawn(split: Split, seed: int) -> Split:
-    """Pool training and test rows, and divide them anew in the same sizes."""
+    """Pool training and test rows, and divide them again into parts of the same sizes."""
     import scipy.sparse as sp
 
     stack = sp.vstack if sp.issparse(split.X) else np.concatenate

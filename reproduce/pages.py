@@ -15,10 +15,27 @@ from pathlib import Path
 from reproduce import registry
 from reproduce.experiment import CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE, Claim, Results, Table
 from reproduce.rows import markdown
+from reproduce.single_page import single_page
 from reproduce.store import REPOSITORY, DamagedResultsError, Store, path_of
 
 NOTICE = "<!-- Written by `python -m reproduce.pages` from the stored results; do not edit. -->"
 VERDICTS = (CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE)
+INTRODUCTION = """\
+The algorithms of marginwise come from seven papers.
+We repeated the tables and figures that the available data allow, and judged each claim of the \
+papers: **confirmed**, **not confirmed** or **not testable here**.
+The pages of the papers show our measurements beside the printed figures.
+
+From a clone of the repository, one command repeats an experiment:
+
+```bash
+marginwise reproduce                       # list the experiments
+marginwise reproduce bordes2005/figure10   # run one
+```
+
+Names such as bordes2005 are the keys of the papers in `references.bib`."""
+REPORT = "report.html"
+DOWNLOAD = f"[One HTML file]({REPORT}) has all results and opens without a network."
 
 
 def of_paper(paper: str) -> list[str]:
@@ -112,28 +129,19 @@ def paper_page(paper: str) -> str:
 def index_page() -> str:
     """Return the page of all verdicts."""
     claims = {paper: claims_of(paper) for paper in registry.papers()}
-    text = ["# Results", "", NOTICE, ""]
-    text += [
-        "Every table and figure that the data allow is measured again by one command each:",
-        "",
-    ]
-    text += [
-        "```bash",
-        "marginwise reproduce",
-        "marginwise reproduce bordes2005/figure10",
-        "```",
-        "",
-    ]
+    text = ["# Results", "", NOTICE, "", INTRODUCTION, "", DOWNLOAD, ""]
     rows = []
     for paper, found in claims.items():
         counts = Counter(one.verdict for one in found)
         total = [str(counts[verdict]) for verdict in VERDICTS]
-        rows.append([f"[{paper}]({paper}.md)", str(len(of_paper(paper))), *total])
+        link = f"[{registry.paper(paper).title}]({paper}.md) [{paper}]"
+        rows.append([link, str(len(of_paper(paper))), *total])
     sums = [str(sum(int(row[k]) for row in rows)) for k in range(1, 5)]
     rows.append(["all", *sums])
     text += [*markdown(Table(["paper", "experiments", *VERDICTS], rows)), ""]
     for paper, found in claims.items():
-        text += [f"## Claims of {paper}", "", registry.paper(paper).citation, ""]
+        described = registry.paper(paper)
+        text += [f"## {paper}: {described.title}", "", described.citation, ""]
         text += [*left(markdown(verdict_table(found))), ""] if found else []
     text += [":::{toctree}", ":maxdepth: 1", ":hidden:", "", *claims, ":::"]
     return "\n".join(text) + "\n"
@@ -142,6 +150,11 @@ def index_page() -> str:
 def pages() -> dict[str, str]:
     """Return the text of all pages by file name."""
     return {"index.md": index_page(), **{f"{key}.md": paper_page(key) for key in registry.papers()}}
+
+
+def report(texts: dict[str, str], folder: Path) -> str:
+    """Return the text of the file that has all pages; their links to pictures start in a folder."""
+    return single_page({**texts, "index.md": texts["index.md"].replace(DOWNLOAD, "")}, folder)
 
 
 def draw_all(folder: Path, names: list[str]) -> None:
@@ -166,14 +179,12 @@ def main(given: list[str] | None = None) -> int:
     except (LookupError, DamagedResultsError) as problem:
         parser.error(str(problem.args[0]))
     draw_all(options.docs / "images" / "results", drawn)
-    from reproduce.single_page import report
-
     for name, text in texts.items():
         path = options.docs / "results" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    html = options.docs / "results" / "report.html"
-    html.write_text(report(texts, options.docs / "results"), encoding="utf-8")
+    html = options.docs / "results" / REPORT
+    html.write_text(report(texts, html.parent), encoding="utf-8")
     print(f"written to {options.docs / 'results'}, report {html.stat().st_size / 1e6:.1f} MB")
     return 0
 

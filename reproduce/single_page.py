@@ -80,8 +80,8 @@ def block_of(block: list[str], key: str, folder: Path) -> str:
     return f"<p>{inline(' '.join(block))}</p>"
 
 
-def report(pages: dict[str, str], folder: Path) -> str:
-    """Return the report of all pages."""
+def single_page(pages: dict[str, str], folder: Path) -> str:
+    """Return pages as one HTML file, which includes the pictures that they show."""
     body = []
     for name, text in pages.items():
         blocks = [part.split("\n") for part in text.strip().split("\n\n") if part.strip()]

@@ -117,7 +117,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _damage(path: Path, reason: str) -> str:
-    return f"{path} cannot be read ({reason}). Restore it with git, or delete it to measure anew."
+    return f"{path} cannot be read ({reason}). Restore it with git, or delete it to measure again."
 
 
 @contextmanager

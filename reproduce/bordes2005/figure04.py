@@ -50,16 +50,33 @@ def tables(results: Results) -> list[Table]:
 
 
 def claims(results: Results) -> list[Claim]:
-    one, exact = (results.mean(name, "error") for name in ("LASVM×1", "SVM solution"))
-    known = one is not None and exact is not None
+    found = [
+        (results.mean(name, "error"), results.median(name, "fit", "cpu"))
+        for name in PAPER
+        if name in results
+    ]
+    if len(found) < len(PAPER):
+        return []
+    (one, short), (two, longer), (exact, whole) = found
     return [
         Claim(
-            "LASVM×1 provides almost the same multiclass accuracy as LIBSVM on MNIST.",
+            "LASVM×1 provides almost the same multiclass accuracy as LIBSVM on MNIST, in a much "
+            "shorter time: within 0.1 points, in less than half the time.",
             "section 3.3, figure 4",
-            judged(one - exact <= 0.1 if known else None),
-            "1.42 % against 1.36 %",
-            f"{one:.2f} % against {exact:.2f} %" if known else "–",
-        )
+            judged(abs(one - exact) <= 0.1 and short < whole / 2),
+            "1.42 % against 1.36 %, in 0.28 times the time",
+            f"{one:.2f} % against {exact:.2f} %, in {short / whole:.2f} times the time of our own "
+            "converging solver",
+        ),
+        Claim(
+            "LASVM×2 reproduces the multiclass accuracy of LIBSVM on MNIST in a slightly shorter "
+            "time: within 0.02 points.",
+            "section 3.3, figure 4",
+            judged(abs(two - exact) <= 0.02 + 1e-9 and longer < whole),
+            "1.36 % for both, in 0.70 times the time",
+            f"{two:.2f} % against {exact:.2f} %, in {longer / whole:.2f} times the time of our own "
+            "converging solver",
+        ),
     ]
 
 
@@ -69,7 +86,8 @@ EXPERIMENT = Experiment(
     "Multiclass errors and times on MNIST",
     "Ten one-vs-rest classifiers, C = 1000. γ = 0.005 holds for pixels from -1 to 1; for pixels "
     "from 0 to 1 it is 0.02. The SVM solution, which LIBSVM computes in the paper, is that of "
-    '`OnlineSVC(epochs="converge")`, so the ratio of times compares our solver with itself.',
+    '`OnlineSVC(epochs="converge")`, so the ratio of times compares our solver with itself. '
+    "`fit` departs from the paper as in figure 1.",
     files=("mnist.npz",),
     cases=cases,
     run=run,

@@ -62,15 +62,33 @@ def draw(results: Results, figure: Any) -> None:
 
 def claims(results: Results) -> list[Claim]:
     small = relative(results, "LASVM×1", 8)
+    growth = {
+        who: ratio(relative(results, who, SIZES[0]), relative(results, who, SIZES[-1]))
+        for who in ("SVC", "LASVM×1")
+    }
+    known = None not in growth.values()
     return [
         Claim(
-            "LASVM with a cache of 8 MB runs slightly faster than LIBSVM with 1,024 MB.",
+            "LASVM with a cache of 8 MB trains faster than LIBSVM with 1,024 MB.",
             "section 3.3, figure 6",
             judged(None if small is None else small < 1),
-            "slightly less than 1 times the time",
+            "“slightly faster”",
             "–" if small is None else f"{small:.2f} times the time of SVC",
-            "Kernel values are computed in blocks and in single precision here.",
-        )
+            "Most of the difference is probably due to our kernel values, which are computed in "
+            "blocks and in single precision, not to the cache.",
+        ),
+        Claim(
+            "LASVM tolerates much smaller caches than LIBSVM.",
+            "section 3.3, figure 6",
+            judged(growth["LASVM×1"] <= 1.25 and growth["SVC"] >= 2 if known else None),
+            "“LASVM tolerates much smaller caches”",
+            f"with {SIZES[0]} MB instead of {SIZES[-1]:,} MB, LASVM takes {growth['LASVM×1']:.1f} "
+            f"times as long, SVC {growth['SVC']:.1f} times"
+            if known
+            else "–",
+            "With 10,000 rows, the kernel values between the 1,300 support vectors need only 7 MB "
+            "in single precision, so this test is easier than the paper's.",
+        ),
     ]
 
 
@@ -79,7 +97,8 @@ EXPERIMENT = Experiment(
     "Figure 6",
     "Training time and the size of the kernel cache",
     "Digit 8 of MNIST against the others, the first 10,000 training rows (the paper averages the "
-    "ten classifiers of 60,000 rows), C = 1000, γ = 0.02 for pixels from 0 to 1.",
+    "ten classifiers of 60,000 rows), C = 1000, γ = 0.02 for pixels from 0 to 1. `fit` departs "
+    "from the paper as in figure 1.",
     files=("mnist.npz",),
     cases=cases,
     run=run,

@@ -8,6 +8,7 @@ from reproduce.bordes2005.figure11 import TEXT
 from reproduce.bordes2005.selection import LABELS
 from reproduce.experiment import Claim, Experiment, Results, Table, judged
 
+ALL = 32_561  # training rows
 NEAR = 0.1  # points above the solution's error
 
 
@@ -48,20 +49,69 @@ def draw(results: Results, figure: Any) -> None:
 
 def claims(results: Results) -> list[Claim]:
     results = results.paired(*LABELS, "solution")
-    found, exact = first_near(results, "autoactive"), results.mean("solution", "support_vectors")
-    ours = "–"
-    if results and exact:
-        ours = f"not within {NEAR} points up to the last point"
-        if found:
-            ours = f"{found[1]:,.0f} instead of {exact:,.0f}, within {NEAR} points of its error"
+    found = [first_near(results, name) for name in ("active", "autoactive")]
+    solution = results.mean("solution", "support_vectors")
+    known = [point for point in found if point is not None]
+    reached = len(known) == len(found)
+    ours = "not reached" if results else "–"
     return [
         Claim(
-            "AUTOACTIVE reaches the accuracy of the SVM solution with far fewer support vectors.",
+            "ACTIVE and AUTOACTIVE reach the accuracy of the SVM solution with far fewer support "
+            f"vectors: its error plus {NEAR} points, with less than half as many.",
             "section 4.4, figure 12",
-            judged(found is not None and found[1] < exact / 2 if results and exact else None),
-            "2,500 instead of 11,278",
-            ours,
-        )
+            judged(
+                reached and max(p[1] for p in known) < solution / 2
+                if results and solution
+                else None
+            ),
+            "AUTOACTIVE 2,500 instead of 11,278",
+            f"{known[0][1]:,.0f} and {known[1][1]:,.0f} instead of {solution:,.0f}"
+            if reached
+            else ours,
+        ),
+        Claim(
+            "ACTIVE and AUTOACTIVE reach this accuracy with a small part of the labels: less than "
+            "a fifth.",
+            "abstract; section 4.4, figures 11 and 12",
+            judged(reached and max(p[0] for p in known) < ALL / 5 if results else None),
+            "“using only a small subset of the available training labels”",
+            f"{known[0][0]:,.0f} and {known[1][0]:,.0f} of {ALL:,} labels" if reached else ours,
+        ),
+        *_single_pass(results),
+    ]
+
+
+def _single_pass(results: Results) -> list[Claim]:
+    """Compare a pass over all examples with the SVM solution, and AUTOACTIVE with the pass."""
+    columns = ("error", "support_vectors", "cpu")
+    error, vectors, seconds = (results.curve("random", name)[-1:] for name in columns)
+    exact, many = (results.mean("solution", name) for name in columns[:2])
+    found = first_near(results, "autoactive")
+    if not error or exact is None or many is None:
+        return []
+    counts = zip(
+        results.curve("autoactive", "examples"), results.curve("autoactive", "cpu"), strict=True
+    )
+    spent = next((cpu for at, cpu in counts if found and at == found[0]), None)
+    return [
+        Claim(
+            "One pass of RANDOM over all examples replicates the accuracy and the number of "
+            f"support vectors of the SVM solution: within {NEAR} points and 5 %.",
+            "section 4.4, figure 12",
+            judged(abs(error[0] - exact) <= NEAR and abs(vectors[0] / many - 1) <= 0.05),
+            "“replicates the accuracy and the number of support vectors”",
+            f"{error[0]:.2f} and {exact:.2f} %, {vectors[0]:,.0f} and {many:,.0f} support vectors",
+        ),
+        Claim(
+            "AUTOACTIVE reaches the accuracy of the SVM solution in a small part of the time of a "
+            "RANDOM epoch.",
+            "section 4.4, figure 11",
+            judged(spent is not None and spent < seconds[0] / 2),
+            "a fifteenth of the time (150 s)",
+            f"{spent:.1f} s, RANDOM {seconds[0]:.1f} s" if spent else "not reached",
+            "Each AUTOACTIVE step scores up to 100 rows, and our plain pass over the data is "
+            "probably faster, compared with this, than the paper's.",
+        ),
     ]
 
 

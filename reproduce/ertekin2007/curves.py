@@ -45,7 +45,7 @@ def random_curve(model: Any, X: Any, y: Any, split: Split, seed: int, total: int
 
 
 def active_curve(split: Split, data: DataSet, seed: int, strategy: str, total: int = 0) -> Any:
-    """Let active learning go on beyond its early stopping point, which is noted."""
+    """Let active learning continue beyond its early stopping point, which is noted."""
     from marginwise.active import SupportVectorPlateau
 
     curve: dict[str, Any] = {name: [] for name in NAMES}

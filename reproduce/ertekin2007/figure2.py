@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -73,25 +74,53 @@ def draw(results: Results, figure: Any) -> None:
 
 
 def claims(results: Results) -> list[Claim]:
-    gaps = []
-    for name in SETS:
-        for what in ("prbep", "g_mean"):
-            pool, full = (last(results, f"{name}, {way}", what) for way in ("pool", "full"))
-            if pool is not None and full is not None:
-                gaps.append(pool - full)
+    whole, end = gaps(results, 0), gaps(results, LABELS)
+    late = gaps(results, 500)
+    place = "section 3.2, figure 2"
     return [
         Claim(
-            "Pools of 59 examples predict as well as full search.",
-            "section 3.2, figure 2",
-            judged(min(gaps) > -1 if gaps else None),
-            "the curves coincide",
-            f"after {LABELS:,} labels, PRBEP and g-means differ by {min(gaps):+.2f} to "
-            f"{max(gaps):+.2f} points"
-            if gaps
+            "Pools of 59 examples predict as well as full search along the whole curve: PRBEP and "
+            "g-means are at most 1 point lower on average.",
+            place,
+            judged(min(whole) > -1 if whole else None),
+            "“as good prediction performance”",
+            f"mean differences {min(whole):+.2f} to {max(whole):+.2f} points; "
+            f"{min(late):+.2f} to {max(late):+.2f} from 500 labels on"
+            if whole and late
             else ABSENT,
+            "With few labels, the g-means of both jump by many points along the curve, "
+            "so a single seed decides little.",
+        ),
+        Claim(
+            "Pools of 59 examples predict as well as full search once the curves are flat: after "
+            f"{LABELS:,} labels, PRBEP and g-means are at most 1 point lower.",
+            place,
+            judged(min(end) > -1 if end else None),
+            "“similar prediction performance”",
+            f"differences {min(end):+.2f} to {max(end):+.2f} points" if end else ABSENT,
             "On grain, 0.67 points of PRBEP are one of the 149 positive test rows.",
-        )
+        ),
     ]
+
+
+def gaps(results: Results, low: int) -> list[float]:
+    """Return mean differences of pools from full search, by set and measure, from a count on."""
+    found = []
+    for name in SETS:
+        for what in ("prbep", "g_mean"):
+            pool, full = (
+                dict(
+                    zip(
+                        results.curve(f"{name}, {way}", "learned"),
+                        results.curve(f"{name}, {way}", what),
+                        strict=True,
+                    )
+                )
+                for way in ("pool", "full")
+            )
+            shared = [pool[at] - full[at] for at in pool if at in full and at >= low]
+            found += [statistics.fmean(shared)] if shared else []
+    return found
 
 
 EXPERIMENT = Experiment(
@@ -99,7 +128,7 @@ EXPERIMENT = Experiment(
     "Figure 2",
     "Pools of 59 examples and full search",
     "Scores on the test rows as examples are learned: from pools of 59, from the whole pool and at "
-    f"random. Active learning goes on until {LABELS:,} labels, random sampling (RS) to the last "
+    f"random. Active learning continues until {LABELS:,} labels, random sampling (RS) to the last "
     "example. Models along the curve are not finished. One seed; the paper averages several runs.",
     cases=cases,
     run=run,

@@ -71,11 +71,11 @@ def claims(results: Results) -> list[Claim]:
     complete = len(stops) == FOLDS
     return [
         Claim(
-            "The early stopping points of the folds are about equal, and g-means no longer changes "
-            "after them.",
+            "The early stopping points of the folds are about equal (within 25 %), and g-means "
+            "hardly changes after them (by less than 1 point).",
             "section 3.4, figure 4",
             judged(max(stops) < 1.25 * min(stops) and max(change) < 1 if complete else None),
-            "read from the figure (CiteSeer, COMM)",
+            "“approximately equal in all three folds” (CiteSeer, COMM)",
             f"stops after {', '.join(f'{s:,.0f}' for s in stops)} labels; g-means then changes by "
             f"at most {max(change):.2f} points"
             if complete

@@ -88,9 +88,10 @@ def claims(results: Results) -> list[Claim]:
     complete = len(auc) == len(SETS)
     return [
         Claim(
-            "The AUC of AL is similar to or above that of RS with all training data.",
+            "The AUC of AL is similar to or above that of RS with all training data: at most 0.1 "
+            "points lower.",
             "section 6, figure 7",
-            judged(all(a[0] > a[2] - 0.5 for a in auc.values()) if complete else None),
+            judged(all(a[0] > a[2] - 0.1 for a in auc.values()) if complete else None),
             "Adult 89.80 against 89.10",
             f"AUC of AL, RS stopped as early, RS with all: {said}" if said else ABSENT,
         ),

@@ -54,7 +54,6 @@ def draw(results: Results, figure: Any) -> None:
 
 
 def claims(results: Results) -> list[Claim]:
-    """AL gets to Batch's final level first."""
     said, ahead = [], []
     for name in SETS:
         goal = last(results, f"{name}, Batch", "g_mean")
@@ -69,13 +68,38 @@ def claims(results: Results) -> list[Claim]:
         said.append(f"{name} {reached['AL']:,.0f} against {reached['Batch']:,.0f}")
     return [
         Claim(
-            "AL reaches the final g-means of Batch with far fewer examples than random sampling.",
+            "AL reaches the final g-means of Batch with fewer examples than random sampling.",
             "section 6, figure 9",
             judged(all(ahead) if ahead else None),
-            "read from the figure",
+            "“no early stopping criteria would achieve a comparable training time”",
             "examples until within 1 point for good: " + ", ".join(said) if said else ABSENT,
-        )
+        ),
+        _others(results),
     ]
+
+
+def _others(results: Results) -> Claim:
+    """Judge how many of their rows the other methods need to converge."""
+    shares: dict[str, list[float]] = {}
+    for name in SETS:
+        for method in METHODS[1:]:
+            case = f"{name}, {method}"
+            learned, values = (results.curve(case, what) for what in ("learned", "g_mean"))
+            near = [abs(value - values[-1]) <= 1 for value in values]
+            since = [learned[k] for k in range(len(near)) if all(near[k:])]
+            if since:
+                shares.setdefault(name, []).append(100 * since[0] / learned[-1])
+    complete = sum(map(len, shares.values())) == len(SETS) * (len(METHODS) - 1)
+    said = (f"{name} {', '.join(f'{s:.0f}' for s in found)} %" for name, found in shares.items())
+    return Claim(
+        "The other methods converge only when nearly all training examples are used: they come "
+        "within 1 point of their final g-means after at least 75 % of them.",
+        "section 6, figure 9",
+        judged(min(map(min, shares.values())) >= 75 if complete else None),
+        "“when nearly all training instances are used”",
+        f"{' / '.join(METHODS[1:])}: {'; '.join(said)}" if shares else ABSENT,
+        "On letter-A, g-means exceeds 98 % early, so the last point is soon within reach.",
+    )
 
 
 def _reached(results: Results, case: str, goal: float) -> float | None:
@@ -91,7 +115,7 @@ EXPERIMENT = Experiment(
     "ertekin2007",
     "Figure 9",
     "g-means of five methods along the training",
-    "AL goes on beyond its early stopping point, the right border of the shaded area, until "
+    "AL continues beyond its early stopping point, the right border of the shaded area, until "
     f"{LABELS:,} labels. The other methods learn their rows in random order; undersampling keeps "
     "the ratio of the paper's table 1. One seed instead of ten runs.",
     cases=cases,

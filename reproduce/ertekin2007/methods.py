@@ -14,8 +14,8 @@ POOL_SIZE = 59
 # AL stops when the number of support vectors stays within 2 % while a twentieth of the rows is
 # labelled. The paper does not say when it considers the number as stable. Chosen on training rows:
 # with a window of 300 labels, three of ten seeds of letter-A stop while 36 to 43 unseen A's are
-# still classified as negative; with a twentieth of the rows, none does. AL then learns about as
-# many rows as in the paper.
+# still classified as negative; with a twentieth of the rows, none does. AL then learns 0.6 to 2.3
+# times as many rows as in the paper, and 3.6 times on abalone.
 PLATEAU = {"window": 0.05, "tolerance": 0.02}
 
 

@@ -40,17 +40,31 @@ def claims(results: Results) -> list[Claim]:
     balanced = [
         results.mean(n, "AL", "ratio") < results.mean(n, "AL", "imbalance") / 2 for n in names
     ]
+    more = sum(share > TABLE1[name].efficiency for name, share in zip(names, used, strict=True))
     return [
         Claim(
-            "With a part of the examples, AL predicts as well as Batch or better.",
+            "With a part of the examples, AL predicts as well as Batch or better: g-means are at "
+            "most 1 point lower, AUC at most 0.2.",
             "section 6, table 1",
-            judged(min(g) > -1 and min(auc) > -1 if g else None),
+            judged(min(g) > -1 and min(auc) > -0.2 if g else None),
             "g-means −0.7 to +1.4 points, AUC −0.1 to +0.6 points, 7 to 42 % of the examples",
             f"g-means {min(g):+.1f} to {max(g):+.1f} points, AUC {min(auc):+.1f} to {max(auc):+.1f}"
             f" points, {min(used):.0f} to {max(used):.0f} % of the examples"
             if g
             else ABSENT,
-            "On abalone, both classify every row as negative (g-means 0).",
+            "The g-means of abalone are equal only because both classify every row as negative.",
+        ),
+        Claim(
+            "AL stops after less than half of the examples.",
+            "section 6, table 1",
+            judged(max(used) < 50 if used else None),
+            "after 7 to 42 %",
+            f"after {min(used):.0f} to {max(used):.0f} %; on {more} of {len(used)} sets later than "
+            "the paper's"
+            if used
+            else ABSENT,
+            "The paper does not state its stopping rule in numbers; ours waits longer on most sets "
+            "and longest on abalone, probably because most of its examples are within the margin.",
         ),
         Claim(
             "The classes are much more balanced among the support vectors than in the data.",

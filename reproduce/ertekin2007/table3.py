@@ -92,8 +92,8 @@ def _against_undersampling(results: Results) -> list[Claim]:
             judged(better),
             "p = 0.0015 over 18 data sets",
             ABSENT if p is None else f"p = {p:.4f} over {len(al)} data sets",
-            f"Abalone decides: without the rings, C and γ of the paper suit it so badly that AL "
-            f"finds hardly any positive. Without abalone, p = {cell(rest, '{:.4f}')}.",
+            "Abalone decides, because C and γ of the paper do not suit it without the rings, so "
+            f"that AL ranks its positives badly; without abalone, p = {cell(rest, '{:.4f}')}.",
         ),
         Claim(
             "Undersampling loses PRBEP where the imbalance is high: corn, wheat, letter, satimage.",

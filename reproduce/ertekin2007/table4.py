@@ -67,7 +67,8 @@ def claims(results: Results) -> list[Claim]:
             f"{mean['SMOTE']:.2f} and {mean['DC']:.2f} against {mean['Batch']:.2f}"
             if mean
             else ABSENT,
-            "The differences are small in the paper too; our text features are not the same.",
+            "In the paper, the ranks differ by 0.11 at most; ours favour Batch mainly on Reuters, "
+            "probably because our text features differ.",
         ),
     ]
 

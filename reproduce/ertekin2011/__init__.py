@@ -10,5 +10,6 @@ PAPER = Paper(
     "against wrong labels by the ramp loss (LASVM-NC) or by ignoring outliers (LASVM-I). FULL SVM "
     "is LASVM-G that never removes examples. Here, all four are `GapSVC`: `clean_every=None` "
     '(FULL), the defaults (G), `loss="ramp"` (NC) and `loss="filter"` (I). Each learns one epoch '
-    "without finishing, with s = −1, on one thread.",
+    "without finishing, with s = −1, on one thread. Sections and figures are numbered as in the "
+    "authors' manuscript, “Ignorance is Bliss: Non-Convex Online Support Vector Machines”.",
 )

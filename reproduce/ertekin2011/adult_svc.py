@@ -9,7 +9,7 @@ from reproduce.rows import ABSENT, cell, mean_cell, minus, ratio
 
 SVM = "SVC"
 FINISHED = {"FULL": False, "G": False, "NC": True, "I": True}
-ALMOST = 0.4  # points of accuracy
+ALMOST = 0.25  # points of accuracy
 
 
 def cases(quick: bool) -> dict[str, Case]:
@@ -56,10 +56,11 @@ def claims(results: Results) -> list[Claim]:
     known = None not in (*sizes, *times)
     return [
         Claim(
-            "A single epoch gives a classifier that is almost as good as the SVM solution.",
+            "A single epoch gives a classifier that is almost as good as the SVM solution: its "
+            f"accuracy is at most {ALMOST} points lower.",
             "sections 4.3 and 7",
             judged(max(lost) <= ALMOST if None not in lost else None),
-            "no figures",
+            "“almost as good as the SVM solution”",
             f"accuracy below that of SVC: FULL {lost[0]:.2f}, G {lost[1]:.2f} points"
             if None not in lost
             else ABSENT,
@@ -81,7 +82,8 @@ EXPERIMENT = Experiment(
     "ertekin2011",
     "Sections 4.3, 5 and 7",
     "Beside the SVM solution of Adult",
-    "C = 100, γ = 0.005. SVC of scikit-learn with its default cache stands for batch SVM solvers. "
+    "C = 100, γ = 0.005. SVC of scikit-learn with its default cache stands for batch SVM solvers, "
+    "which the paper does not measure. "
     "NC and I are finished after the epoch (`finish_at_end=True`), FULL and G are not. Seconds "
     "are medians. Measured on 2026-11-16 at commits 8b56ce29795e with local changes "
     "(FULL, G and SVC) and 3437e76462f1 (NC and I), not repeated.",

@@ -79,16 +79,17 @@ def claims(results: Results) -> list[Claim]:
             "During training, LASVM-G has a lower test error than LASVM.",
             place,
             judged(better >= 0.9 * len(g) if known else None),
-            "a figure",
+            "“a better classification accuracy at an earlier point”",
             f"at {better} of {len(g)} points" if known else ABSENT,
         ),
         Claim(
             "At the end, LASVM-G and finished LASVM have the same test error, within 0.2 points.",
             place,
             judged(same),
-            "the same",
+            "“the same generalization performance in the end of training”",
             f"{g[-1]:.2f} % and {la[-1]:.2f} %" if known else ABSENT,
-            "LASVM-G is not finished: its gap is reduced to a target that grows with the data."
+            "Probably because LASVM-G is not finished: it reduces its gap only to a target, which "
+            "grows with the data."
             if same is False
             else "",
         ),
@@ -96,14 +97,14 @@ def claims(results: Results) -> list[Claim]:
             "During training, LASVM-G has fewer support vectors than LASVM.",
             place,
             judged(fewer >= 0.9 * len(g) if known else None),
-            "a figure",
+            "“fewer number of support vectors in the intermediate training steps”",
             f"at {fewer} of {len(g)} points" if known else ABSENT,
         ),
         Claim(
             "Finishing makes the test error and the support vectors of LASVM drop.",
             place,
             judged(la[-1] < la[-2] and many[-1] < many[-2] if known else None),
-            "a figure",
+            "“the drop of the Test Error and the number of support vectors in the end”",
             f"error {la[-2]:.2f} to {la[-1]:.2f} %, {many[-2]:,.0f} to {many[-1]:,.0f} support "
             "vectors"
             if known

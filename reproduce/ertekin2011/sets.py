@@ -49,7 +49,7 @@ class DataSet:
 
 
 def turn_labels(split: Split, share: float, seed: int) -> None:
-    """Turn over a share of the training labels; those of the test rows stay right."""
+    """Flip a share of the training labels; those of the test rows stay right."""
     # A stream of its own: parts are drawn by the plain seed.
     order = np.random.default_rng((seed, 1)).permutation(len(split.y))
     turned = order[: round(share * len(order))]
@@ -65,7 +65,7 @@ def _smooth(X: np.ndarray) -> np.ndarray:
 
 
 def _usps(split: Split, seed: int) -> None:
-    """Draw the parts anew from all rows, as many as in the paper."""
+    """Draw the parts again from all rows, as many as in the paper."""
     X, y = np.concatenate([split.X, split.X_test]), np.concatenate([split.y, split.y_test])
     drawn = datasets._drawn(_smooth(X), y, 7329, 1969, seed)
     split.X, split.y, split.X_test, split.y_test = drawn.X, drawn.y, drawn.X_test, drawn.y_test
@@ -98,7 +98,7 @@ SETS = {
     # support vectors and 99.53 %, the paper's FULL 384 and 99.54 %. Without smoothing no multiple
     # of the pixels gives less than 424, and rows of unit length give 483 or, from -1 to 1, 579.
     # The paper's 7329 and 1969 rows are as many as the canonical parts have together. On the
-    # canonical test rows SVC has 99.25 % and AUC 99.75 %; with parts drawn anew, AUC 99.9 % as in
+    # canonical test rows SVC has 99.25 % and AUC 99.75 %; with parts drawn again, AUC 99.9 % as in
     # the paper.
     "usps-0": DataSet("usps0", "dense64", USPS_FEATURES, 1, 2, _usps),
     # As noisy as in [bordes2005, figure 7]: SVC has 2308 support vectors, the paper's FULL 2455.

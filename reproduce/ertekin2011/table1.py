@@ -71,16 +71,17 @@ def claims(results: Results) -> list[Claim]:
     known = None not in (left, gone, right, cleaned) and bool(left) and bool(right)
     return [
         Claim(
-            "Almost all outliers (z < −1) that LASVM-G admits stay as support vectors.",
+            "Almost all outliers (z < −1) that LASVM-G admits become support vectors and are never "
+            "removed: at most 1 % are.",
             "section 6, table 1",
-            judged(gone < 0.05 * left if known else None),
+            judged(gone <= 0.01 * left if known else None),
             "1 of 1,340 removed",
             f"{gone:,.0f} of {left:,.0f} removed" if known else ABSENT,
         ),
         Claim(
-            "Most examples admitted with z > 1 are removed later.",
+            "Most examples admitted with z > 1 are removed later: at least 90 %.",
             "section 6, table 1",
-            judged(cleaned > 0.9 * right if known else None),
+            judged(cleaned >= 0.9 * right if known else None),
             "19,562 of 20,252 removed",
             f"{cleaned:,.0f} of {right:,.0f} removed" if known else ABSENT,
         ),
@@ -93,7 +94,8 @@ EXPERIMENT = Experiment(
     "Examples of Adult on the flat parts of the ramp",
     "z = y f(x) just before an example is admitted: L is z < −1, R is z > 1. To save time, z is "
     f"computed for {BLOCK} examples at once, with the model before the first of them. One seed. "
-    "FULL removes nothing; the paper counts all its 32,562 examples as admitted.",
+    "In the paper, G has no non-SVs at the end, probably because CLEAN runs a last time. FULL "
+    "removes nothing; the paper counts all its 32,562 examples as admitted.",
     files=("a9a.npz",),
     cases=cases,
     run=run,

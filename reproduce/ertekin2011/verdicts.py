@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from itertools import pairwise
 
 from reproduce.ertekin2011.printed import COLUMNS, METHODS, printed
 from reproduce.experiment import Claim, Results, judged
-from reproduce.rows import ABSENT, cell, minus
+from reproduce.rows import ABSENT, cell, minus, ratio
 
 MEASURES = {"accuracy": "accuracy", "prbep": "PRBEP", "auc": "AUC", "g_mean": "g-means"}
 NOISY = ("adult", "banana", "usps-0-noise")
@@ -73,7 +74,7 @@ def _reached(results: Results) -> Claim:
         "4 measures of 4 machines on 6 data sets",
         f"{len(off) - len(below)} of {len(off)} values; not: {_listed(below) or ABSENT}",
         "On Adult, SVC itself has a PRBEP of 67.08 % with our features, the paper's FULL 67.55 %; "
-        "our encoding has 123 columns, the paper's 122."
+        "our encoding has 123 columns, the paper's 122. Banana's test rows are not the paper's."
         if below
         else "",
     )
@@ -88,7 +89,8 @@ def _as_good(results: Results) -> Claim:
         judged(not below if len(off) == 12 * len(COLUMNS) else None),
         "lowest: g-means of NC on MNIST, −0.43 points",
         f"{len(off) - len(below)} of {len(off)} values; not: {_listed(below) or ABSENT}",
-        "Reuters has 179 positive test examples, so one of them is 0.56 points of PRBEP."
+        "On Adult, the AUC of G is 0.4 points lower in the paper, too; on Reuters, a single one of "
+        "the 179 positive test examples is 0.56 points of PRBEP."
         if below
         else "",
     )
@@ -99,12 +101,15 @@ def _better(results: Results) -> Claim:
         f"{method} on {name} ({', '.join(won)})"
         for name in results.cases
         for method in ("NC", "I")
-        if (won := [MEASURES[what] for what in MEASURES if _wins(results, name, method, what)])
+        if (won := [MEASURES[what] for what in MEASURES if _clear(results, name, method, what)])
     ]
     return Claim(
-        "On some data sets, NC and I are better than both FULL and G.",
+        "On some data sets, NC and I are better than both FULL and G: by more than twice the "
+        "standard error of the difference.",
         "section 8, table 3",
-        judged(bool(better) if results else None),
+        judged(
+            all(any(m in one for one in better) for m in ("NC on", "I on")) if results else None
+        ),
         "e.g. NC on Adult in all four measures",
         "; ".join(better) or ABSENT,
     )
@@ -113,6 +118,18 @@ def _better(results: Results) -> Claim:
 def _wins(results: Results, name: str, method: str, what: str) -> bool:
     ours, *others = (results.mean(name, m, what) for m in (method, "FULL", "G"))
     return None not in (ours, *others) and ours > max(others)
+
+
+def _clear(results: Results, name: str, method: str, what: str) -> bool:
+    """Return whether a machine is ahead of FULL and G by more than twice the standard error."""
+    ours, *others = (results.values(name, m, what) for m in (method, "FULL", "G"))
+    if len(ours) < 2:
+        return False
+    for other in others:
+        ahead = [a - b for a, b in zip(ours, other, strict=True)]
+        if statistics.fmean(ahead) <= 2 * statistics.stdev(ahead) / len(ahead) ** 0.5:
+            return False
+    return True
 
 
 def _noise(results: Results) -> Claim:
@@ -126,6 +143,8 @@ def _noise(results: Results) -> Claim:
         "FULL / G / NC / I: accuracy 98.43, 99.42, 99.51, 99.49; g-means 98.42, 98.42, 98.74, "
         "98.72",
         f"accuracy {figures[0]}; g-means {figures[1]}" if name in results else ABSENT,
+        "The differences are small here; the paper's accuracy of 98.43 % for FULL is probably a "
+        "misprint of 99.43 %, because its PRBEP, AUC and g-means are as high as those of G.",
     )
 
 
@@ -199,4 +218,38 @@ def cost_claims(results: Results) -> list[Claim]:
             if order is False
             else "",
         ),
+        _pronounced(results),
     ]
+
+
+def _pronounced(results: Results) -> Claim:
+    """Judge on which sets NC and I save most kernel values, compared with G."""
+    saved = {
+        (m, name): ratio(*(middle(results, name, one, "kernel_evaluations") for one in ("G", m)))
+        for m in ("NC", "I")
+        for name in COLUMNS
+    }
+    known = None not in saved.values()
+    holds = known and all(
+        min(saved[m, name] for name in NOISY)
+        > max(saved[m, name] for name in COLUMNS if name not in NOISY)
+        for m in ("NC", "I")
+    )
+    ours = (
+        f"{m} " + ", ".join(f"{name} {saved[m, name]:.2f}" for name in COLUMNS)
+        for m in ("NC", "I")
+        if known
+    )
+    return Claim(
+        "The reduction of kernel values by NC and I, compared with G, is most pronounced on the "
+        "noisy sets Adult, Banana and USPS-N.",
+        "section 8, figure 7",
+        judged(holds if known else None),
+        "G over NC: Adult 1.99, Banana 1.23, USPS-N 1.96, others 1.00 to 1.19; G over I: Adult "
+        "2.20, Banana 1.90, USPS-N 2.10, others 1.24 to 1.63",
+        f"G over each: {'; '.join(ours)}" if known else ABSENT,
+        "NC saves slightly more on MNIST than on Banana, which are close in the paper, too; "
+        "elsewhere, the claim holds."
+        if known and not holds
+        else "",
+    )

@@ -10,7 +10,7 @@ PAPER = Paper(
     "storage so that training takes a fraction of the time, and applies it to learning with "
     "limited memory and to active learning. Here, the redesigned algorithm is `ExactSVC`. The "
     "paper's Matlab program is replaced by algorithm 1 in plain NumPy, which selects submatrices "
-    "by copying them. A second version in NumPy has the paper's storage design, so that the effect "
-    "of the design can be told from that of the language. Compare times as ratios: the paper's "
+    "by copying them. A second version in NumPy has the paper's storage design, which separates "
+    "the effect of the design from that of the language. Compare times as ratios: the paper's "
     "computers are two decades older.",
 )

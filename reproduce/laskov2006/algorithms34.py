@@ -9,7 +9,6 @@ from typing import Any
 from reproduce.experiment import Case, Claim, Experiment, Results, Table, Values, judged
 from reproduce.laskov2006 import scaling
 from reproduce.laskov2006.scaling import KERNELS, MAIN
-from reproduce.laskov2006.wording import because
 from reproduce.rows import cell
 
 SIZES = (1000, 2000, 3000, 5000, 10_000)
@@ -119,30 +118,36 @@ def draw(results: Results, figure: Any) -> None:
 
 def claims(results: Results) -> list[Claim]:
     found = [factor(results, case) for case in results.cases]
-    ends = {
-        kernel: [factor(results, case) for case in results.cases if case.startswith(kernel)]
+    sizes = {
+        kernel: [case for case in results.cases if case.startswith(f"{kernel}, ")]
         for kernel in KERNELS
     }
+    ends = {kernel: [factor(results, case) for case in of] for kernel, of in sizes.items()}
     grows = [values[-1] > values[0] for values in ends.values() if len(values) > 1]
     return [
         Claim(
-            "Sums of kernel rows in place avoid the cost of selecting a matrix, at little extra "
-            "arithmetic.",
-            "section 5.3.2, algorithms 3 and 4",
+            "Reimplementation in C++ alone does not solve the problem: with sums of kernel rows in "
+            "place (algorithm 3), γ takes a fraction of the time that it takes if a matrix is "
+            "selected first (algorithm 4).",
+            "sections 5 and 5.3.2, algorithms 3 and 4",
             judged(min(found) > 2 if found else None),
-            "selection eliminated",
-            f"γ alone {min(found):.1f} to {max(found):.1f} times faster" if found else "–",
+            "“does not solve the problem”",
+            f"algorithm 3 computes γ {min(found):.1f} to {max(found):.1f} times faster"
+            if found
+            else "–",
         ),
         Claim(
-            "C++ with one-dimensional storage does not solve the problem: the advantage of "
-            "algorithm 3 remains, and grows with the number of rows.",
-            "section 5",
+            "The gain over algorithm 4 in C++ is especially visible on larger sets.",
+            "section 5.4",
             judged(all(grows) if grows else None),
-            "does not solve the problem",
-            ", ".join(f"{k}: {v[0]:.1f} to {v[-1]:.1f} times" for k, v in ends.items())
+            "“especially visible on larger training set sizes”",
+            "times faster, by number of rows: "
+            + "; ".join(f"{k} {', '.join(f'{one:.1f}' for one in v)}" for k, v in ends.items())
             if grows
             else "–",
-            because(all(grows) if grows else None, "Both are limited by memory on large sets."),
+            "The paper compares whole fits, here γ alone is compared; with the linear and the RBF "
+            "kernel the gain is smaller again at 10,000 rows, probably because neither algorithm "
+            "finds its kernel rows in the cache there.",
         ),
     ]
 

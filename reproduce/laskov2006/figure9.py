@@ -7,7 +7,7 @@ from typing import Any
 
 from reproduce.experiment import Case, Claim, Experiment, Results, Table, Values, judged
 from reproduce.laskov2006.connections import ANOMALY, KERNELS, LARGEST, NEAR
-from reproduce.laskov2006.wording import because
+from reproduce.laskov2006.wording import DEPENDS, because, judged_on_both
 from reproduce.rows import cell, wilcoxon
 
 DRAWS = ("types", "records")
@@ -104,8 +104,9 @@ def claims_of(results: Results, kernel: str) -> list[Claim]:
         rate: gain(results, kernel, LARGEST, ANOMALY, "train", f"tp_at_{rate}") for rate in AFTER
     }
     near = {rate: gain(results, kernel, NEAR, ANOMALY, "train", f"tp_at_{rate}") for rate in AFTER}
-    until = [value or 0 for rate, value in near.items() if rate <= UNTIL[kernel]]
     plain = gain(results, kernel, NEAR, ANOMALY, "train", "tp_at_0.1", draw=DRAWS[1])
+    records = [results.mean(f"{DRAWS[1]}, {kernel}", one, "found") for one in found]
+    counts += f"; drawn by record: {', '.join(cell(value, '{:.1f}') for value in records)}"
     return [
         Claim(
             f"“Largest positive” finds the most attacks while it queries labels ({kernel}).",
@@ -141,17 +142,27 @@ def claims_of(results: Results, kernel: str) -> list[Claim]:
             "“Near boundary” classifies the other rows better than anomaly detection up to FP = "
             f"{UNTIL[kernel]} ({kernel}).",
             place,
-            judged(min(until) > 0 if known else None),
+            judged_on_both(*(better(results, kernel, draw) for draw in DRAWS)),
             f"consistently better up to {UNTIL[kernel]}",
             "TP "
             + ", ".join(f"{value:+.3f} at {rate}" for rate, value in near.items())
             + (f"; attacks drawn by record: {plain:+.3f} at 0.1" if plain is not None else "")
             if known
             else "–",
-            "It holds if attacks are drawn by type, a setting chosen because it leads to the "
-            "behaviour in the paper; drawn by record, it does not hold.",
+            DEPENDS,
         ),
     ]
+
+
+def better(results: Results, kernel: str, draw: str) -> bool | None:
+    """Return whether near boundary is better than anomaly detection up to the paper's rate."""
+    gains = [
+        gain(results, kernel, NEAR, ANOMALY, "train", f"tp_at_{rate}", draw=draw)
+        for rate in AFTER
+        if rate <= UNTIL[kernel]
+    ]
+    known = [value for value in gains if value is not None]
+    return min(known) > 0 if len(known) == len(gains) else None
 
 
 EXPERIMENT = Experiment(
@@ -167,8 +178,9 @@ EXPERIMENT = Experiment(
     "scaled to [0, 1], symbols are one-hot encoded. This draw, this scaling (of three) and C = "
     "1000 (of 10 and 1000) were chosen on other seeds because active learning then behaves as in "
     "the paper and ends with about 30 support vectors. The claims are judged on “types”, on means "
-    "over ten draws; the curves are those of the first draw, as the paper shows a single one. They "
-    "do not hold on “records”: there, anomaly detection finds nearly all attacks by itself.",
+    "over ten draws; the curves are those of the first draw, as the paper shows a single one. On "
+    "“records”, anomaly detection finds nearly all attacks by itself at FP = 0.1. Claims about "
+    "“near boundary” that hold on “types” alone count as not testable.",
     files=("kddcup99_10pct.npz",),
     cases=cases,
     run=run,

@@ -171,7 +171,7 @@ def claims(results: Results) -> list[Claim]:
             "A boundary learned from the points alone misclassifies some of their rotations.",
             "section 3.1, figure 3 (a)",
             judged(sum(cut) > len(cut) / 2 if known else None),
-            "drawn",
+            "a drawing without numbers",
             f"in {sum(cut)} of {len(cut)} draws; on average {mean(POINT, 'error')} % of the "
             f"positions are wrong, and {mean(ORBIT, 'error')} % after learning all",
         ),
@@ -179,7 +179,7 @@ def claims(results: Results) -> list[Claim]:
             "A few well-chosen positions of each orbit are enough for the invariant boundary.",
             "section 3.1, figure 3 (d)",
             judged(max(selected) < 0.5 and all(a < 0.1 * b for a, b in shares) if known else None),
-            "drawn",
+            "a drawing without numbers",
             f"{mean(SELECTED, 'rows', '{:.0f}')} of {mean(ORBIT, 'rows', '{:.0f}')} rows: "
             f"{mean(SELECTED, 'error')} % of the positions are wrong; same decision as after "
             f"learning all in {same} % of the plane",

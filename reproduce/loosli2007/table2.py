@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from reproduce.experiment import Case, Claim, Experiment, Results, Table, Values, judged
-from reproduce.rows import cell, mean_cell, ratio
+from reproduce.rows import cell, mean_cell, minus, ratio
 
 FULL = 600_000  # examples after which the model is finished, as in the paper
 PAPER_ERROR = 0.67
+NEAR = 0.1  # points: smaller differences between errors on 10,000 images are not significant
 QUICK, QUICK_VARIANTS = 300, 4
 THIRD = 20_000  # images that random selection is affordable of
 LABELS = {
@@ -94,31 +95,52 @@ def selection_claim(results: Results) -> Claim:
     )
     errors = [results.mean(f"third, 12, {name}", "error") for name in ("autoactive", "random")]
     return Claim(
-        "On plain pixels, too, autoactive selection gives a much smaller number of support vectors "
-        "than random selection, at the same error.",
+        "On plain pixels, too, autoactive selection yields a much smaller number of support "
+        "vectors than random selection.",
         "section 4.2",
         judged(None if size is None else size <= 0.5),
         "“a much smaller number of support vectors”",
         f"{cell(size)} of the support vectors and {cell(time)} of the CPU time of random "
         f"selection, error {cell(errors[0])} against {cell(errors[1])} % ({THIRD:,} images)",
-        "MNIST's labels are clean, so that random selection collects few misclassified outliers, "
-        "which are what selection near the boundary avoids.",
+        "Figure 8 shows that the saving shrinks as variants arrive; our copy of the paper has lost "
+        "the numbers of its figure, so that its saving is not known.",
     )
 
 
 def active_claim(results: Results) -> Claim:
     names = ("active", "random", "autoactive")
     errors = {name: results.mean(f"third, 12, {name}", "error") for name in names}
-    known = [error for error in errors.values() if error is not None]
+    full = [results.mean(f"plain, 12, {name}", "error") for name in ("active", "autoactive")]
+    gaps = [minus(errors["active"], errors[name]) for name in names[1:]]
+    gaps += [minus(full[0], full[1])]
+    known = [gap for gap in gaps if gap is not None]
     return Claim(
         "On plain pixels, active selection has a worse error than random and autoactive selection.",
         "section 4.2",
-        judged(known[0] > max(known[1:]) if len(known) == len(names) else None),
+        judged(min(known) > NEAR if len(known) == len(gaps) else None),
         "“random and auto-active selection criteria give the best test errors”",
         ", ".join(f"{name} {cell(error)} %" for name, error in errors.items())
-        + f" ({THIRD:,} images)",
-        "The difference is small; the runs of figure 8, with other numbers of images and variants, "
-        "do not show it.",
+        + f" ({THIRD:,} images); active {cell(full[0])} %, autoactive {cell(full[1])} % "
+        "(60,000 images)",
+        f"With all images, and in figure 8, the errors differ by less than {NEAR:g} points, too "
+        "little to be significant on 10,000 test images.",
+    )
+
+
+def few_claim(results: Results) -> Claim:
+    """Return the claim about the number of support vectors of a class."""
+    counts = results.curve("pixels, 134", "per_class")
+    return Claim(
+        "A few thousand support vectors per classifier are enough for millions of examples.",
+        "section 5",
+        judged(max(counts) < 10_000 if counts else None),
+        "“a few thousands of support vectors per classifier”",
+        f"{min(counts):,.0f} to {max(counts):,.0f} per class after 8,100,000 examples of smoothed, "
+        "projected pixels"
+        if counts
+        else "–",
+        "The paper prints no numbers of support vectors for this run; its section 4 speaks of tens "
+        "of thousands, as we find.",
     )
 
 
@@ -129,13 +151,14 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Pixels and 8,100,000 examples give a test error of 0.67 %.",
             "section 4.5, table 2",
-            judged(None if final is None else final <= PAPER_ERROR + 0.05),
+            judged(None if final is None else final <= PAPER_ERROR),
             "0.67 % after 8 days",
             f"{cell(final)} % with 8,100,000 examples of smoothed, projected pixels; {cell(plain)} "
             "% already with 780,000 examples of plain pixels",
         ),
         selection_claim(results),
         active_claim(results),
+        few_claim(results),
     ]
 
 

@@ -46,11 +46,14 @@ def claims(results: Results) -> list[Claim]:
     law = power_law(points(results))
     return [
         Claim(
-            "In practice K depends on the mean gap ε like 1/ε, not like 1/ε² as in corollary 4.",
+            "In practice, K depends on the mean gap ε rather like 1/ε than like 1/ε² as in "
+            "corollary 4.",
             "section 6.1, figure 4",
             judged(None if law is None else law[1] <= EXPONENT),
             "exponent 1",
-            "–" if law is None else f"exponent {law[1]:.2f}",
+            "–"
+            if law is None
+            else f"exponent {law[1]:.2f}, fitted to {len(points(results))} values of K",
         )
     ]
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reproduce.experiment import Case, Claim, Experiment, Results, Table, Values, judged
+from reproduce.experiment import (
+    NOT_TESTABLE,
+    Case,
+    Claim,
+    Experiment,
+    Results,
+    Table,
+    Values,
+    judged,
+)
 from reproduce.rows import cell, mean_cell
 from reproduce.usunier2010.tracking import active_learner, case_name, new_model
 
@@ -89,24 +98,58 @@ def draw(results: Results, figure: Any) -> None:
     axes.legend()
 
 
+def needed(results: Results, case: str, rival: str, field: str) -> float | None:
+    """Return how much a case spends until it has the final error of its rival.
+
+    The answer is a share of what the rival spends in all.
+    """
+    both = results.paired(case, rival)
+    errors, goal = both.curve(case, "errors"), both.mean(rival, "error")
+    spent, total = both.curve(case, field), both.curve(rival, field)
+    reached = [at for at, error in zip(spent, errors, strict=True) if goal and error <= goal]
+    return reached[0] / total[-1] if reached and total else None
+
+
 def claims(results: Results) -> list[Claim]:
     end = {(K, teacher): results.mean(case_name(1, K, teacher), "error") for K, teacher in SETUPS}
-    known = all(value is not None for value in end.values())
+    known = None not in end.values()
     shown = ", ".join(f"K = {K} {teacher} {cell(end[K, teacher])} %" for K, teacher in SETUPS)
+    pairs = [(case_name(1, K, "active"), case_name(1, K)) for K in (10, 100)]
+    examples, counted = (
+        [needed(results, *pair, field) for pair in pairs]
+        for field in ("examples", "kernel_evaluations")
+    )
+    fewer = [share is not None and share < 1 for share in examples]
+    active = [case_name(1, K, "active") for K in (100, 10)]
+    less = needed(results, *active, "examples")
+    goal = f"the error that random selection has after {ROWS:,} examples"
     return [
         Claim(
-            "Active selection reaches lower test errors with fewer examples.",
+            "Active selection reaches good test errors with fewer examples.",
             "section 6.2, figure 5",
-            judged(all(end[K, "active"] < end[K, "random"] for K in (10, 100)) if known else None),
-            "curves of active selection below those of random selection",
-            f"after {ROWS:,} examples: {shown}",
+            judged(all(fewer) if known else None),
+            "fewer examples",
+            f"{goal} is reached with {' and '.join(map(cell, examples))} times the examples "
+            f"(K = 10 and 100); at the end: {shown}",
         ),
         Claim(
-            "The more accurate algorithm, K = 100, gains more from active selection than K = 10.",
-            "section 6.2, figure 5",
-            judged(end[100, "active"] < end[10, "active"] if known else None),
-            "K = 100 below K = 10",
-            f"after {ROWS:,} examples: {shown}",
+            "Active selection reaches good test errors with fewer kernel evaluations.",
+            "section 6.2, figure 6",
+            NOT_TESTABLE,
+            "fewer kernel evaluations",
+            f"{goal} is reached with {' and '.join(map(cell, counted))} times the kernel "
+            "evaluations of training (K = 10 and 100)",
+            "The kernel values that select examples, up to 50 per example and support vector, are "
+            "not counted here, and the paper does not say whether it counts them.",
+        ),
+        Claim(
+            "The more accurate the algorithm is, the more it benefits: with active selection, "
+            "K = 100 reaches lower test errors than K = 10, and needs less computation.",
+            "section 6.2, figures 5 and 6",
+            judged(end[100, "active"] < end[10, "active"] and (less or 1) < 1 if known else None),
+            "K = 100 is better in both",
+            f"after {ROWS:,} examples: {shown}; K = 100 has the final error of K = 10 after "
+            f"{cell(less)} times the examples",
         ),
     ]
 
@@ -118,11 +161,12 @@ EXPERIMENT = Experiment(
     "MNIST, 8 against the other digits, C = 1000. The paper gives γ = 0.005 without the scale of "
     "the pixels; with pixels from 0 to 1 we use γ = 0.02, as for [bordes2005]. Algorithm 1 learns "
     f"the first {ROWS:,} examples, in random order or chosen by active selection from pools of 50; "
-    "the test error is measured along the way, without averaging over ten runs as in the paper.",
+    "the test error is measured along the way, and averaged over ten runs as in the paper. "
+    "Kernel evaluations are those of training; those that select examples are not counted.",
     files=("mnist.npz",),
     cases=cases,
     run=run,
-    seeds=2,
+    seeds=10,
     tables=tables,
     draw=draw,
     size=(6, 3.8),

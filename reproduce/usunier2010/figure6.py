@@ -6,8 +6,9 @@ from typing import Any
 
 from reproduce.experiment import Claim, Experiment, Results, Table, judged
 from reproduce.rows import cell
-from reproduce.usunier2010.figure5 import BATCH, at_end, labels
-from reproduce.usunier2010.tracking import case_name
+from reproduce.usunier2010.figure5 import BATCH, SETUPS, at_end, labels
+
+MUCH = 0.8  # times the error of batch optimization, or less
 
 
 def shown(results: Results) -> dict[str, str]:
@@ -40,20 +41,20 @@ def claims(results: Results) -> list[Claim]:
     spent = [results.curve(case, "kernel_evaluations") for case in shown(results)]
     budget = min((curve[-1] for curve in spent if curve), default=0.0)
     at = {case: error_at(results, case, budget) for case in shown(results)}
-    random, batch = at.get(case_name(1, 10)), at.get(BATCH)
-    known = random is not None and batch is not None
+    errors = [error for case, error in at.items() if case != BATCH and error is not None]
+    batch = at.get(BATCH)
     text = ", ".join(f"{label} {cell(at[case])} %" for case, label in shown(results).items())
     return [
         Claim(
-            "Per kernel evaluation, the error falls much faster than that of batch optimization, "
-            "whatever the selection.",
+            "Per kernel evaluation, the test error of Algorithm 1 decreases much faster than that "
+            "of its batch counterpart, whether examples are selected or not.",
             "section 6.3, figure 6",
-            judged(random < batch if known else None),
-            "Algorithm 1 below batch throughout",
+            judged(max(errors) < MUCH * batch if len(errors) == len(SETUPS) and batch else None),
+            "“much faster”, “independently of the example selection”",
             f"at {budget / 1e6:.1f} M kernel evaluations: {text}",
-            "Holds for active selection. With random selection both are about equal here: our "
-            "batch algorithm computes kernel values with its support vectors only, where the "
-            "paper's may maintain all gradients.",
+            "With random selection the errors are about equal, probably because our batch "
+            "algorithm computes kernel values with its support vectors only, while the paper's "
+            "maintains the gradients of all examples.",
         )
     ]
 
@@ -65,7 +66,8 @@ EXPERIMENT = Experiment(
     "The runs of figure 5, and the batch counterpart: coordinate ascent (eq. 3) over examples "
     "picked at random from all 60,000. The batch algorithm computes the gradient of the picked "
     "example only, from kernel values with its support vectors; `TrackingSVC` maintains the "
-    "gradients of all examples seen.",
+    "gradients of all examples seen. Kernel values that select examples are not counted, which "
+    "favours active selection.",
     shares="figure5",
     tables=tables,
     draw=draw,

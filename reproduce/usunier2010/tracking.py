@@ -41,10 +41,17 @@ def quarter(results: Results, case: str, number: int) -> float | None:
 
 
 def unevenness(results: Results, case: str) -> float | None:
-    """Return the largest mean of the last three quarters over the smallest."""
-    means = [quarter(results, case, number) for number in (2, 3, 4)]
+    """Return the largest mean of a quarter of the pass over the smallest."""
+    means = [quarter(results, case, number) for number in (1, 2, 3, 4)]
     known = [mean for mean in means if mean is not None]
     return max(known) / min(known) if known else None
+
+
+def fluctuation(results: Results, case: str) -> float | None:
+    """Return the standard deviation of the gap along the pass, without its first tenth."""
+    curves = results.values(case, "curve")
+    found = [statistics.stdev(curve[len(curve) // 10 :]) for curve in curves if len(curve) > 2]
+    return statistics.fmean(found) if found else None
 
 
 def power_law(points: list[tuple[int, float]]) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ MOST_SECONDS = (
     60.0  # after which the incremental hinge SVM stops, as in the paper it did at 5,000 s
 )
 ONLINE = (RAMP, ASVM, IDSVM)
+CLOSE = 0.5  # points of accuracy
 
 
 def cases(quick: bool) -> dict[str, Case]:
@@ -84,17 +85,25 @@ def draw(results: Results, figure: Any) -> None:
     left.legend()
 
 
-def ahead(results: Results, points: int) -> list[float]:
-    """Return by how many points OnlineSVM^R is ahead of IDSVM, along the stream."""
-    ours, theirs = (results.curve(case, "accuracy") for case in (RAMP, IDSVM))
-    return [a - b for a, b in zip(ours, theirs, strict=False)][:points]
+def ahead(results: Results, one: str, other: str) -> list[float]:
+    """Return by how many points one learner is more accurate than another, along the stream."""
+    both = results.paired(one, other)
+    ours, theirs = (both.curve(case, "accuracy") for case in (one, other))
+    return [a - b for a, b in zip(ours, theirs, strict=False)]
+
+
+def sparser(results: Results, case: str) -> float | None:
+    """Return how many times fewer support vectors than IDSVM a learner has at the last size."""
+    both = results.paired(case, IDSVM)
+    ours, theirs = (both.curve(one, "support_vectors") for one in (case, IDSVM))
+    common = min(len(ours), len(theirs))
+    return theirs[common - 1] / ours[common - 1] if common else None
 
 
 def claims(results: Results) -> list[Claim]:
-    gains = ahead(results, len(STOPS))
-    sizes = {case: results.curve(case, "support_vectors") for case in (RAMP, IDSVM)}
-    common = min(len(curve) for curve in sizes.values())
-    factor = sizes[IDSVM][common - 1] / sizes[RAMP][common - 1] if common else None
+    gains, lead = ahead(results, RAMP, IDSVM), ahead(results, RAMP, ASVM)
+    factors = {case: sparser(results, case) for case in (RAMP, ASVM)}
+    known = None not in factors.values()
     return [
         Claim(
             "OnlineSVM^R is consistently more accurate than IDSVM, especially early.",
@@ -102,15 +111,26 @@ def claims(results: Results) -> list[Claim]:
             judged(all(gain > 0 for gain in gains) if gains else None),
             "above at all sizes",
             f"ahead by {min(gains):+.2f} to {max(gains):+.2f} points" if gains else "–",
-            "C and the width of the hinge SVM are tuned, and on Gauss both come close to the best "
-            "possible rule.",
+            "On our Gauss both learners soon come close to the accuracy of the best possible rule, "
+            "81.5 %; the paper does not print the distributions of its Gauss.",
+        ),
+        Claim(
+            "The accuracy of OnlineASVM^R closely follows that of OnlineSVM^R, and finally reaches "
+            "it.",
+            "section IV.B, figure 3a",
+            judged(max(lead) <= CLOSE and lead[-1] <= 0.1 if lead else None),
+            "reached after 10,000 rows",
+            f"behind by at most {max(lead):.2f} points, at the end by {lead[-1]:.2f}"
+            if lead
+            else "–",
         ),
         Claim(
             "Both ramp loss learners have sparser models than IDSVM.",
             "section IV.B, figure 3b",
-            judged(None if factor is None else factor > 1.5),
-            "several times sparser",
-            f"{cell(factor, '{:.1f}')} times fewer support vectors",
+            judged(min(f or 0 for f in factors.values()) > 1.5 if known else None),
+            "sparser",
+            ", ".join(f"{case} {cell(f, '{:.1f}')} times" for case, f in factors.items())
+            + " fewer support vectors",
         ),
     ]
 
@@ -123,7 +143,7 @@ EXPERIMENT = Experiment(
     f"stops after {MOST_SECONDS:.0f} seconds (the paper: 5,000 seconds).",
     cases=cases,
     run=run,
-    seeds=3,
+    seeds=10,
     tables=tables,
     draw=draw,
     size=(9, 3.6),

@@ -59,10 +59,12 @@ def claims(results: Results) -> list[Claim]:
     ours = at_size(results, RAMP, last, "kernel_evaluations")
     once = ratio(ours, at_size(results, OFFLINE, last, "kernel_evaluations"))
     scratch = ratio(total[-1] if total else None, ours)
-    ends = [results.curve(case, "size") for case in (RAMP, IDSVM)]
+    timed = results.paired(RAMP, ASVM, IDSVM)
+    ends = [timed.curve(case, "size") for case in (RAMP, ASVM, IDSVM)]
     common = min((curve[-1] for curve in ends if curve), default=0.0)
-    times = {case: at_size(results, case, common, "seconds") for case in (RAMP, IDSVM)}
-    faster = ratio(times[IDSVM], times[RAMP])
+    times = {case: at_size(timed, case, common, "seconds") for case in (RAMP, ASVM, IDSVM)}
+    faster = {case: ratio(times[IDSVM], times[case]) for case in (RAMP, ASVM)}
+    known = None not in faster.values()
     return [
         Claim(
             "The total cost of OnlineSVM^R is comparable to training a single offline ramp SVM.",
@@ -72,20 +74,22 @@ def claims(results: Results) -> list[Claim]:
             f"{cell(once)} times the kernel evaluations at {last:,.0f} rows",
         ),
         Claim(
-            "It is far cheaper than retraining from scratch after each row.",
+            "OnlineSVM^R costs significantly less than retraining from scratch after each row.",
             "section IV.B, figure 4a",
             judged(None if scratch is None else scratch > 10),
-            "much less",
-            f"{cell(scratch, '{:,.0f}')} times fewer kernel evaluations",
+            "significantly less",
+            f"{cell(scratch, '{:,.0f}')} times fewer kernel evaluations at {last:,.0f} rows",
         ),
         Claim(
-            "Training takes much less time than that of IDSVM.",
+            "Both ramp loss learners take much less training time than IDSVM.",
             "section IV.B, figure 4b",
-            judged(None if faster is None else faster > 1.5),
-            "large reduction",
-            f"IDSVM takes {cell(faster)} times as long at {common:,.0f} rows",
-            "Our IDSVM is `ExactSVC`, whose incremental updates are far faster than those the "
-            "paper measured.",
+            judged(min(f or 0 for f in faster.values()) >= 2 if known else None),
+            "a large reduction",
+            "IDSVM takes "
+            + " and ".join(f"{cell(f)} times as long as {case}" for case, f in faster.items())
+            + f" at {common:,.0f} rows",
+            "Our IDSVM is `ExactSVC`, which is probably far faster than the implementation that "
+            "the paper measured, and our OnlineASVM^R pays a Python call for each row.",
         ),
     ]
 

@@ -14,7 +14,7 @@ import pytest
 from reproduce import command, pages, registry, runner
 from reproduce.data import data_folder
 from reproduce.experiment import Claim, Experiment, Results, Table
-from reproduce.single_page import report
+from reproduce.single_page import single_page
 from reproduce.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -189,14 +189,21 @@ def test_pictures_of_pages_exist() -> None:
             assert picture.is_file(), picture
 
 
+def test_the_report_agrees_with_the_pages() -> None:
+    path = ROOT / "docs" / "results" / pages.REPORT
+    whole = pages.report(pages.pages(), path.parent)
+    assert path.read_text(encoding="utf-8") == whole, "run python -m reproduce.pages"
+    assert pages.REPORT not in whole
+
+
 def test_the_report_needs_no_network() -> None:
     table = pages.markdown(Table(["", "x"], [["a|b", "1"]]))
     page = "\n".join(["# p", "", *table, "", "Some `code`, **bold** <text>."])
-    shown = report({"p.md": page}, ROOT)
+    shown = single_page({"p.md": page}, ROOT)
     assert '<h1 id="p">p</h1>' in shown
     assert "<td>a|b</td><td class=right>1</td>" in shown
     assert "<code>code</code>, <strong>bold</strong> &lt;text&gt;." in shown
-    whole = report(pages.pages(), ROOT / "docs" / "results")
+    whole = pages.report(pages.pages(), ROOT / "docs" / "results")
     assert "http://" not in whole
     assert 'src="data:image/png;base64,' in whole
     assert 'src="../' not in whole
