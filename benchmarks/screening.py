@@ -27,14 +27,13 @@ import statistics
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from asreview import ActiveLearningCycle, Simulate
-from asreview.models.models import get_ai_config
 from cache import data_folder
 from report import heading, table, write
 from sklearn.utils import check_random_state
@@ -80,14 +79,24 @@ class Clock:
         return scores
 
 
+def default_cycle() -> Any:
+    """Return the default model of ASReview."""
+    from asreview import ActiveLearningCycle
+    from asreview.models.models import get_ai_config
+
+    return ActiveLearningCycle.from_meta(get_ai_config()["value"])
+
+
 def cycle_of(contestant: str) -> Any:
     """Return the default model of ASReview, or the same with our classifier in it."""
-    cycle = ActiveLearningCycle.from_meta(get_ai_config()["value"])
+    cycle = default_cycle()
     cycle.classifier = Clock(cycle.classifier if contestant == DEFAULT else ReviewSVC())
     return cycle
 
 
 def simulate(contestant: str, X: Any, y: Any, seed: int) -> dict[str, Any]:
+    from asreview import Simulate
+
     cycle = cycle_of(contestant)
     np.random.seed(seed)  # noqa: NPY002 as ASReview's command does
     simulation = Simulate(X, y, cycle, stopper=Enough(), skip_transform=True, print_progress=False)
@@ -121,7 +130,7 @@ def warm_up() -> None:
 def read(path: Path) -> tuple[Any, Any]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         records = pd.DataFrame([json.loads(line) for line in file])
-    features = ActiveLearningCycle.from_meta(get_ai_config()["value"]).transform(records)
+    features = default_cycle().transform(records)
     return features, records["included"].to_numpy().astype(int)
 
 
@@ -179,6 +188,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="runs of each review")
     parser.add_argument("--only", nargs="+", choices=list(REVIEWS), help="reviews to run")
     options = parser.parse_args()
+    if find_spec("asreview") is None:
+        parser.error("it needs ASReview: pip install 'marginwise[asreview]' installs it.")
     folder = (options.data or data_folder()) / "reviews"
     files = {name: folder / f"{REVIEWS[name]}.jsonl.gz" for name in options.only or REVIEWS}
     settings = ReviewSVC().get_params()

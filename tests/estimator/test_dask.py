@@ -259,7 +259,7 @@ BAD: dict[str, tuple[Callable[..., tuple[Any, Any]], str]] = {
     "another length": (lambda X, y: (X, y[:-1]), r"X has 9000 rows, but y has 8999 labels"),
     "other blocks": (_unknown, r"X has 9 blocks, but y has 18, of unknown lengths\. Divide both"),
     "uneven blocks": (_uneven, r"block 0 of X and y: X has 1000 rows there, but y has \d+ labels"),
-    "one class": (lambda X, y: (X, 0 * y), r"y holds the one class 0"),
+    "one class": (lambda X, y: (X, 0 * y), r"y has only one class, 0;"),
     "continuous labels": (lambda X, y: (X, X[:, 0]), r"Unknown label type"),
     "no rows": (lambda X, y: (X[:0], y[:0]), r"X has no rows: all of its \d+ blocks are empty"),
     "no labels": (lambda X, y: (X, None), r"y is missing"),

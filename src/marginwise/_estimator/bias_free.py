@@ -84,8 +84,8 @@ class BiasFreeClassifier(KernelClassifier):
         if sp.issparse(X) or kernel == "callable":
             what = "sparse features" if sp.issparse(X) else "a callable kernel"
             raise ValueError(
-                f"center=True is not supported with {what}. Centre the data first and set "
-                "center=False."
+                f"center=True is not supported with {what}. Set center=False, and use an "
+                "estimator with a bias (OnlineSVC or ExactSVC) or kernel='rbf', which needs none."
             )
         mean: list[float] = X.mean(axis=0, dtype=np.float64).tolist()
         return mean

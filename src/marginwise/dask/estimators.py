@@ -196,6 +196,10 @@ class DaskOnlineSVC(DaskClassifier, OnlineSVC):
     The model depends on the data, its blocks, `round_rows` and `random_state`, but not on the
     number of workers, the order of their results, or lost workers.
 
+    Dask collections and sources are learned with one of the kernels that workers can compute, not
+    with ``kernel="precomputed"`` or a function, and with the defaults of `epochs`, `stop` and
+    `replay`. `sift_rounds` sets the number of passes, and `pool_size` must be an integer.
+
     See Also
     --------
     marginwise.OnlineSVC : Local estimator.
@@ -237,7 +241,8 @@ class DaskGapSVC(DaskClassifier, GapSVC):
     """Online classifier for Dask collections, robust to mislabelled rows.
 
     This is :class:`~marginwise.GapSVC` trained by parallel active sifting [agarwal2013]_, as
-    :class:`DaskOnlineSVC`.
+    :class:`DaskOnlineSVC`. Dask collections and sources are learned with one of the kernels that
+    workers can compute, not with ``kernel="precomputed"`` or a function.
 
     See Also
     --------

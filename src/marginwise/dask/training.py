@@ -48,7 +48,7 @@ _RUN_RULES: dict[str, Rule] = {
 _UNSUPPORTED: tuple[tuple[str, Any, str], ...] = (
     ("epochs", 1, "sift_rounds is the number of passes over the data"),
     ("stop", None, "a stopping rule needs all rows in memory"),
-    ("replay", 0, "a reservoir needs all rows, but only some of them travel"),
+    ("replay", 0, "a uniform sample needs all rows, but workers return only some of them"),
 )
 
 
@@ -167,7 +167,7 @@ class DaskTraining(KernelClassifier):
         rule, size = self._selection()
         if rule != "random" and size is None:
             raise ValueError(
-                "pool_size=None searches all rows for each one that is learned, which needs them "
+                "pool_size=None compares all rows before each one is learned, which requires them "
                 "in memory. Set pool_size to an integer."
             )
 
@@ -181,8 +181,8 @@ class DaskTraining(KernelClassifier):
         """Set classes, weights, gamma and precision, and create an engine; return the sample."""
         if len(classes) < 2:
             raise ValueError(
-                f"y holds the one class {plain(classes[0])!r}; training needs rows of two classes "
-                "or more."
+                f"y has only one class, {plain(classes[0])!r}; training requires rows of two "
+                "classes or more."
             )
         X, _ = check_features(self, sample, reset=True)
         self._grows = False
