@@ -1,12 +1,12 @@
-"""Time the questions of ActiveLearner: how long a person waits for the next row to label.
+"""Time ActiveLearner: how long users wait for the next row to label.
 
     python benchmarks/active.py                     all rows
     python benchmarks/active.py --only ask-59       one of them
     python benchmarks/active.py --quick             a smoke test on small pools
 
-Pools are made up, so no data are needed. In the first two rows only ask() counts; each question is
-answered by teach() before the next. The third row times all that a person may do to an answer. Each
-round has a process and a seed of its own, and one thread.
+The pools are generated, so no data files are needed. The first two rows time only ask(), although
+each question is answered by teach() before the next one. The third row times everything that users
+can do with an answer. Each round runs in its own process, with its own seed, on one thread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from speed import main
 from works import Check, Job, Results, Work
 
-# A rule with noise, of which about two rows in three stay with the model.
+# Labels follow a noisy linear rule; the model keeps about two thirds of the rows.
 MODEL = {"params": {"C": 1, "gamma": 0.005}, "taught": 1400}
 TEXTS = {"C": 2, "kernel": "linear"}
 
@@ -29,7 +29,7 @@ def milliseconds(row: str, name: str, what: str, target: float | None = None) ->
 
 
 def members(row: str) -> Check:
-    """Show how many examples the model held, on average from the first question to the last."""
+    """Report the mean of the numbers of examples in the model before and after the questions."""
 
     def measure(results: Results) -> float | None:
         held = [sum(both) / 2 for both in results.take(row, "members")]

@@ -1,4 +1,4 @@
-"""What a worker process measures of active learning: questions, and labels chosen one by one."""
+"""Active learning tasks of a worker process: single questions, and labels chosen one by one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tasks import Setting, percent, timed, warm_up
 
 # -- one question at a time ----------------------------------------------------------------------
 
-NOISE = 0.3  # standard deviation in the rule that labels a made-up pool; the rule's own is 1
-SCRATCHES = 3  # how often all rows are scored from nothing
+NOISE = 0.3  # standard deviation of the label noise; that of the rule's values is 1
+SCRATCHES = 3  # how often all rows are scored from scratch
 
 
 def ask(
@@ -32,7 +32,7 @@ def ask(
     questions: int,
     params: dict[str, Any],
 ) -> dict[str, Any]:
-    """Time single questions about a pool of so many rows and features, each answered in turn."""
+    """Time single questions about a pool of the given shape; each is answered before the next."""
     from marginwise.active import ActiveLearner
 
     X, y = linear_rule(pool[0] // 20 if setting.quick else pool[0], pool[1], setting.seed)
@@ -55,7 +55,7 @@ def ask(
 def linear_rule(
     rows: int, features: int, seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return Gaussian rows, and labels by a linear rule with noise."""
+    """Return Gaussian rows and labels by a noisy linear rule."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, features), dtype=np.float32)
     rule = rng.standard_normal(features, dtype=np.float32)
@@ -65,7 +65,7 @@ def linear_rule(
 
 
 def questions_and_answers(learner: Any, y: NDArray[np.int64], questions: int) -> dict[str, Any]:
-    """Ask and teach in turn, and time both; the very first question counts apart."""
+    """Alternate ask and teach, and time both; the first question is reported separately."""
     row, first = timed(learner.ask)
     learner.teach(row, y[row])
     asked, taught = [], []
@@ -84,21 +84,21 @@ def questions_and_answers(learner: Any, y: NDArray[np.int64], questions: int) ->
 
 
 def scratch_ms(model: Any, X: NDArray[np.float32]) -> float:
-    """Return how long it takes to score all rows from nothing, the median of a few times."""
+    """Return the median time of scoring all rows from scratch."""
     score = partial(model.decision_function, X)
     return statistics.median(1e3 * timed(score)[1]["wall"] for _ in range(SCRATCHES))
 
 
 # -- answers that change -------------------------------------------------------------------------
 
-NONZEROS = 30  # of a row of made-up texts
+NONZEROS = 30  # per row of generated texts
 CHANGES = 5  # how often an answer is undone and corrected
 
 
 def change(
     setting: Setting, *, pool: tuple[int, int], taught: int, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Time answers, undoing and correcting them, and replaying all, in a pool of made-up texts."""
+    """Time answers, undo, correct and replay in a pool of generated texts."""
     from marginwise.active import ActiveLearner
 
     rows, features = pool
@@ -126,7 +126,7 @@ def change(
 
 
 def made_up_texts(rows: int, features: int, seed: int) -> tuple[Any, NDArray[np.int64]]:
-    """Return rows of TF-IDF as of texts, of length 1, and labels of which one in nine is 1."""
+    """Return rows like those of TF-IDF, of unit length, and labels, a ninth of which are 1."""
     rng = np.random.default_rng(seed)
     often = 1 / np.arange(1, features + 1) ** 0.9
     words = rng.choice(features, size=(rows, NONZEROS), p=often / often.sum())
@@ -139,17 +139,17 @@ def made_up_texts(rows: int, features: int, seed: int) -> tuple[Any, NDArray[np.
     return X, (rule + noise > np.quantile(rule, 8 / 9)).astype(np.int64)
 
 
-# -- so many labels, chosen one by one -----------------------------------------------------------
+# -- a number of labels, chosen one by one --------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """A pool of which some rows are labelled, one after the other."""
+    """A pool, some rows of which are labelled one after the other."""
 
     split: Split
-    first: NDArray[np.int64]  # rows to begin with
-    labels: int  # how many in all
-    pool_size: int | None  # rows looked at for each; None: all
+    first: NDArray[np.int64]  # rows that are labelled first
+    labels: int  # total number of labels
+    pool_size: int | None  # rows sampled for each label; None: all
     seed: int
 
 
@@ -162,9 +162,9 @@ def label(
     labels: int,
     pool_size: int | None,
 ) -> dict[str, Any]:
-    """Time learning so many labels, the nearest to the boundary each time; look at the model.
+    """Time learning a number of labels, each of the row nearest the boundary; measure the model.
 
-    All learners begin with the same random rows, as many as bring both classes.
+    All learners begin with the same random rows, drawn until both classes occur.
     """
     split = load(data, setting.folder, form="csr64", seed=setting.seed, quick=setting.quick)
     model = CONTESTANTS[learner](params, setting.threads, setting.seed)
@@ -185,7 +185,7 @@ def label(
 
 
 def rows_of_both(y: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Draw rows one by one until there are two classes among them."""
+    """Draw rows one by one until two classes occur."""
     order = np.random.default_rng(seed).permutation(len(y))
     return order[: int(np.argmax(y[order] != y[order[0]])) + 1]
 
@@ -209,7 +209,7 @@ def ask_and_teach(model: Any, task: Labelling) -> Any:
 
 
 def retrain(model: Any, task: Labelling) -> Any:
-    """Fit from nothing after each label."""
+    """Fit from scratch after each label."""
     X, y = task.split.X, task.split.y
     rng = np.random.default_rng(task.seed)
     taught, unseen = task.first.tolist(), np.ones(len(y), dtype=bool)

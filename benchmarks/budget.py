@@ -1,9 +1,10 @@
-"""What a budget of members costs, and that a stream without end stays within it.
+"""Measure the cost of a budget of members, and check that a long stream stays within it.
 
     python benchmarks/budget.py                  errors on data sets, means of three seeds
     python benchmarks/budget.py --stream         2,000,000 generated rows, quarter by quarter
 
-The stream has two classes in 20 dimensions, each a mixture of ten clusters, and 2 % wrong labels.
+The stream has two classes in 20 dimensions. Each class is a mixture of ten clusters, and 2 % of the
+labels are wrong.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
-    add("--stream", action="store_true", help="the stream instead of the data sets")
+    add("--stream", action="store_true", help="run the stream instead of the data sets")
     options = parser.parse_args()
     if options.stream:
         stream()

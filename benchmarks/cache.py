@@ -1,15 +1,16 @@
-"""Time of a fit by `cache_size`: how much slower is it where the kernel rows do not fit?
+"""Time fits by `cache_size`: how much slower are they if the kernel rows exceed the cache?
 
     python benchmarks/cache.py                               all sets, 30,000 rows
     python benchmarks/cache.py --rows 60000 --cache 200 8000 the sizes that the target names
     python benchmarks/cache.py --sets letter --rounds 3      one set, three rounds
-    python benchmarks/cache.py --intelex                     scikit-learn-intelex beside it
+    python benchmarks/cache.py --intelex                     also time scikit-learn-intelex
 
-The sizes take turns, round by round, and each fit runs in a process of its own, on one thread.
-Rows of the kernel matrix take memory as the square of the rows: half of the rows meets with a
-quarter of the memory what all of them meet with the whole. 52 MB are kept beyond `cache_size`, so
-that fewer rows show little. The last column is the time over that of the largest cache; models must
-not differ, so neither may the errors and the dual objectives. scikit-learn-intelex has 2,000 MB.
+The sizes alternate, round by round, and each fit runs in its own process, on one thread. The memory
+of the kernel matrix is quadratic in the number of rows: half of the rows with a quarter of the
+cache behave like all rows with the whole cache. The working memory of 52 MB is added to
+`cache_size`, so tests with few rows show little. The last column is the time divided by that of the
+largest cache. Models, and so errors and dual objectives, must not depend on the cache.
+scikit-learn-intelex has 2,000 MB.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def _mnist(archive: Any) -> Split:
 
 
 def _mnist_noise(archive: Any) -> Split:
-    """Give 15 % of the training rows another class; those of the test rows stay right."""
+    """Give 15 % of the training rows another class; test labels are unchanged."""
     split = _mnist(archive)
-    # A stream of its own: rows are drawn by the plain seed, and would be the flipped ones.
+    # With the plain seed, the rows drawn for training would be the flipped ones.
     rng = np.random.default_rng((0, 1))
     flipped = rng.permutation(len(split.y))[: round(0.15 * len(split.y))]
     split.y = split.y.astype(np.int64)
@@ -65,7 +66,7 @@ def _letter(archive: Any) -> Split:
 
 @dataclass(frozen=True)
 class Set:
-    """A data set and the parameters it is learned with."""
+    """A data set and the parameters of its models."""
 
     file: str
     read: Callable[[Any], Split]
@@ -96,7 +97,7 @@ class Job:
 
 
 def measure(job: Job) -> dict[str, Any]:
-    """Fit, and report what it took and how good the model is."""
+    """Fit, and return time, memory and the test error."""
     import memory
 
     chosen = SETS[job.name]
@@ -118,7 +119,7 @@ def measure(job: Job) -> dict[str, Any]:
 
 
 def details(model: Any) -> dict[str, Any]:
-    """Report what an OnlineSVC knows of its fit."""
+    """Return the statistics of an OnlineSVC."""
     dual: NDArray[np.float64] = np.atleast_1d(model.dual_objective())
     stats = model.stats_
     return {
@@ -143,7 +144,7 @@ INTELEX = "intelex"
 
 
 def table(results: dict[Key, list[dict[str, Any]]], largest: int) -> str:
-    """Medians over the rounds, a line per set and cache size."""
+    """Return medians over the rounds, one line per build, set and cache size."""
 
     def median(key: Key, field: str) -> float:
         return statistics.median(result.get(field, np.nan) for result in results[key])
@@ -179,10 +180,10 @@ def parse() -> argparse.Namespace:
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     add("--rows", type=int, default=30000, help="training rows (default: 30000)")
     add("--cache", nargs="+", type=int, default=[10, 2000], help="values of cache_size, megabytes")
-    add("--rounds", type=int, default=1, help="fits of each kind, each round with its seed")
-    add("--against", metavar="PYTHON", help="also measure the build that this interpreter has")
+    add("--rounds", type=int, default=1, help="number of rounds, each with its seed")
+    add("--against", metavar="PYTHON", help="also measure the build installed for this interpreter")
     add("--intelex", action="store_true", help="also fit scikit-learn-intelex's SVC")
-    add("--out", type=Path, help="where JSON goes, if anywhere")
+    add("--out", type=Path, help="JSON file to write (default: none)")
     add("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -1,13 +1,14 @@
-"""Time and memory of a fit with very many classes, each of one row.
+"""Time and memory of a fit with thousands of classes of one row each.
 
     python benchmarks/classes.py                 1,000, 2,000 and 4,000 classes
-    python benchmarks/classes.py 10000           minutes, and some gigabytes
+    python benchmarks/classes.py 10000           takes minutes and several gigabytes
 
-Each number of classes runs in a process of its own.
+Each number of classes runs in its own process.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import numpy as np
 
 
 def measure(classes: int) -> None:
-    """Fit, and print processor seconds, members and the most memory held."""
+    """Fit, and print CPU seconds, members and peak memory."""
     from marginwise import OnlineSVC
 
     X = np.random.default_rng(0).normal(size=(classes, 8))
@@ -28,11 +29,17 @@ def measure(classes: int) -> None:
 
 
 def main() -> None:
-    if "--worker" in sys.argv:
-        measure(int(sys.argv[-1]))
-        return
-    for classes in [int(given) for given in sys.argv[1:]] or [1000, 2000, 4000]:
-        subprocess.run([sys.executable, __file__, "--worker", str(classes)], check=True)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("classes", nargs="*", type=int, default=[1000, 2000, 4000])
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for classes in options.classes:
+        if options.worker:
+            measure(classes)
+        else:
+            subprocess.run([sys.executable, __file__, "--worker", str(classes)], check=True)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,23 @@
-"""The command `marginwise train` beside the library, and beside a pipeline of scikit-learn.
+"""Compare the command `marginwise train` with the library, and with scikit-learn pipelines.
 
     python benchmarks/command.py                         both parts, all sets
     python benchmarks/command.py --sets sms satimage     some sets only, "mnist8" is part (a)
     python benchmarks/command.py --rows 5000 --part 1    fewer training rows, all fits of the peer
 
-(a) MNIST, 8 against the rest, C=1000 and gamma=0.005: `marginwise train` from svmlight text beside
-`OnlineSVC.fit` of the same rows in memory. They take turns, and the medians count. The time of the
-command is stated twice: of the whole process, and without the time that it takes to start Python
-and to import the command.
+(a) MNIST, 8 against the rest, C=1000 and gamma=0.005: `marginwise train` from svmlight text is
+compared with `OnlineSVC.fit` of the same rows in memory. The two alternate, and the table shows
+medians. The time of the command is reported twice: for the whole process, and without starting
+Python and importing the command.
 
-(b) `marginwise train` without any parameter on a raw file, beside a pipeline of scikit-learn's
-preprocessing and GridSearchCV(SVC) over the same values of C and gamma, with 5 folds. The time of
-the peer is that of a random part of its fits and scores, times the number of parts, plus the last
-fit. With --part 1, all fits are made, and the peer chooses its own pair; otherwise it has the pair
-that OnlineSVCCV chooses with the rows, at most 16,000 of them. Errors are of test rows. The speed
-is stated without the start of Python on either side, and with it on both.
+(b) `marginwise train` with default parameters on a raw file is compared with a pipeline of
+scikit-learn's preprocessing and GridSearchCV(SVC) over the same values of C and gamma, with 5
+folds. The time of GridSearchCV is extrapolated from a random subset of its fits and scores, plus
+the preprocessing and the final fit. With --part 1, all fits are made, and GridSearchCV chooses C
+and gamma; otherwise SVC has the values that OnlineSVCCV chooses on at most 16,000 of the rows.
+Errors are test errors. The speed-up is reported twice: without the start of Python, and with it on
+both sides.
 
-All have one thread. Times are CPU seconds, which other processes on the machine hardly change.
+Everything runs on one thread. Times are CPU seconds, which other processes hardly affect.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Rows = tuple[Any, Any]  # features and labels
 
 @dataclass
 class Case:
-    """A raw data set: train and test parts, and what scikit-learn prepares it with."""
+    """A raw data set: training and test parts, and the preprocessing of scikit-learn."""
 
     train: Rows
     test: Rows
@@ -130,14 +131,14 @@ def write_csv(path: Path, names: list[str], X: Any, y: Any) -> Path:
 
 
 def command(*arguments: object) -> tuple[float, dict[str, Any]]:
-    """Run the command with one thread; return the seconds of the process and its report."""
+    """Run the command with one thread; return the CPU seconds of the process and its report."""
     call = ["-m", "marginwise", *map(str, arguments), "--threads", "1", "--json", "--quiet"]
     seconds, printed = python(*call)
     return seconds, json.loads(printed)
 
 
 def python(*arguments: str) -> tuple[float, str]:
-    """Run Python in a process of its own; return its seconds and what it printed."""
+    """Run Python in a new process; return its CPU seconds and its output."""
     before = os.times()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -161,7 +162,7 @@ def error_of(model: Any, rows: Rows) -> float:
     return 100 * float(np.mean(model.predict(rows[0]) != rows[1]))
 
 
-# -- (a) from text beside from memory --------------------------------------------------------------
+# -- (a) from text and from memory -----------------------------------------------------------------
 
 
 def from_text(folder: Path, rows: int | None) -> dict[str, Any]:
@@ -194,7 +195,7 @@ def from_text(folder: Path, rows: int | None) -> dict[str, Any]:
     }
 
 
-# -- (b) no parameter beside GridSearchCV(SVC) -----------------------------------------------------
+# -- (b) default parameters and GridSearchCV(SVC) --------------------------------------------------
 
 
 def without_parameters(name: str, folder: Path, rows: int | None, part: int) -> dict[str, Any]:
@@ -219,7 +220,7 @@ def without_parameters(name: str, folder: Path, rows: int | None, part: int) -> 
 
 
 def searched(case: Case, part: int) -> dict[str, Any]:
-    """Time GridSearchCV(SVC) by a part of its fits, and measure the error of what it chooses."""
+    """Extrapolate the time of GridSearchCV(SVC) from some of its fits; measure its test error."""
     X, y = case.train
     prepared, features = timed(case.prepare.fit_transform, X)
     some = np.sort(np.random.default_rng(1).permutation(len(y))[:SEARCHED])
@@ -276,8 +277,8 @@ def main() -> None:
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--sets", nargs="+", choices=sets, default=sets, metavar="SET", help=", ".join(sets))
     add("--rows", type=int, help="training rows (default: all)")
-    add("--part", type=int, help="the peer makes one in so many fits (default: by set)")
-    add("--out", type=Path, help="where JSON goes")
+    add("--part", type=int, help="make 1 of PART fits of GridSearchCV (default: by set)")
+    add("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     rows: dict[str, Any] = {}
     files = ["mnist.npz" if name == "mnist8" else FILES[name] for name in options.sets]

@@ -1,13 +1,13 @@
-"""Compressed models beside the full ones, and beside Nystroem with LinearSVC.
+"""Compare compressed models with full models, and with Nystroem and LinearSVC.
 
     python benchmarks/compress.py                       all sets
-    python benchmarks/compress.py --sets a9a --choose   one set, also choosing a size
+    python benchmarks/compress.py --sets a9a --choose   one set, and a size chosen on held-out rows
 
-For each set, one row per contestant: vectors, test error, CPU seconds to fit (with those of the
-full model, where one is compressed) and to predict the test rows. Nystroem has 200 components;
-LinearSVC is fitted for three values of C to four fifths of the rows, and for the best of them on
-the last fifth to all rows, where there are two classes. One thread. Predictions take turns, and
-the median of five counts.
+The table has one row per set and contestant: number of vectors, test error, and CPU seconds of fit
+and of predicting the test rows. The fit time of a compressed model includes that of the full model.
+On binary sets, Nystroem has 200 components, and the C of LinearSVC is the best of three values on a
+held-out fifth of the rows; it is then refitted to all rows. Everything runs on one thread. The
+contestants alternate in predicting, and the table shows medians of five predictions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from marginwise import OnlineSVC
 
-# Parameters of the model, the form of its rows, and numbers of vectors.
+# Parameters of the model, format of the rows, and numbers of vectors.
 SETS: dict[str, tuple[dict[str, float], str, tuple[int, ...]]] = {
     "a9a": ({"C": 100, "gamma": 0.005}, "csr64", (50, 150)),
     "checkerboard": ({"C": 10, "gamma": 10.0}, "dense32", (100, 200, 250, 300)),
@@ -50,7 +50,7 @@ def timed(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[float, A
 
 
 def nystroem(split: Split, gamma: float) -> Any:
-    """Fit the peer, with the C of three that is best on a fifth of the rows."""
+    """Fit Nystroem and LinearSVC, with the best of three values of C on a held-out fifth."""
     features = Nystroem(gamma=gamma, n_components=COMPONENTS, random_state=0)
     Z = features.fit_transform(split.X)
     train, test, y, y_held = train_test_split(Z, split.y, test_size=0.2, random_state=0)
@@ -59,7 +59,7 @@ def nystroem(split: Split, gamma: float) -> Any:
 
 
 def contestants(name: str, split: Split, choose: bool) -> dict[str, tuple[float, int, Any]]:
-    """Fit all; return the seconds, the number of vectors and the model of each."""
+    """Fit all contestants; return seconds, number of vectors and model of each."""
     params, _, sizes = SETS[name]
     model = OnlineSVC(**params, cache_size=2000, random_state=0, n_jobs=1)
     fit, _ = timed(model.fit, split.X, split.y)
@@ -112,7 +112,7 @@ def main() -> None:
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     add("--choose", action="store_true", help="also choose a size on held-out rows, which is slow")
-    add("--out", type=Path, help="where JSON goes")
+    add("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     print("| set | model | vectors | error, % | fit, s | predict, s | × faster |")
     print("|---|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""The contestants, and how each is held to a number of threads."""
+"""The contestants, each limited to a number of threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
-CACHE = 2000  # megabytes for kernel rows, of every contestant
+CACHE = 2000  # megabytes for kernel rows, the same for every contestant
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -18,7 +18,7 @@ THREAD_VARIABLES = (
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Return an environment for a process that may use so many threads."""
+    """Return an environment that limits a process to a number of threads."""
     return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
 
 
@@ -39,14 +39,14 @@ def gap(params: dict[str, Any], threads: int, seed: int) -> Any:
 
 
 def svc(params: dict[str, Any], threads: int, seed: int) -> Any:
-    """SVC has no threads and no use for the seed."""
+    """Return SVC, which has neither threads nor, without probabilities, randomness."""
     from sklearn.svm import SVC
 
     return SVC(**{"cache_size": CACHE, **params})
 
 
 def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
-    """daal4py sets the number of threads once per process."""
+    """Return SVC of scikit-learn-intelex; daal4py sets the threads once per process."""
     import daal4py
 
     daal4py.daalinit(threads)
@@ -56,7 +56,7 @@ def intelex(params: dict[str, Any], threads: int, seed: int) -> Any:
 
 
 def nystroem(params: dict[str, Any], threads: int, seed: int) -> Any:
-    """Approximate the kernel by so many rows: what a careful user would take for large sets."""
+    """Return Nystroem and LinearSVC, the usual choice for large sets in scikit-learn."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC

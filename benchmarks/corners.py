@@ -1,13 +1,13 @@
-"""Cases that once were slower than scikit-learn's SVC, or gave larger models.
+"""Cases in which earlier versions were slower than scikit-learn's SVC or gave larger models.
 
     python benchmarks/corners.py                 all cases
-    python benchmarks/corners.py function        a kernel function on satimage
+    python benchmarks/corners.py function        one case
 
 function    the Laplacian kernel as a function, satimage (6 classes)
 classes     300 classes, 9,000 rows
-duplicates  8,000 binary rows, of which 1,500 are different
+duplicates  8,000 binary rows, of which at most 1,500 are distinct
 
-Every case is fitted three times by turns; times are medians of CPU seconds on one thread.
+OnlineSVC and SVC alternate, three fits each. Times are medians of CPU seconds on one thread.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def race(name: str, folder: Path) -> None:
-    """Fit one case by turns, and print a line for each model."""
+    """Fit the models of a case alternately, and print a line for each."""
     split, params = CASES[name](folder)
     models = {
         "OnlineSVC": OnlineSVC(random_state=0, n_jobs=1, **params),
@@ -92,13 +92,13 @@ def race(name: str, folder: Path) -> None:
 
 
 def parse_cases(about: str | None, cases: Iterable[str], **more: Any) -> argparse.Namespace:
-    """Read the command line of a script that runs some of its cases; `more` are its own options."""
+    """Parse the command line of a script with cases; `more` are the script's own options."""
     names = list(cases)
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all by default")
+    add("cases", nargs="*", metavar="CASE", help=f"cases to run: {', '.join(names)}")
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     for name, settings in more.items():
         add(f"--{name}", **settings)

@@ -1,4 +1,4 @@
-"""What runs on Dask cost: replayed in the simulation, and on clusters that were not measured."""
+"""Costs of runs on Dask: replay them in the simulation, and predict runs on larger clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NETWORKS = {"10 Gbit/s": Network(1.25e9, 0.0005), "1 Gbit/s": Network(1.25e8, 0.
 
 
 def replayed(run: Row) -> list[Round]:
-    """Return the rounds of a run, with the costs that it noted."""
+    """Return the rounds of a run, with the costs that it recorded."""
     probes, rounds = run["probes"], []
     for one in run["rounds"]:
         tasks = max(1, -(-one["rows"] // _piece(run["round_rows"])))
@@ -38,12 +38,12 @@ def _piece(round_rows: int) -> int:
 
 
 def in_rounds(run: Row) -> float:
-    """Return the seconds of a run in its rounds, without looking at blocks and the audit."""
+    """Return the seconds of the rounds of a run, without inspecting blocks and auditing."""
     return float(sum(one["wait"] + one["learn"] + one["ship"] for one in run["rounds"]))
 
 
 def checked(runs: list[Row], cores: int) -> list[Row]:
-    """Compare runs with the simulation, whose costs are those of the run with one worker."""
+    """Compare runs with simulations, whose costs are those of the run with one worker."""
     base = next(run for run in runs if run["workers"] == 1)
     probes, rounds = base["probes"], replayed(base)
     # What the driver needs to send a snapshot is part of the time that it noted.
@@ -71,7 +71,7 @@ def checked(runs: list[Row], cores: int) -> list[Row]:
 
 @dataclass(frozen=True)
 class Costs:
-    """What rows cost in the second half of a run, in seconds and bytes.
+    """Costs of the second half of a run, in seconds and bytes.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class Costs:
     learn : float
         Seconds in which the driver learns a row that is returned.
     share : float
-        Share of the rows that are returned.
+        Fraction of the rows that are returned.
     ship : float
         Seconds in which the driver prepares a snapshot.
     submit, dispatch, start : float
-        Seconds per task of the driver, of the scheduler and of the worker, whatever it does.
+        Overhead of a task in seconds: of the driver, of the scheduler and of the worker.
     unpack : float
         Seconds in which a worker unpacks a snapshot.
     snapshot, row_bytes : float
@@ -94,7 +94,7 @@ class Costs:
     members : int
         Members of the model.
     stage : int or None
-        Rows of a stage of the source, which are the most of a round.
+        Rows of a stage of the source, which limit the size of a round.
     """
 
     row: float
@@ -153,7 +153,7 @@ def costs(run: Row) -> Costs:
 
 
 def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round], int]:
-    """Return rounds of a model that does not grow, and the rows of each."""
+    """Return rounds of a model of constant size, and the number of rows per round."""
     tasks = max(LEAST_PIECES, workers)
     if cost.stage is not None:
         tasks = min(tasks, cost.stage // PIECE)
@@ -170,7 +170,7 @@ def steady_rounds(cost: Costs, share: float, workers: int) -> tuple[list[Round],
 
 
 def predicted(cost: Costs, share: float, network: Network) -> list[Row]:
-    """Return speed-up over one worker and the utilisation of the driver, by workers."""
+    """Return speed-up over one worker and utilisation of the driver by number of workers."""
     found: list[Row] = []
     for workers in WORKERS:
         rounds, rows = steady_rounds(cost, share, workers)
@@ -189,7 +189,7 @@ def predicted(cost: Costs, share: float, network: Network) -> list[Row]:
 
 
 def predictions(run: Row) -> Row:
-    """Return the predictions of a work, for its own share of rows and for others."""
+    """Return the predictions of a work for its own fraction of returned rows and for others."""
     cost = costs(run)
     curves = [
         {

@@ -1,12 +1,12 @@
 """A discrete-event simulation of training on Dask: W workers, one driver, a network.
 
 It follows the loop of `marginwise.dask`. Rounds 0 and 1 are judged before there is a model. The
-driver collects the answers of round t, learns them, and publishes a snapshot, by which round t + 2
-is judged. A round consists of tasks, which workers take in order. A worker that takes its first
-task of a round needs the snapshot of the round, and unpacks it.
+driver collects the answers of round t, learns them, and publishes a snapshot that judges round
+t + 2. A round consists of tasks, which workers take in order. Before its first task of a round, a
+worker receives and unpacks the snapshot of the round.
 
-Processes that compute share `cores`, if that is given: where more of them compute than there are
-cores, all become slower alike. Transfers take time, but no core.
+If `cores` is given, computing processes share them: if there are more processes than cores, all
+slow down equally. Transfers take time, but no core.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ DELAY = 2  # rounds that are judged or learned at a time, as in marginwise.dask
 
 @dataclass(frozen=True)
 class Round:
-    """What one round costs.
+    """Costs of a round.
 
     Parameters
     ----------
     tasks : tuple of float
-        Seconds in which a worker reads and scores the rows of each task.
+        Seconds that a worker needs to read and score the rows of each task.
     learn : float
-        Seconds in which the driver learns the rows that were picked.
+        Seconds that the driver needs to learn the selected rows.
     ship : float, default=0.0
-        Seconds in which the driver prepares the snapshot that follows, and submits tasks.
+        Seconds that the driver needs to prepare the next snapshot and to submit tasks.
     unpack : float, default=0.0
-        Seconds in which a worker unpacks the snapshot that judges the round.
+        Seconds that a worker needs to unpack the snapshot that judges the round.
     snapshot : float, default=0.0
         Bytes of the snapshot that judges the round.
     answers : float, default=0.0
-        Bytes of the rows that were picked.
+        Bytes of the selected rows.
     """
 
     tasks: tuple[float, ...]
@@ -52,18 +52,18 @@ class Round:
 
 @dataclass(frozen=True)
 class Network:
-    """What it takes to move data.
+    """Speed of data transfers.
 
     Parameters
     ----------
     bandwidth : float, default=inf
         Bytes per second of each machine.
     latency : float, default=0.0
-        Seconds until a message arrives.
+        Seconds from sending a message to its arrival.
     hops : int, default=2
         Transfers between driver and worker: data pass through the scheduler.
     fan_out : int, default=50
-        Workers that fetch a snapshot from one other at a time: Dask's limit on connections.
+        Number of workers that fetch a snapshot from the same worker at a time, which Dask limits.
     """
 
     bandwidth: float = math.inf
@@ -72,13 +72,14 @@ class Network:
     fan_out: int = 50
 
     def transfer(self, size: float) -> float:
-        """Return the seconds in which so many bytes travel between driver and worker."""
+        """Return the seconds that `size` bytes take between driver and worker."""
         return self.hops * (self.latency + size / self.bandwidth)
 
     def arrivals(self, workers: int, size: float) -> list[float]:
-        """Return when each worker has a snapshot, in seconds after the first one has it.
+        """Return when each worker has a snapshot, in seconds after the first worker has it.
 
-        Those that have it share their bandwidth between up to `fan_out` workers each.
+        Each worker that has the snapshot sends it to up to `fan_out` others, which share its
+        bandwidth.
         """
         times, now = [0.0], 0.0
         while len(times) < workers:
@@ -91,16 +92,16 @@ class Network:
 
 @dataclass
 class Outcome:
-    """What a simulated run took.
+    """Result of a simulated run.
 
     Parameters
     ----------
     seconds : float
-        Time from the first task to the last round that is learned.
+        Time from the first task until the last round is learned.
     driver : float
-        Seconds in which the driver learned, or published snapshots.
+        Seconds in which the driver learned rows or published snapshots.
     workers : float
-        Seconds in which workers computed, all together.
+        Total seconds in which workers computed.
     waits : list of float
         Seconds in which the driver waited for each round.
     """
@@ -112,20 +113,20 @@ class Outcome:
 
     @property
     def utilisation(self) -> float:
-        """The share of the time in which the driver is busy."""
+        """Fraction of the time in which the driver is busy."""
         return self.driver / self.seconds if self.seconds else 0.0
 
 
 class Clock:
-    """Two calendars: of jobs that compute and share cores, and of delays.
+    """Two calendars: of computing jobs, which share cores, and of delays.
 
-    All jobs that compute advance at one speed, so that the first to end is the one with the least
-    work left. `_worked` is the work that a job would have done that had begun at time 0.
+    All computing jobs advance at the same speed, so the job with the least remaining work ends
+    first. `_worked` is the work that a job started at time 0 would have done.
 
     Parameters
     ----------
     cores : int or None
-        Cores that jobs share; None for one per job.
+        Cores that jobs share. With None, each job has its own.
     """
 
     def __init__(self, cores: int | None) -> None:
@@ -137,11 +138,11 @@ class Clock:
         self._number = count()
 
     def compute(self, seconds: float, then: Callable[[], None]) -> None:
-        """Call a function after a job of so many seconds on a core of its own."""
+        """Call a function after a job that takes `seconds` on a core of its own."""
         heapq.heappush(self._jobs, (self._worked + seconds, next(self._number), then))
 
     def after(self, seconds: float, then: Callable[[], None]) -> None:
-        """Call a function after some time."""
+        """Call a function after `seconds`."""
         heapq.heappush(self._delays, (self.now + seconds, next(self._number), then))
 
     def run(self) -> None:
@@ -180,7 +181,7 @@ class Simulation:
         self.outcome = Outcome()
 
     def start(self) -> None:
-        """Submit the first rounds, and wait for the first of them."""
+        """Submit the first rounds, and wait for round 0."""
         for number in range(min(DELAY, len(self._rounds))):
             self._submit(number, judged=False)
         self._await(0)
@@ -240,7 +241,7 @@ class Simulation:
             self._take(heapq.heappop(self._free), *self._queue.popleft())
 
     def _take(self, worker: int, number: int, seconds: float) -> None:
-        """Let a worker begin a task, once it has the snapshot of the round."""
+        """Start a task on a worker as soon as it has the snapshot of the round."""
         published, arrivals = self._published[number]
         if (worker, number) not in self._unpacked:
             self._unpacked.add((worker, number))
@@ -273,11 +274,11 @@ def simulate(
     Parameters
     ----------
     rounds : sequence of Round
-        What each round costs.
+        Costs of each round.
     workers : int
         Number of workers, each of which runs one task at a time.
     network : Network, default=None
-        By default, transfers take no time.
+        Speed of transfers. By default, they take no time.
     cores : int, default=None
         Cores that the driver and all workers share. By default, each has its own.
     dispatch : float, default=0.0
@@ -286,7 +287,7 @@ def simulate(
     Returns
     -------
     outcome : Outcome
-        What the run took.
+        Times of the run.
     """
     clock = Clock(cores)
     simulation = Simulation(rounds, workers, network or Network(), clock, dispatch)

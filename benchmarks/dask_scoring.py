@@ -1,19 +1,20 @@
-"""Scoring of Parquet files by two workers on this machine, beside one process.
+"""Compare scoring of Parquet files by two Dask workers on this machine with one process.
 
     python benchmarks/dask_scoring.py                     5,000,000 rows of 100 columns in 40 files
     python benchmarks/dask_scoring.py --rows 400000 --files 8 --repeats 1 --output small.json
 
-Rows are generated as float32 and written to a temporary folder (`--folder`), which takes 2 GB and
-is removed afterwards. The model has a table encoder and `--vectors` support vectors. One process
-scores the files by the function that workers call, and workers by `predict_files`; both use one
-thread each, and take turns `--repeats` times. Starting processes is not part of the time: workers
-and the process have scored a small file before. Predictions must be equal.
+Rows are generated as float32 and written to a temporary folder (in `--folder`), which takes 2 GB
+and is removed afterwards. The model has a table encoder and `--vectors` support vectors. One
+process scores the files with the function that workers call, and workers score them with
+`predict_files`. Each process has one thread, and the two ways alternate `--repeats` times. The time
+does not include starting processes: each of them first scores one of the files. The predictions
+must be equal.
 
-A table is printed and stored in `results/dask_scoring.json`, with the share of the time that the
-process alone spends on kernel values. Beside wall times are CPU seconds, and those that other
-programs used meanwhile (on Linux). A pair of runs counts as disturbed if that was more than 5 % of
-the processors' time in one of them. All pairs are stored, and the ratio is given twice: over all
-pairs, and over those that were not disturbed.
+A table is printed, and the results are stored in `results/dask_scoring.json`, with the fraction of
+the time that the single process spends in `predict`. Besides wall times, the table shows CPU
+seconds, and on Linux also those of other programs during the run. A pair of runs counts as
+disturbed if other programs used more than 5 % of the processors' time in one of them. All pairs are
+stored, and the ratio is reported twice: over all pairs, and over the undisturbed ones.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def write_files(folder: Path, rows: int, files: int) -> None:
 
 
 def make_model(vectors: int) -> Pipeline:
-    """Return a model of random labels with a small C, of which every row is a support vector."""
+    """Return a model of random labels with a small C: every row is a support vector."""
     import pyarrow as pa
 
     from marginwise import OnlineSVC
@@ -78,7 +79,7 @@ def make_model(vectors: int) -> Pipeline:
 
 
 def busy_seconds() -> float:
-    """Return the CPU seconds that all programs have used, or NaN where they are not known."""
+    """Return the CPU seconds that all programs have used, or NaN if unknown."""
     try:
         fields = Path("/proc/stat").read_text().split()[1:9]
     except OSError:
@@ -88,7 +89,7 @@ def busy_seconds() -> float:
 
 
 class Clock:
-    """Wall, CPU and other programs' seconds since it was made."""
+    """Wall time, CPU time and CPU time of other programs since its creation."""
 
     def __init__(self, client: Any = None) -> None:
         self._client = client
@@ -111,7 +112,7 @@ class Clock:
 
 
 def alone(model: str, data: str, out: str) -> dict[str, float]:
-    """Score all files in this process; return seconds in all and inside `predict`."""
+    """Score all files in this process; return total seconds and those in `predict`."""
     from marginwise import load
     from marginwise.dask.scoring_tasks import Job, Scorer, score_file
     from marginwise.data.modelled import Layout

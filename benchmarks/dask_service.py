@@ -1,8 +1,9 @@
 """Service times of training on Dask, measured on this machine.
 
-Each run is a process of its own with a `LocalCluster`: processes, one thread each. The rounds of a
-run note what they cost; probes of the same cluster measure what rounds do not note: the time per
-task of the scheduler, per byte of an answer, and the time in which a worker unpacks a snapshot.
+Each run is a separate process with a `LocalCluster` of single-threaded workers. The rounds of a run
+record their costs. Probes of the same cluster measure what rounds do not record: the scheduler's
+time per task, the time per byte of an answer, and the time that a worker needs to unpack a
+snapshot.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Row = dict[str, Any]
 
 
 def in_process(work: Callable[..., Row], *arguments: Any) -> Row:
-    """Return what a function returns in a process of its own."""
+    """Call a function in a new process, and return its result."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, work, *arguments))
@@ -67,7 +68,7 @@ def _answer(sender: Any, work: Callable[..., Row], *arguments: Any) -> None:
 
 
 def measure(name: str, folder: str, variants: int, workers: int) -> Row:
-    """Train with some workers; return the costs of rounds, and what the probes measured."""
+    """Train with a number of workers; return the costs of rounds and the results of the probes."""
     from distributed import Client, LocalCluster
 
     from marginwise.dask import DaskOnlineSVC
@@ -107,7 +108,7 @@ def _cpu() -> tuple[float, float]:
 
 
 def count_returned(name: str, folder: str, variants: int, round_rows: int) -> Row:
-    """Train with rounds of a given size; return the share of rows that workers returned."""
+    """Train with rounds of a given size; return the fraction of rows that workers returned."""
     from distributed import Client, LocalCluster
 
     from marginwise.dask import DaskOnlineSVC
@@ -130,7 +131,7 @@ def count_returned(name: str, folder: str, variants: int, round_rows: int) -> Ro
 
 
 def _data(name: str, folder: str, variants: int) -> tuple[Callable[[Any], Any], Any]:
-    """Return how a model learns the rows of a work, and its test rows."""
+    """Return a function that trains a model on the rows of a work, and the test rows."""
     if name == "digits":
         from marginwise.invariance import ImageDeformer, VirtualSet
 
@@ -179,9 +180,9 @@ def _zeros(size: int, k: int) -> Any:
 def probe_tasks(client: Any) -> Row:
     """Measure what an empty task costs.
 
-    The driver needs "submit" seconds to submit it. The scheduler is a thread of the driver here,
-    and both have "dispatch" seconds of work with it. The rest, until the next task can run, is
-    spent on the worker ("start").
+    The driver needs "submit" seconds to submit it. The scheduler is a thread of the driver here;
+    "dispatch" is the CPU time of both. The remaining time until the next task can run is spent on
+    the worker ("start").
     """
     submits, works, runs = [], [], []
     workers = len(client.scheduler_info(n_workers=-1)["workers"])
@@ -197,7 +198,7 @@ def probe_tasks(client: Any) -> Row:
 
 
 def probe_answers(client: Any) -> Row:
-    """Measure the seconds per byte in which the driver gathers answers over the loopback."""
+    """Measure the seconds per byte that the driver needs to gather answers over the loopback."""
     from distributed import wait
 
     times = []
@@ -212,7 +213,7 @@ def probe_answers(client: Any) -> Row:
 
 
 def probe_snapshot(model: Any) -> Row:
-    """Measure the seconds per byte in which a worker unpacks the last snapshot."""
+    """Measure the seconds per byte of unpacking the last snapshot."""
     from marginwise.dask.snapshot import take_snapshot
 
     data = pickle.dumps(take_snapshot(model._engine, None))

@@ -1,18 +1,19 @@
-"""How training on Dask speeds up with workers: measured service times in a simulation.
+"""Simulate the speed-up of training on Dask by the number of workers, with measured times.
 
     python benchmarks/dask_simulation.py measure                 all works, 1 and 2 workers
     python benchmarks/dask_simulation.py measure --only digits   one work, 1 and 2 workers
     python benchmarks/dask_simulation.py rounds                  rounds of several sizes
     python benchmarks/dask_simulation.py predict                 2 to 256 workers; table and picture
-    python benchmarks/dask_simulation.py page                    the figures of docs/guide/dask.md
+    python benchmarks/dask_simulation.py page                    update docs/guide/dask.md
 
-measure  `DaskOnlineSVC` on a `LocalCluster` (processes, one thread each) notes what rounds cost.
-         The rounds of the run with one worker are simulated with one and with two workers, which
-         share the cores of this machine with the driver, and compared with the real runs.
-rounds   The share of rows that are returned and the error, for rounds of 16,384 and 65,536 rows.
-predict  Rounds of the cost of the second half of a run are simulated on clusters where each
-         process has its own core, for several shares of rows that are returned. Rounds have 2,048
-         rows per worker, 16,384 at least, and not more than a stage of a source.
+measure  Trains `DaskOnlineSVC` on a `LocalCluster` of single-threaded workers and records the costs
+         of the rounds. The rounds of the run with one worker are simulated with one and two
+         workers, which share the cores of this machine with the driver, and compared with the runs.
+rounds   Measures the fraction of rows that are returned and the test error, for rounds of 16,384
+         and 65,536 rows.
+predict  Simulates rounds with the costs of the second half of a run, on clusters where each process
+         has its own core, for several fractions of returned rows. Rounds have 2,048 rows per
+         worker, but at least 16,384 rows, and at most those of a stage of the source.
 
 Results are stored in `results/dask_simulation.json`.
 """
@@ -115,7 +116,7 @@ def show_rounds(found: list[Row]) -> list[list[str]]:
 
 
 def write_page(report: Row, page: Path) -> None:
-    """Write the stored figures into the page."""
+    """Write the stored figures into a page."""
     text = page.read_text(encoding="utf-8")
     text = filled(text, "check", markdown(CHECK, show_check(report["check"])))
     text = filled(text, "costs", markdown(COSTS, show_costs(report["works"])))
@@ -164,7 +165,7 @@ def draw(works: Row, path: Path) -> None:
 
 
 def measured(options: argparse.Namespace, report: Row) -> Row:
-    """Measure works with one and two workers, and compare them with the simulation."""
+    """Measure works with one and two workers; return the report with these runs."""
     runs = [run for run in report.get("runs", []) if run["work"] not in options.only]
     for name in options.only:
         for workers in (1, 2):
@@ -184,7 +185,7 @@ def measured(options: argparse.Namespace, report: Row) -> Row:
 
 
 def round_sizes(options: argparse.Namespace) -> list[Row]:
-    """Count the rows that are returned, for rounds of several sizes."""
+    """Measure the fraction of rows that are returned, for rounds of several sizes."""
     data, variants = str(options.data), options.variants
     return [
         in_process(count_returned, name, data, variants, rows)
@@ -225,7 +226,7 @@ def main() -> None:
 
 
 def predict(report: Row, options: argparse.Namespace) -> None:
-    """Compare runs with the simulation, and predict what they would be on clusters."""
+    """Compare runs with the simulation, and predict them for larger clusters."""
     runs, cores = report["runs"], report["machine"]["cores"]
     alone = {run["work"]: run for run in runs if run["workers"] == 1}
     report["check"] = [

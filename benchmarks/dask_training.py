@@ -1,17 +1,17 @@
-"""Training on a Dask cluster: speed, error, memory of the driver, lost workers.
+"""Measure training on a Dask cluster: speed, error, memory of the driver, lost workers.
 
     python benchmarks/dask_training.py                       all works
     python benchmarks/dask_training.py --only digits kdd     some of them
     python benchmarks/dask_training.py --variants 3          fewer variants of each digit
 
-Clusters are `LocalCluster`s on this machine: processes, one thread each. Every measurement runs in
-a process of its own. `--out` keeps the results of works that are not run again.
+Clusters are `LocalCluster`s of single-threaded workers on this machine. Every measurement runs in
+its own process. The file `--out` keeps the results of works that are not run again.
 
 digits    MNIST and its variants from a VirtualSet: DaskOnlineSVC.fit_source with two workers, and
           OnlineSVC.learn_from with the same sift in one process with one thread
 kdd       KDD Cup 99, attacks against normal connections, from a Dask data frame of Parquet files;
-          the driver never has the rows
-kills     a worker is killed by SIGKILL at a random moment of each run; digests of the models
+          the driver never has all rows in memory
+kills     SIGKILL of a worker at a random moment of each run; digests of the models
 workers   one, two and three workers; digests of the models
 vowpal    Vowpal Wabbit, --ksvm --para_active, on MNIST 8 against the rest
 """
@@ -49,7 +49,7 @@ Row = dict[str, Any]
 
 
 def in_process(work: Callable[..., Row], *arguments: Any) -> Row:
-    """Return what a function returns in a process of its own."""
+    """Call a function in a new process, and return its result."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, work, *arguments))
@@ -93,7 +93,7 @@ def digest(model: Any) -> str:
 
 
 def costs(rounds: list[Row]) -> Row:
-    """Return the sums of what rounds have cost."""
+    """Return the total costs of rounds."""
     names = ("rows", "returned", "read", "score", "wait", "learn", "ship")
     return {name: round(sum(one[name] for one in rounds), 3) for name in names}
 
@@ -276,7 +276,7 @@ def fit_small(folder: str, rows: int, workers: int) -> Row:
 
 
 def _settled(client: Any, killed: list[int]) -> list[int]:
-    """Wait until all workers run again; return their processes."""
+    """Wait until all workers run again; return their process ids."""
     while True:
         nannies = client.cluster.workers.values()
         pids = [one.pid for one in nannies if one.status.name == "running" and one.pid]
@@ -287,7 +287,7 @@ def _settled(client: Any, killed: list[int]) -> list[int]:
 
 
 def fit_and_kill(folder: str, rows: int, times: int) -> Row:
-    """Fit again and again, and kill a worker at a random moment of each fit."""
+    """Fit repeatedly, and kill a worker at a random moment of each fit."""
     import dask
 
     from marginwise.dask import DaskOnlineSVC
@@ -379,7 +379,10 @@ def vowpal_rival(folder: str) -> Row:
 
 
 def vowpal(options: argparse.Namespace) -> Row:
-    """--para_active may not run without a spanning-tree server; --ksvm alone learns every row."""
+    """Compare with Vowpal Wabbit, with and without --para_active.
+
+    --para_active may fail without a spanning-tree server; --ksvm alone learns every row.
+    """
     ours = in_process(vowpal_rival, str(options.data))
     theirs = {
         extra or "--ksvm alone": in_process(vowpal_alone, str(options.data), extra)

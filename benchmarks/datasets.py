@@ -1,4 +1,4 @@
-"""The data sets of the benchmark, as train and test parts in the form that a contestant reads."""
+"""The data sets of the benchmarks: training and test parts in the format of each contestant."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Split:
     y_test: NDArray[np.int64]
 
 
-Archive = Any  # what numpy.load gives for a .npz file
+Archive = Any  # what numpy.load returns for a .npz file
 
 
 def _drawn(X: Any, y: Any, train: int, test: int, seed: int) -> Split:
-    """Draw a train and a test part; a smaller set is cut in the same proportion."""
+    """Draw a training and a test part; smaller sets are divided in the same proportion."""
     order = np.random.default_rng(seed).permutation(len(y))
     share = min(1.0, len(y) / (train + test))
     train, test = int(train * share), int(test * share)
@@ -62,13 +62,13 @@ def _mnist8(archive: Archive, seed: int) -> Split:
     return split
 
 
-NOISE = 0.1  # share of wrong labels
+NOISE = 0.1  # fraction of wrong labels
 
 
 def _mnist8_noise(archive: Archive, seed: int) -> Split:
-    """Turn over a tenth of the training labels; those of the test rows stay right."""
+    """Flip a tenth of the training labels; test labels are unchanged."""
     split = _mnist8(archive, seed)
-    # A stream of its own: quick runs and parts are drawn by the plain seed.
+    # A separate seed, because the plain one draws the rows of quick runs and of splits.
     order = np.random.default_rng((seed, 1)).permutation(len(split.y))
     turned = order[: round(NOISE * len(order))]
     split.y[turned] = 1 - split.y[turned]
@@ -88,12 +88,12 @@ def _banana(archive: Archive, seed: int) -> Split:
 
 
 def _waveform(archive: Archive, seed: int) -> Split:
-    """Class 0 against the rest: the binary problem that [wang2009] makes of the three classes."""
+    """Class 0 against the rest, the binary problem of [wang2009]."""
     return _drawn(archive["X"], (archive["y"] == archive["y"].min()).astype(int), 4000, 1000, seed)
 
 
 def standardised(split: Split) -> Split:
-    """Bring each column to mean 0 and deviation 1, as the training rows have them."""
+    """Standardise columns by mean and standard deviation of the training rows."""
     mean, scale = split.X.mean(axis=0), split.X.std(axis=0)
     scale[scale == 0] = 1
     split.X, split.X_test = (split.X - mean) / scale, (split.X_test - mean) / scale
@@ -145,7 +145,7 @@ def _digits(archive: Archive, seed: int) -> Split:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from: a file of the data folder (none is needed for some)."""
+    """A file of the data folder, or None for generated and bundled sets, and its reader."""
 
     file: str | None
     read: Callable[[Archive, int], Split]
@@ -170,7 +170,7 @@ SOURCES = {
 
 
 def _cast(X: Any, form: str) -> Any:
-    """Bring features to "dense32", "dense64" or "csr64"."""
+    """Convert features to "dense32", "dense64" or "csr64"."""
     dtype = np.float32 if form.endswith("32") else np.float64
     if form.startswith("csr"):
         return sp.csr_matrix(X, dtype=dtype)
@@ -179,7 +179,7 @@ def _cast(X: Any, form: str) -> Any:
 
 
 def _first(X: Any, y: Any, rows: int) -> tuple[Any, Any]:
-    """Take a few random rows, the same ones each time."""
+    """Return random rows, the same ones in every call."""
     if len(y) <= rows:
         return X, y
     kept = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
@@ -189,7 +189,7 @@ def _first(X: Any, y: Any, rows: int) -> tuple[Any, Any]:
 def load(
     name: str, folder: str, *, form: str = "dense64", seed: int = 0, quick: bool = False
 ) -> Split:
-    """Load a data set; `seed` draws the parts where there is no canonical split."""
+    """Load a data set; `seed` draws the split of sets that have no canonical one."""
     source = SOURCES[name]
     archive = None if source.file is None else np.load(Path(folder) / source.file)
     split = source.read(archive, seed)
@@ -201,7 +201,7 @@ def load(
 
 
 def files_of(names: Iterable[str]) -> list[str]:
-    """Return the files that the named data sets are in."""
+    """Return the files of the named data sets."""
     return sorted({file for name in names if (file := SOURCES[name].file) is not None})
 
 

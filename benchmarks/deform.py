@@ -1,12 +1,12 @@
-"""Time ImageDeformer: how many variants of images it makes in a second.
+"""Time ImageDeformer: variants of images per second.
 
     python benchmarks/deform.py              digits and colour images, on one thread and on two
     python benchmarks/deform.py --resume     keep the stored rounds, and add what is missing
     python benchmarks/deform.py --quick      a smoke test on few images
 
-Strength 2, shifts by 1 pixel; images are noise, since what a variant costs does not depend on what
-is on it. The contestants take turns, round by round, in one process. Where other programs run, what
-is made per second of processor time on one thread tells more than what is made per second.
+Deformations have strength 2 and shifts of 1 pixel. The images are noise, because the cost does not
+depend on their content. The contestants alternate, round by round, in one process. If other
+programs run, the rate per CPU second on one thread is more reliable than that per second.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from works import Check, Job, Measurement, Results, Work
 
 from marginwise.invariance import ImageDeformer, Originals
 
-IMAGES = 20_000  # to choose among: more than a cache of the processor holds
-TOGETHER = 16_384  # variants of a call, as learning asks for
+IMAGES = 20_000  # more than the processor's caches hold
+TOGETHER = 16_384  # variants per call, as in training
 ROUNDS, CALLS = 15, 4
 QUICK = 500
-TARGET = 150_000  # a second, on one thread
+TARGET = 150_000  # per second, on one thread
 
 GRAY, COLOUR = (28, 28), (32, 32, 3)
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -79,7 +79,7 @@ def prepared(*, quick: bool) -> dict[tuple[int, ...], Originals]:
 def measure(
     deformer: ImageDeformer, originals: Originals, seed: int, *, quick: bool
 ) -> Measurement:
-    """Make variants for some calls, after one that draws the fields and touches the memory."""
+    """Time some calls, after one that draws the fields and touches the memory."""
     rng, n = np.random.default_rng(seed), QUICK if quick else TOGETHER
     examples = rng.integers(len(originals), size=n)
     out = np.empty((n, originals.images.shape[1]), dtype=np.float32)
@@ -94,7 +94,7 @@ def measure(
 
 
 def run(results: Results, rounds: int, *, quick: bool) -> None:
-    """Let the jobs take turns until each has its rounds."""
+    """Alternate the jobs until each has its rounds."""
     originals = prepared(quick=quick)
     deformers = {
         job.key: ImageDeformer(**job.options, strength=2.0, shift=1, n_jobs=job.threads)
@@ -130,9 +130,9 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--out", type=Path, help="where JSON goes (default: results/deform.json or quick.json)")
+    add("--out", type=Path, help="JSON file to write (default: results/deform.json or quick.json)")
     add("--rounds", "--seeds", type=int, help=f"rounds (default: {ROUNDS}; 1 with --quick)")
-    add("--resume", action="store_true", help="keep rounds of the JSON, at whatever commit")
+    add("--resume", action="store_true", help="keep the rounds stored in the JSON, of any commit")
     add("--quick", action="store_true", help="a smoke test on few images")
     options = parser.parse_args()
     name = "quick" if options.quick else WORK.name
@@ -155,7 +155,7 @@ def main() -> None:
 
 
 def early(path: Path) -> dict[str, list[Measurement]]:
-    """Return the rounds that a report of this benchmark holds."""
+    """Return the rounds stored in a report of this benchmark."""
     if not path.is_file():
         return {}
     works = json.loads(path.read_text(encoding="utf-8"))["works"]

@@ -1,20 +1,21 @@
 """Time ExactSVC, and measure how exact it is.
 
-    python benchmarks/exact.py                              all rows but those of `large`
-    python benchmarks/exact.py --only learn                 one of them
+    python benchmarks/exact.py                              all rows except `large`
+    python benchmarks/exact.py --only learn                 one row
     python benchmarks/exact.py --only large                 28,000 and 60,000 rows
     python benchmarks/exact.py --quick                      a smoke test on small parts of the data
 
-learn: a call of learn_one a row, and one for all, against a fit of SVC; single updates of 10,000
-examples by partial_fit, which checks its input.
-large: seconds and peak memory; runs when asked for, and has its own JSON. --rows takes other sizes.
-leave-one-out: against refits, of which 30 are timed and scaled to all rows.
-soak: random arrivals and removals. arrivals: the conditions of the solution after each row, and the
-distance to SVC(tol=1e-10), whose kernel values are in single precision, and to its solution refined
-in double. forget: a random half, one by one, against a fit of the rest.
+learn: one call of learn_one per row, and one call for all rows, compared with a fit of SVC; then
+single updates of a model of 10,000 examples by partial_fit, which validates its input.
+large: seconds and peak memory. It runs only on request and has its own JSON; --rows sets the sizes.
+leave-one-out: compared with refits, 30 of which are timed and scaled to all rows.
+soak: random arrivals and removals. arrivals: violations of the optimality conditions after each
+row, and the distance to SVC(tol=1e-10), whose kernel values are in single precision, and to its
+solution refined in double precision. forget: a random half is forgotten, one by one, and the model
+is compared with a fit of the rest.
 
-Rows that --only leaves out stay in the JSON as they were. Each measurement has a process of its
-own with one thread (except large), and contestants take turns.
+The JSON keeps the rows that --only excludes. Each measurement runs in its own process, with one
+thread (except large), and the contestants alternate.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ KERNELS: dict[str, dict[str, Any]] = {
 
 
 def eights(folder: str, rows: int, seed: int) -> tuple[Float, Ints]:
-    """Draw rows of MNIST, 8 against the rest, pixels from 0 to 1; the others are not kept."""
+    """Draw rows of MNIST, 8 against the rest, pixels from 0 to 1, without converting the others."""
     archive = np.load(Path(folder) / "mnist.npz")
     kept = np.random.default_rng(seed).permutation(len(archive["y_train"]))[:rows]
     y = (archive["y_train"][kept] == 8).astype(np.int64)
@@ -75,7 +76,7 @@ def milliseconds(calls: list[Callable[[], Any]]) -> dict[str, float]:
 
 
 def learn(setting: Setting, *, how: str, rows: int, updates: int) -> Measurement:
-    """Time the learning of all rows; then, where they came all at once, single updates."""
+    """Time learning all rows and, after one call for all, single updates."""
     rows, updates = (rows // 10, updates // 10) if setting.quick else (rows, updates)
     X, y = eights(setting.folder, rows + updates, setting.seed)
     first, found = slice(rows), {"rows": rows}
@@ -137,12 +138,13 @@ LEARN = Work(
 
 # -- large -----------------------------------------------------------------------------------------
 
-# Megabytes for kernel rows: what 3 GB leave beside the features, twice, and what more rows want.
+# Megabytes for kernel rows, by number of rows. 28,000 rows and two copies of their features must
+# stay below 3 GB.
 CACHES = {28_000: 1600, 60_000: 6000}
 
 
 def large(setting: Setting, *, rows: int) -> Measurement:
-    """Learn so many rows, and tell how long that took and how much memory at most."""
+    """Learn a number of rows; return seconds and peak memory."""
     X, y = eights(setting.folder, rows, setting.seed)
     cache = next((size for most, size in CACHES.items() if rows <= most), max(CACHES.values()))
     model = ExactSVC(cache_size=cache, n_jobs=setting.threads, **MNIST8)
@@ -179,7 +181,7 @@ REFITS, TRIED = 30, 300
 
 
 def leave_one_out(setting: Setting, *, data: str, rows: int) -> Measurement:
-    """Compare with refits of ExactSVC without the row, in value, and of SVC, in time."""
+    """Compare values with refits of ExactSVC without the row, and time with refits of SVC."""
     rows, refits, tried = (rows // 10, 5, 20) if setting.quick else (rows, REFITS, TRIED)
     X, y, params = part_of(setting, data, rows)
     model = ExactSVC(cache_size=CACHE, **params).fit(X, y)
@@ -241,11 +243,11 @@ LEFT_OUT = Work(
 
 # -- soak ------------------------------------------------------------------------------------------
 
-AROUND, TWINS = 500, 0.1  # examples held, share of arrivals that are held already
+AROUND, TWINS = 500, 0.1  # stored examples, fraction of arrivals that duplicate one
 
 
 def soak(setting: Setting, *, kernel: str, C: float, steps: int) -> Measurement:
-    """Let rows come and go at random; look at the conditions after each."""
+    """Add and remove random rows; check the optimality conditions after each."""
     steps = steps // 100 if setting.quick else steps
     split = load("banana", setting.folder, seed=setting.seed)
     params = {"C": C, **KERNELS[kernel]}
@@ -284,7 +286,7 @@ def soak(setting: Setting, *, kernel: str, C: float, steps: int) -> Measurement:
 def violation(
     model: ExactSVC, X: Float, y: Ints, held: dict[int, int], params: dict[str, Any]
 ) -> float:
-    """Return how far the conditions are violated, by kernel values of scikit-learn."""
+    """Return the violation of the optimality conditions, by scikit-learn's kernel values."""
     names, rows = np.array(list(held)), np.array(list(held.values()))
     alpha = np.zeros(len(rows))
     place = {name: k for k, name in enumerate(names.tolist())}
@@ -350,7 +352,7 @@ def stream(setting: Setting, data: str, kernel: str) -> tuple[Any, Ints, dict[st
 
 
 def arrivals(setting: Setting, *, data: str, kernel: str) -> Measurement:
-    """Learn row by row; a reference that is no solution itself is counted, and not compared."""
+    """Learn row by row; references that are not solutions are counted but not compared."""
     X, y, params = stream(setting, data, kernel)
     K, n = gram(X, params), len(y)
     count = CHECKPOINTS // 5 if setting.quick else CHECKPOINTS
@@ -387,7 +389,7 @@ def arrivals(setting: Setting, *, data: str, kernel: str) -> Measurement:
 
 
 def strict(X: Any, y: Ints, params: dict[str, Any]) -> SVC:
-    """Fit SVC; in single precision it may get near to such a tolerance only, and go on for ever."""
+    """Fit SVC with at most MOST_STEPS steps; in single precision it may never reach `tol`."""
     model = SVC(tol=1e-10, cache_size=CACHE, max_iter=MOST_STEPS, **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -401,8 +403,8 @@ def dense(values: Any) -> Float:
 def refined(K: Float, alpha: Float, y: Ints, n: int, C: float) -> tuple[Float, float]:
     """Solve for the free vectors and the bias in double, from SVC's partition of n rows.
 
-    Where the partition turns out not to be that of the solution, it is corrected. Returns decision
-    values of all rows, and what the conditions are still violated by.
+    A partition that is not that of the solution is corrected. Returns the decision values of all
+    rows, and the remaining violation of the optimality conditions.
     """
     weights = alpha[:n] * y[:n]
     free = (weights > 1e-8 * C) & (weights < (1 - 1e-8) * C)
@@ -427,7 +429,7 @@ def refined(K: Float, alpha: Float, y: Ints, n: int, C: float) -> tuple[Float, f
 
 
 def forget(setting: Setting, *, data: str, kernel: str) -> Measurement:
-    """Forget a random half, one by one, and compare with a fit of the rest."""
+    """Forget a random half, one by one; compare the model with a fit of the rest."""
     X, y, params = stream(setting, data, kernel)
     order = np.random.default_rng((setting.seed, 1)).permutation(len(y))
     model = ExactSVC(**params).fit(X, y)
@@ -487,7 +489,7 @@ TASKS: dict[str, Callable[..., Measurement]] = {
 
 # -- the command -----------------------------------------------------------------------------------
 
-LARGE = "large"  # runs only when it is asked for
+LARGE = "large"  # runs only on request
 WORKS = [LEARN, LEFT_OUT, SOAK, ARRIVALS, FORGET]
 NAMES = {*(work.name for work in WORKS), LARGE}
 MADE = ("started", "machine", "versions", "commit", "dirty")
@@ -501,9 +503,9 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     names = sorted(NAMES)
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
-    add("--out", type=Path, help="where JSON goes (default: results/exact.json, exact-large.json)")
+    add("--out", type=Path, help="JSON file (default: results/exact.json or exact-large.json)")
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"rows to run: {', '.join(names)}")
-    add("--rounds", "--seeds", type=int, help="rounds of each row (default: as the row needs)")
+    add("--rounds", "--seeds", type=int, help="rounds of each row (default: by row)")
     add("--rows", nargs="+", type=int, default=list(CACHES), help="numbers of rows of large")
     add("--threads", type=int, default=2, help="threads of large (default: 2)")
     add("--quick", action="store_true", help="a smoke test on small parts of the data")
@@ -545,7 +547,7 @@ def main() -> None:
 
 
 def taken_up(fresh: dict[str, Any], works: list[Work], path: Path) -> dict[str, Any]:
-    """Keep what a report holds of rows that are not measured now."""
+    """Return a report with the stored results of rows that are not measured now."""
     if not path.is_file():
         return fresh
     early = json.loads(path.read_text(encoding="utf-8"))
@@ -559,7 +561,7 @@ def taken_up(fresh: dict[str, Any], works: list[Work], path: Path) -> dict[str, 
 
 
 def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
-    """Let the jobs of a row take turns; each round has its seed."""
+    """Alternate the jobs of a row; each round has its seed."""
     rounds = options.rounds or (1 if options.quick else work.rounds)
     results = Results({job.key: [] for job in work.jobs})
     for seed in range(rounds):
@@ -579,7 +581,7 @@ def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
 
 
 def answer(request: dict[str, Any]) -> Measurement:
-    """Do a job."""
+    """Run a job."""
     return TASKS[request["task"]](Setting(**request["setting"]), **request["options"])
 
 

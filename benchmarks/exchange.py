@@ -1,14 +1,15 @@
-"""Exported models beside `predict`: time of a batch, time of one row, agreement.
+"""Compare exported models with `predict`: time of a batch, time of one row, agreement.
 
     python benchmarks/exchange.py                         60,000 rows of MNIST, and one row
     python benchmarks/exchange.py --rows 10000            a smaller model
-    python benchmarks/exchange.py --out FILE.json         also store the figures
+    python benchmarks/exchange.py --out FILE.json         also store the results
     python benchmarks/exchange.py --page docs/guide/deploy.md   write stored figures into a page
 
-One thread everywhere. Contestants take turns, round by round, and the table shows the processor
-time of the fastest round, because other work on the machine only adds to it. The batch is the test
-rows of MNIST, ten classes. The single row is classified by a model of 1,000 support vectors and 100
-features; C source is compiled with `cc -O2` and timed by a program of its own.
+Everything runs on one thread. The contestants alternate, round by round, and the table shows the
+CPU time of the fastest round, because other work on the machine only adds to it. The batch consists
+of the test rows of MNIST, with ten classes. Single rows are classified by a model of 1,000 support
+vectors and 100 features. The C source is compiled with `cc -O2`, and with `-O3 -march=native
+-ffast-math`, and timed by a separate program.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from marginwise import OnlineSVC
 from marginwise.exchange import to_c, to_onnx
 
 RESULT = Path(__file__).parent / "results" / "exchange.json"
-BATCH = 256  # rows that the runtime is given at a time
+BATCH = 256  # rows per call of ONNX Runtime
 ROUNDS, CALLS = 7, 2000
 VECTORS, FEATURES = 1000, 100
 EXPORTS: dict[str, dict[str, Any]] = {
@@ -65,9 +66,10 @@ int main(void) {
 
 
 def session(model: Any, pairs: bool = False, **options: Any) -> Any:
-    """Return an inference session of one thread, and the size of the model.
+    """Return an inference session with one thread, and the size of the model in bytes.
 
-    With `pairs`, the values of pairs of classes are an output, "f": what votes are counted from.
+    With `pairs`, the decision values of pairs of classes, which decide the votes, are an output
+    "f".
     """
     import onnx
     import onnxruntime as ort
@@ -85,10 +87,10 @@ def session(model: Any, pairs: bool = False, **options: Any) -> Any:
 
 
 def fastest(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the processor seconds of the fastest round of each."""
+    """Return the CPU seconds of the fastest round of each contestant."""
     best = dict.fromkeys(contestants, np.inf)
     for call in contestants.values():
-        call()  # a first call finds cold caches
+        call()  # warm the caches
     for _ in range(rounds):
         for name, call in contestants.items():
             began = time.process_time()
@@ -137,7 +139,7 @@ def batches(folder: Path, rows: int) -> dict[str, Any]:
 
 
 def small_model() -> tuple[Any, np.ndarray]:
-    """Return a model whose rows are all support vectors, and these rows."""
+    """Return a model in which every training row is a support vector, and these rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(VECTORS, FEATURES)).astype(np.float32)
     y = np.arange(VECTORS) % 2
@@ -200,7 +202,7 @@ def compiled(model: Any, flags: list[str]) -> float | None:
 
 
 def tables(report: dict[str, Any]) -> str:
-    """Return what the page shows."""
+    """Return the tables and the note of the page."""
     batch, rows = report["batch"], report["row"]
     lines = [
         f"{batch['rows']:,} rows of MNIST, ten classes, {batch['vectors']:,} support vectors:",
@@ -241,8 +243,8 @@ def main() -> None:
     add = parser.add_argument
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--rows", type=int, default=60_000, help="training rows of MNIST")
-    add("--out", type=Path, help="where JSON goes")
-    add("--page", type=Path, help="page that stored figures are written into; nothing is measured")
+    add("--out", type=Path, help="JSON file to write")
+    add("--page", type=Path, help="write the stored figures into this page, and measure nothing")
     options = parser.parse_args()
     if options.page:
         report = json.loads(RESULT.read_text(encoding="utf-8"))

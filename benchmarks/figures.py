@@ -1,9 +1,9 @@
-"""Write the measured figures of the benchmark into the pages, or check that they agree.
+"""Write the results of the benchmark into the pages, or check that the pages agree with them.
 
 python benchmarks/figures.py            rewrite the text between the markers
-python benchmarks/figures.py --check    only report whether it agrees with the results
+python benchmarks/figures.py --check    only check that it agrees with the results
 
-README.md shows a few data sets (marker "headline"), docs/guide/speed.md all of them ("speed").
+README.md shows a few data sets (marker "headline"), docs/guide/speed.md all (marker "speed").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from works import INTELEX, OURS, SVC, WORKS, Results, call_time, times_intelex, 
 HERE = Path(__file__).resolve().parent
 PAGES = (HERE.parent / "README.md", HERE.parent / "docs" / "guide" / "speed.md")
 SITE = "https://marginwise.github.io/marginwise"
-# The data sets of the README. Letter is where OnlineSVC gains least over SVC.
+# The data sets of the README. On letter, the speed-up over SVC is smallest.
 SHORT = {
     "mnist10": "MNIST, ten classes, 60,000 rows",
     "mnist8": "MNIST, 8 vs rest, 60,000 rows",
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def bring_up_to_date(page: Path, report: dict[str, Any], options: argparse.Namespace) -> None:
-    """Rewrite the figures of a page, or exit if they differ and that was the question."""
+    """Rewrite the figures of a page; with --check, exit if they differ."""
     before = after = page.read_text(encoding="utf-8")
     texts = {"headline": headline, "speed": figures}
     names = [name for name in texts if f"<!-- figures: {name} -->" in before]
@@ -73,14 +73,14 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--results", type=Path, default=HERE / "results" / "speed.json", help="of speed.py (JSON)")
-    add("--page", type=Path, action="append", help="page with markers; several are possible")
-    add("--check", action="store_true", help="change nothing; exit with 1 if they differ")
+    add("--results", type=Path, default=HERE / "results" / "speed.json", help="JSON of speed.py")
+    add("--page", type=Path, action="append", help="page with markers; may be repeated")
+    add("--check", action="store_true", help="change nothing; exit with status 1 if they differ")
     return parser.parse_args()
 
 
 def headline(report: dict[str, Any]) -> str:
-    """Return the table of the README, and the smallest gains over all sets."""
+    """Return the table of the README, and the smallest speed-ups over all sets."""
     results = races(report)
     header = ["time of `fit`", *HEADER[1:4], "error, %", "SVC's error, %"]
     rows = [row(header), row(["---", *["---:"] * (len(header) - 1)])]
@@ -113,7 +113,7 @@ def figures(report: dict[str, Any]) -> str:
 
 
 def races(report: dict[str, Any]) -> dict[str, Results]:
-    """Return the results of the data sets on which OnlineSVC ran beside a peer."""
+    """Return the results of the data sets on which OnlineSVC and a peer ran."""
     results = {
         work.name: Results(report["works"][work.name]["measurements"])
         for work in WORKS

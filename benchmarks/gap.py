@@ -1,10 +1,10 @@
-"""Time GapSVC: against the bare product of its kernel values, and against SVC on noisy data.
+"""Compare GapSVC with the bare product of its kernel values, and with SVC on noisy data.
 
-    python benchmarks/gap.py                    all works
-    python benchmarks/gap.py --only adult       one of them
+    python benchmarks/gap.py                    all rows
+    python benchmarks/gap.py --only adult       one row
     python benchmarks/gap.py --quick            a smoke test on small parts of the data
 
-One thread, rounds that alternate the contestants, each fit in a process of its own.
+The contestants alternate, round by round. Each fit runs in its own process, on one thread.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""How the time of a fit grows with the number of rows.
+"""Measure how the time of fit grows with the number of rows.
 
     python benchmarks/growth.py                          all sets, 7,500 to 60,000 rows
     python benchmarks/growth.py --sets covtype           one set
-    python benchmarks/growth.py --plot growth.png        draw the curves, too
+    python benchmarks/growth.py --plot growth.png        also draw the curves
 
-Each fit runs in a process of its own, on one thread, with `cache_size=2000`. The exponent is the
-slope of the line through the logarithms of time and rows, by least squares: 1 where twice the rows
-take twice the time, 2 where they take four times as long.
+Each fit runs in its own process, on one thread, with `cache_size=2000`. The exponent is the slope
+of a least-squares line through the logarithms of rows and time: with exponent 1, twice the rows
+take twice the time, and with exponent 2, four times the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TITLES = {
     "covtype": "covtype, seven classes",
 }
 
-Curves = dict[str, list[dict[str, Any]]]  # by set: what was measured, with the number of rows
+Curves = dict[str, list[dict[str, Any]]]  # by set: measurements, each with its number of rows
 
 
 def exponent(curve: list[dict[str, Any]]) -> float:
@@ -68,8 +68,8 @@ def parse() -> argparse.Namespace:
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--sets", nargs="+", choices=TITLES, default=list(TITLES), help=", ".join(TITLES))
     add("--rows", nargs="+", type=int, default=[7500, 15000, 30000, 60000], help="training rows")
-    add("--out", type=Path, default=HERE / "results" / "growth.json", help="where JSON goes")
-    add("--plot", type=Path, help="where a picture goes")
+    add("--out", type=Path, default=HERE / "results" / "growth.json", help="JSON file to write")
+    add("--plot", type=Path, help="picture to write")
     return parser.parse_args()
 
 

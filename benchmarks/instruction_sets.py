@@ -1,10 +1,10 @@
-"""Converged models on each instruction set beside those of the baseline.
+"""Compare converged models of each instruction set with those of the baseline.
 
     python benchmarks/instruction_sets.py
 
-`OnlineSVC(epochs="converge")` learns generated and bundled sets with several values of C and gamma,
-in a process of its own for each instruction set. Rounding differs, so models do; the largest
-difference of their decision values on test rows is stored in `results/instruction_sets.json`.
+`OnlineSVC(epochs="converge")` is fitted to generated and bundled sets with several values of C and
+gamma, in a separate process for each instruction set. Models differ because rounding does. The
+differences of their decision values on test rows are stored in `results/instruction_sets.json`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TEST = 400  # rows of each set whose decision values are compared
 
 
 def sets() -> Iterator[tuple[str, Any, Any]]:
-    """Give the sets: features and labels."""
+    """Yield name, features and labels of each set."""
     yield "moons", *make_moons(2400, noise=0.3, random_state=0)
     yield "circles", *make_circles(2400, noise=0.2, factor=0.6, random_state=0)
     X, y = load_digits(return_X_y=True)
@@ -58,7 +58,7 @@ def decide(out: str) -> None:
 
 
 def available() -> list[str]:
-    """Return the instruction sets that this processor has."""
+    """Return the instruction sets that this processor supports."""
     code = "import marginwise"
     return [
         path
@@ -72,7 +72,7 @@ def available() -> list[str]:
 
 
 def compare(folder: Path) -> dict[str, dict[str, float]]:
-    """Return, of each instruction set, the number of models and the largest difference."""
+    """Return the number of models and their differences, by instruction set."""
     values: dict[str, Any] = {}
     for path in available():
         out = folder / f"{path}.npz"

@@ -1,14 +1,14 @@
-"""Label 100,000 generated texts over HTTP: time to the first item, memory, time of an answer.
+"""Label 100,000 generated texts over HTTP: time to the first item, memory, time per answer.
 
     python benchmarks/label.py                      100,000 texts, 1,000 labels
     python benchmarks/label.py --goal find          items ranked by score
     python benchmarks/label.py --texts 5000 --labels 100
 
-The server runs as users run it, `marginwise label`, in a process of its own. A script gives labels
-by a rule, and then times further answers: from sending one until the next questions are there. The
-start counts from the call of the command to the first item. Wall-clock times depend on what else
-the machine does, so the CPU time of the server's process is stated beside them, and the load. The
-texts have 20 to 60 words, whose frequencies follow Zipf's law, and TF-IDF keeps 20,000 terms.
+The server is the command `marginwise label`, in its own process. A script labels items by a rule
+and then times further answers, from sending an answer to receiving the next questions. The start
+time runs from calling the command to receiving the first item. Wall-clock times depend on the load
+of the machine, so the load and the CPU time of the server are reported as well. The texts have 20
+to 60 words, whose frequencies follow Zipf's law, and TF-IDF keeps 20,000 terms.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from report import commit, machine, versions
 
 ROOT = Path(__file__).parents[1]
 WORDS = 60_000
-COMMON = 400  # words that decide on the label
+COMMON = 400  # words that determine the label
 TARGETS = {"start_seconds": 15.0, "memory_gb": 1.5, "median_ms": 50.0, "p99_ms": 200.0}
 
 
@@ -55,7 +55,7 @@ def label_of(text: str) -> str:
 
 
 class Client:
-    """Sends requests on one connection, as a browser does."""
+    """An HTTP client that sends all requests on one connection, as browsers do."""
 
     def __init__(self, url: str) -> None:
         base, self._token = url.split("/?token=")
@@ -100,7 +100,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 def answered(
     client: Client, server: psutil.Process, queue: list[dict[str, Any]], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Give labels, then time some more; return the times."""
+    """Give labels, then time further answers; return the times."""
     waits = []
     for k in range(options.labels + options.timed):
         body = {"key": str(k), "item": queue[0]["id"], "label": label_of(queue[0]["text"])}
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--timed", type=int, default=200)
     parser.add_argument("--goal", choices=["learn", "find"], default="learn")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", help="JSON file  [default: benchmarks/results/label.json]")
+    parser.add_argument("--out", help="JSON file (default: results/label.json or label_find.json)")
     options = parser.parse_args()
     facts = {"machine": machine(), "versions": versions(), "commit": commit(ROOT)}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,16 @@
-"""Finding flipped labels: find_label_errors beside cleanlab with probabilities of SVC.
+"""Find flipped labels: compare find_label_errors with cleanlab on probabilities of SVC.
 
     python benchmarks/label_errors.py                        MNIST 8 and a9a, 10,000 rows
     python benchmarks/label_errors.py a9a --rows 20000       more rows
-    python benchmarks/label_errors.py all --noise 0.05 0.2   all sets, other shares of wrong labels
-    python benchmarks/label_errors.py all --without cleanlab only ours
+    python benchmarks/label_errors.py all --noise 0.05 0.2   all sets, other rates of wrong labels
+    python benchmarks/label_errors.py all --without cleanlab all sets, without cleanlab
 
-A share of the labels, drawn at random, is replaced by another class. The table shows the average
-precision of each ranking, and CPU seconds on one thread; contestants take turns with equal C, gamma
-and five folds. "cleanlab" ranks by the self-confidence of out-of-fold probabilities, which
-CalibratedClassifierCV(SVC, ensemble=False) estimates (6 fits per fold). "margin" is
-find_label_errors(rounds=1, rank_by="margin"). Means over --seeds, which draw rows, noise and folds.
+A random fraction of the labels is replaced by another class. The table shows the average precision
+of each ranking, and CPU seconds on one thread. The contestants alternate and have the same C, gamma
+and number of folds, five. "cleanlab" ranks by the self-confidence of out-of-fold probabilities,
+which CalibratedClassifierCV(SVC, ensemble=False) estimates (6 fits per fold). "margin" is
+find_label_errors(rounds=1, rank_by="margin"). Figures are means over --seeds, which draw rows,
+noise and folds.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from marginwise.inspect import find_label_errors
 TARGETS = ("mnist8", "a9a")
 SMS = "sms_spam.jsonl.gz"
 GAMMAS = {"mnist8": 0.02, "a9a": 0.005, "sms": 1.0} | {name: SETS[name][2] for name in SETS}
-Ranking = Callable[[Any, NDArray[Any], int], NDArray[np.float64]]  # a score, least suspect largest
+Ranking = Callable[[Any, NDArray[Any], int], NDArray[np.float64]]  # scores, least suspect largest
 
 
 def rows_of(name: str, folder: Path) -> tuple[Any, NDArray[np.intp]]:
@@ -58,7 +59,7 @@ def rows_of(name: str, folder: Path) -> tuple[Any, NDArray[np.intp]]:
 
 
 def flipped(y: NDArray[np.intp], share: float, seed: int) -> NDArray[np.intp]:
-    """Replace a share of the labels by another class."""
+    """Replace a fraction of the labels by another class."""
     rng = np.random.default_rng((seed, 1))
     chosen = rng.permutation(len(y))[: round(share * len(y))]
     count = int(y.max()) + 1
@@ -100,7 +101,7 @@ def contestants(C: float, gamma: float) -> dict[str, Ranking]:
 
 
 def compare(name: str, options: Any, noise: float, C: float) -> None:
-    """Print a line of the table for each contestant."""
+    """Print one row of the table per contestant."""
     all_rows, all_labels = rows_of(name, options.data)
     methods = {
         label: method
@@ -130,13 +131,13 @@ def main() -> None:
     options = parse_cases(
         __doc__,
         [*GAMMAS, "all"],
-        rows={"type": int, "default": 10_000, "help": "rows, at most"},
-        noise={"nargs": "+", "type": float, "default": [0.1], "help": "shares of wrong labels"},
+        rows={"type": int, "default": 10_000, "help": "maximum number of rows"},
+        noise={"nargs": "+", "type": float, "default": [0.1], "help": "fractions of wrong labels"},
         C={"nargs": "+", "type": float, "default": [1.0], "help": "values of C"},
-        seeds={"type": int, "default": 1, "help": "number of draws"},
-        without={"nargs": "+", "default": [], "help": "contestants to leave out"},
+        seeds={"type": int, "default": 1, "help": "number of seeds"},
+        without={"nargs": "+", "default": [], "help": "contestants to exclude"},
     )
-    # No case stands for every case, "all" included; that would take hours with SVC.
+    # Without cases, parse_cases returns every name and "all"; SVC would take hours on all sets.
     unset = len(options.cases) > len(GAMMAS)
     cases = TARGETS if unset else GAMMAS if "all" in options.cases else options.cases
     print("| set | rows | noise | C | ranking | average precision | seconds | faster |")

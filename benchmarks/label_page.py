@@ -1,14 +1,14 @@
-"""How long an answer takes until the next item is on screen, measured in Chromium.
+"""Time from an answer to the next item on screen, measured in Chromium.
 
-    python benchmarks/label_page.py                  100,000 texts, 1,000 labels given before
+    python benchmarks/label_page.py                  100,000 texts, 1,000 initial labels
     python benchmarks/label_page.py --goal find      items ranked by score
     python benchmarks/label_page.py --texts 5000 --labels 50 --timed 50
 
-`marginwise label` is started on the texts of label.py, and answers are given by HTTP until the
-model has learned some. Then a browser answers with the keyboard, in two ways: at a person's pace,
-one answer in 300 ms, and as fast as the page shows items, which drains the prefetched queue, so
-that the server sets the pace. A time runs from the key event to the first message after the frame
-in which the page shows another item. Times of requests are those of the browser's own clock.
+`marginwise label` serves the texts of label.py, and the initial labels are given over HTTP. Then a
+browser answers with the keyboard, in two ways: at the pace of a user, with a pause of 300 ms after
+each item, and as fast as the page shows items, which drains the prefetched queue, so that the
+server sets the pace. A time runs from the key event to the first message after the frame in which
+the page shows another item. Times of requests are measured by the browser.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-PACE = 300  # milliseconds between the answers of a person
+PACE = 300  # milliseconds between the appearance of an item and its answer
 TARGETS = {"median": 50.0, "p99": 200.0}
 
-# Counts the milliseconds from a key to the frame that shows another item.
+# Measures the milliseconds from a key to the frame that shows another item.
 STOPWATCH = """
 window.times = [];
 let pressed = null, item = null;
@@ -133,11 +133,11 @@ def summary(times: list[float]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--texts", type=int, default=100_000)
-    parser.add_argument("--labels", type=int, default=1000, help="labels given before")
-    parser.add_argument("--timed", type=int, default=300, help="answers in each way")
+    parser.add_argument("--labels", type=int, default=1000, help="initial labels, over HTTP")
+    parser.add_argument("--timed", type=int, default=300, help="answers at each pace")
     parser.add_argument("--goal", choices=["learn", "find"], default="learn")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", help="JSON file  [default: benchmarks/results/label_page.json]")
+    parser.add_argument("--out", help="JSON file (default: results/label_page[_find].json)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         process, url = start(Path(folder), options)

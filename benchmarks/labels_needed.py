@@ -1,13 +1,13 @@
-"""How many labels active learning needs to reach the error of SVC with all labels, on SMS spam.
+"""Count the labels that active learning needs to match SVC with all labels, on SMS spam.
 
     python benchmarks/labels_needed.py --data FOLDER [--seeds 10] [--only STRATEGY]
 
-For each seed, the messages are split into a pool of 4,074 and 1,500 or so that are held out. The
+For each seed, the messages are split into a pool of 4,074 messages and a test set of the rest. The
 target is the test error of SVC with the same kernel and C, fitted to all labels of the pool, plus
---tolerance. The labels needed are the smallest number from which on the error stays at or below the
-target at each measurement, every 20 labels until the pool is exhausted; a run that does not reach
-it counts as the whole pool. Random labels and strategies are measured alike. The table gives
-medians over the seeds, and their ratio to that of random labels.
+--tolerance. The error is measured every 20 labels until the pool is exhausted. The number of labels
+needed is the smallest after which the error stays at or below the target; a run that does not reach
+the target counts as the whole pool. Random sampling is measured in the same way. The table shows
+medians over the seeds, and their ratio to that of random sampling.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stopping import Data, sms
 from marginwise import ActiveLearner, OnlineSVC
 
 STEP = 20  # labels between measurements
-# Name in the table: strategy, pool_size.
+# Strategy and pool_size, by name in the table.
 STRATEGIES: dict[str, tuple[str, int | None]] = {
     "random": ("random", 59),
     "active, 59": ("active", 59),
@@ -36,7 +36,7 @@ STRATEGIES: dict[str, tuple[str, int | None]] = {
 
 
 def needed(data: Data, params: dict[str, Any], name: str, target: float, seed: int) -> int:
-    """Return the number of labels from which on the error stays at or below the target."""
+    """Return the number of labels after which the error stays at or below the target."""
     strategy, pool_size = STRATEGIES[name]
     learner = ActiveLearner(
         OnlineSVC(**params),

@@ -1,16 +1,16 @@
-"""Files larger than memory, and how time and memory grow.
+"""Train on files larger than memory, and measure how time and memory grow.
 
     python benchmarks/large.py files --gigabytes 10              svmlight, CSV and Parquet, one pass
     python benchmarks/large.py files --formats csv --gigabytes 1
     python benchmarks/large.py growth                            rows, stored examples, features
 
-files   Generated rows of 100 features are written to a temporary folder (`--folder`), and
-        `marginwise train --stream` learns them in one pass. Shown are the speed of the whole
-        command and its peak memory. The files are removed afterwards.
-growth  `OnlineSVC.fit` on generated arrays, each in a process of its own: CPU seconds on one
-        thread, stored examples, and memory beyond the arrays.
+files   Writes generated rows of 100 features to a temporary folder (in `--folder`), trains on them
+        with `marginwise train --stream` in one pass, and removes them. The table shows wall time
+        and peak memory of the whole command.
+growth  Fits `OnlineSVC` to generated arrays, each in its own process. The table shows CPU seconds,
+        stored examples, and memory beyond the arrays.
 
-Tables are printed, and stored in `results/large.json`; `page` writes them into
+Tables are printed, and results stored in `results/large.json`. `page` writes the tables into
 `docs/guide/large.md`.
 """
 
@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "large.json"
 PAGE = HERE.parent / "docs" / "guide" / "large.md"
 FEATURES = 100
-LEVELS = 1000  # different values of a feature
+LEVELS = 1000  # distinct values of a feature
 PIECE = 20_000  # rows generated at a time
 GROWTH = [
     *({"rows": n, "features": 20, "flipped": 0.0} for n in (10_000, 30_000, 100_000, 300_000)),
@@ -46,7 +46,7 @@ GROWTH = [
 
 
 def levels(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return integers below LEVELS, of which the first ten decide the label, and labels."""
+    """Return labels, and integer features below LEVELS, the first ten of which determine them."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(0).integers(200, 800, size=(8, 10))
     which = rng.integers(0, len(centres), rows)
@@ -56,7 +56,7 @@ def levels(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pieces(total: int, size: Callable[[int], int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give rows until they take `total` bytes; `size` is the bytes of so many rows."""
+    """Yield rows until they take `total` bytes; `size` returns the bytes of a number of rows."""
     written = seed = 0
     while written < total:
         seed += 1
@@ -65,7 +65,7 @@ def pieces(total: int, size: Callable[[int], int]) -> Iterator[tuple[np.ndarray,
 
 
 def tokens(form: str) -> np.ndarray:
-    """Return the bytes of every value of every feature, all of one width."""
+    """Return every value of every feature as bytes of one width."""
     texts = [
         [form.format(feature=d + 1, value=v / LEVELS) for v in range(LEVELS)]
         for d in range(FEATURES)
@@ -112,7 +112,7 @@ def write_parquet(path: Path, total: int) -> None:
 
 
 FORMATS = {"svmlight": write_svmlight, "csv": write_csv, "parquet": write_parquet}
-# The columns of tables are standardised, which makes most distances a hundred times as large.
+# Columns of tables are standardised, which makes most squared distances about 100 times as large.
 GAMMAS = {"svmlight": "0.1", "csv": "0.001", "parquet": "0.001"}
 
 
@@ -120,7 +120,7 @@ GAMMAS = {"svmlight": "0.1", "csv": "0.001", "parquet": "0.001"}
 
 
 def peak_of(command: list[str]) -> tuple[float, float, str]:
-    """Run a command; return wall seconds, the peak of its resident memory in MB, and its output."""
+    """Run a command; return wall seconds, sampled peak resident memory in MB, and its output."""
     import psutil
 
     began, peak = time.monotonic(), 0
@@ -141,7 +141,7 @@ def peak_of(command: list[str]) -> tuple[float, float, str]:
 
 
 def learn_file(name: str, folder: Path, gigabytes: float) -> dict[str, Any]:
-    """Write a file, train on it by the command, and return what that took."""
+    """Write a file, and train on it with the command; return time, peak memory and model size."""
     data, model = folder / f"rows.{name}", folder / "model.mwz"
     FORMATS[name](data, int(gigabytes * 1e9))
     size = data.stat().st_size
@@ -182,7 +182,7 @@ def show_files(report: dict[str, Any]) -> str:
 
 
 def growing_task(rows: int, features: int, flipped: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return clusters of two classes, and noise features, with some labels flipped."""
+    """Return clusters of two classes, with noise features and some flipped labels."""
     rng = np.random.default_rng(0)
     centres = np.random.default_rng(1).normal(size=(20, 10)) * 1.5
     which = rng.integers(0, 20, rows)
@@ -193,13 +193,13 @@ def growing_task(rows: int, features: int, flipped: float) -> tuple[np.ndarray, 
 
 
 def fit_once(job: dict[str, Any]) -> dict[str, Any]:
-    """Fit, in this process, and return what it took."""
+    """Fit in this process; return CPU seconds, stored examples and memory."""
     import memory
 
     from marginwise import OnlineSVC
 
     X, y = growing_task(job["rows"], job["features"], job["flipped"])
-    OnlineSVC(gamma=1.0).fit(X[:100], y[:100])  # what is done once per process
+    OnlineSVC(gamma=1.0).fit(X[:100], y[:100])  # initialisation of the process
     memory.forget_peak()
     before, began = memory.resident(), time.process_time()
     model = OnlineSVC(C=1, gamma=1 / job["features"], random_state=0).fit(X, y)
@@ -252,7 +252,7 @@ def write_page(page: Path) -> None:
 
 
 def keep(part: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Store a part beside the others, and return it; other formats of files stay as they are."""
+    """Store and return a part of the report; its other parts and other file formats are kept."""
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     before = {row["format"]: row for row in report.get(part, {}).get("rows", []) if "format" in row}
     if part == "files":
@@ -272,8 +272,8 @@ def main() -> None:
     parser.add_argument("job", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("--gigabytes", type=float, default=10.0)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
-    parser.add_argument("--folder", type=Path, default=None, help="where files are written")
-    parser.add_argument("--page", type=Path, default=PAGE, help="page that figures go into")
+    parser.add_argument("--folder", type=Path, default=None, help="folder for the temporary files")
+    parser.add_argument("--page", type=Path, default=PAGE, help="page to write the figures into")
     arguments = parser.parse_args()
     if arguments.part == "fit":
         print(json.dumps(fit_once(json.loads(arguments.job))))

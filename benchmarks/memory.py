@@ -16,14 +16,14 @@ def _field(name: str) -> int:
 
 
 def resident() -> int:
-    """Memory held now (elsewhere than on Linux: the most ever held)."""
+    """Return the resident memory; on systems other than Linux, its peak."""
     return _field("VmRSS") if STATUS.exists() else peak()
 
 
 def peak() -> int:
-    """Most memory ever held, or held since `forget_peak`.
+    """Return the peak resident memory, of the process or since `forget_peak`.
 
-    Not ru_maxrss where it can be helped: on Linux a new process inherits that of its parent.
+    On Linux, ru_maxrss is not used, because a new process inherits that of its parent.
     """
     if STATUS.exists():
         return _field("VmHWM")
@@ -34,7 +34,7 @@ def peak() -> int:
 
 
 def forget_peak() -> None:
-    """Count the peak from here on, where the system can."""
+    """Reset the peak, if the system supports it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

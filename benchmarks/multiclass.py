@@ -1,10 +1,10 @@
-"""Pairs of classes and one-vs-rest, beside scikit-learn's SVC: error and CPU seconds of one thread.
+"""Compare one-vs-one and one-vs-rest with scikit-learn's SVC: error, CPU seconds on one thread.
 
     python benchmarks/multiclass.py                          all sets at C = 10
     python benchmarks/multiclass.py --sets letter --C 1 10 100
 
-"ovr" and "ovo" are single passes, "converge" is epochs="converge" with pairs. Columns of letter,
-satimage and covtype are standardised. The table is Markdown.
+"ovr" and "ovo" are single passes; "converge" is one-vs-one with epochs="converge". The columns of
+letter, satimage and covtype are standardised. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
     add("--data", type=Path, default=data_folder(), help="folder of the data (or $MARGINWISE_DATA)")
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     add("--C", nargs="+", type=float, default=[10.0], help="values of C")
-    add("--without-svc", action="store_true", help="leave out SVC, which takes most of the time")
+    add("--without-svc", action="store_true", help="exclude SVC, which takes most of the time")
     options = parser.parse_args()
     print("| set | C | ovr | ovo | ovo, converge | SVC |\n|---|---|---|---|---|---|", flush=True)
     for name in options.sets:

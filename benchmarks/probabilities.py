@@ -1,13 +1,14 @@
-"""Probabilities: calibration= beside CalibratedClassifierCV(SVC(), cv=5).
+"""Compare probabilities of OnlineSVC(calibration=...) and CalibratedClassifierCV(SVC(), cv=5).
 
     python benchmarks/probabilities.py                 a9a, MNIST ten classes, letter, SMS
     python benchmarks/probabilities.py letter sms      some of them
-    python benchmarks/probabilities.py --svc intelex   SVC by scikit-learn-intelex, for large sets
+    python benchmarks/probabilities.py --svc intelex   SVC of scikit-learn-intelex, for large sets
 
-The table shows the log loss, the Brier score and the expected calibration error (15 bins of the
-largest probability) on test rows; how many rows of 10,000 have a most probable class other than the
-one predicted; CPU seconds of fit; and by how much calibration prolongs the fit, as the median over
---rounds of fits with and without it, in turn. One thread, equal C and gamma.
+The table shows, on test rows, the log loss, the Brier score, the expected calibration error (15
+bins of the largest probability), the number of rows per 10,000 whose most probable class is not the
+predicted one, and the error. Then come CPU seconds of fit, and the relative increase of the fit
+time by sigmoid calibration: the median over --rounds of alternating fits with and without it. All
+fits have one thread and the same C and gamma.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def read(name: str, folder: Path) -> Split:
 
 
 def expected_error(p: NDArray[Any], right: NDArray[Any]) -> float:
-    """Return the mean distance of confidence and accuracy, over bins of the confidence."""
+    """Return the expected calibration error: mean |accuracy - confidence| over bins."""
     confidence = p.max(axis=1)
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gaps = [
@@ -72,7 +73,7 @@ def quality(model: Any, split: Split) -> dict[str, float]:
 
 
 def prolonged(name: str, split: Split, rounds: int) -> float:
-    """Return the median ratio of fits with and without calibration, which take turns."""
+    """Return the median ratio of the times of alternating fits with and without calibration."""
     ratios = []
     for seed in range(rounds):
         plain, calibrated = (
@@ -111,13 +112,13 @@ def main() -> None:
     options = parse_cases(
         __doc__,
         list(SETS),
-        svc={"choices": ("SVC", "intelex", "none"), "default": "SVC", "help": "the peer"},
-        rounds={"type": int, "default": 5, "help": "pairs of fits that time calibration"},
-        out={"type": Path, "help": "where JSON goes"},
+        svc={"choices": ("SVC", "intelex", "none"), "default": "SVC", "help": "SVC of the peer"},
+        rounds={"type": int, "default": 5, "help": "pairs of fits, with and without calibration"},
+        out={"type": Path, "help": "JSON file to write"},
     )
     names = [SMS if name == "sms" else SOURCES[name].file for name in options.cases]
     files = [options.data / name for name in names if name is not None]
-    report = heading(HERE.parent, files)  # of the commit that is measured
+    report = heading(HERE.parent, files)  # first, to record the measured commit
     print("| set | model | log loss | Brier | ECE | differ of 10,000 | error | fit s | added |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     with threadpool_limits(1):

@@ -1,12 +1,11 @@
-"""Time the reading of svmlight text on one core, beside scikit-learn's reader, in MB/s.
+"""Time reading svmlight text on one core, compared with scikit-learn's reader, in MB/s.
 
     python benchmarks/reading.py             generated files and sets of the data folder
     python benchmarks/reading.py --quick     a smoke test on few rows
 
-Files are written to a temporary folder and stay in the page cache, so this measures the readers and
-not the disk. The contestants take turns, round by round, in one process. Each round compares the
-values of `load` with scikit-learn's. Where other programs run, MB per second of processor time is
-the better measure.
+Files are written to a temporary folder and stay in the page cache, so the readers are measured, not
+the disk. The contestants alternate, round by round, in one process. Each round compares the values
+of `load` with scikit-learn's. If other programs run, MB per CPU second is the better measure.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ ROUNDS, PEER_ROUNDS = 9, 3
 TARGET, TIMES = 200, 10  # MB/s, and times scikit-learn
 OURS, CHUNKS, FIRST, PEER = "load", "chunks of 4,096 rows", "first pass", "scikit-learn"
 
-File = tuple[Any, Any, str]  # features, labels, how values are written
+File = tuple[Any, Any, str]  # features, labels, format of values
 
 
 # -- files ---------------------------------------------------------------------------------------
 
 
 def _digits(form: str) -> Callable[[int, Path], File]:
-    """Return images like MNIST's: a fifth of 784 pixels is not black."""
+    """Return a maker of images like MNIST's: a fifth of the 784 pixels are not black."""
 
     def make(n: int, folder: Path) -> File:
         rng = np.random.default_rng(0)
@@ -105,7 +104,7 @@ def _load(path: Path) -> Any:
 
 
 def _chunks(path: Path) -> None:
-    for rows in SvmlightSource(path, zero_based=False).chunks():  # the first pass included
+    for rows in SvmlightSource(path, zero_based=False).chunks():  # includes the first pass
         del rows
 
 
@@ -135,7 +134,7 @@ def measure(reader: str, path: Path) -> tuple[Measurement, Any]:
 
 
 def same(ours: Any, peers: Any) -> bool:
-    """Whether two readers found the same values, to the bit."""
+    """Return whether two readers returned identical values."""
     (X, y), (Z, z) = ours, peers
     pairs = ((X.data, Z.data), (X.indices, Z.indices), (X.indptr, Z.indptr), (y, z))
     return X.shape == Z.shape and all(np.array_equal(a, b) for a, b in pairs)
@@ -186,7 +185,7 @@ WORK = Work(
 
 
 def run(results: Results, folder: Path, rounds: int, *, quick: bool) -> None:
-    """Let the readers take turns, file by file."""
+    """Alternate the readers, file by file."""
     with tempfile.TemporaryDirectory() as temporary:
         for name in FILES:
             path = written(name, Path(temporary), folder, quick=quick)
@@ -226,7 +225,7 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
-    add("--out", type=Path, help="where JSON goes (default: results/reading.json or quick.json)")
+    add("--out", type=Path, help="JSON file to write (default: results/reading.json or quick.json)")
     add("--rounds", type=int, help=f"rounds (default: {ROUNDS}; 1 with --quick)")
     add("--quick", action="store_true", help="a smoke test on few rows")
     options = parser.parse_args()

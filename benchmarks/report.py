@@ -75,13 +75,13 @@ def commit(repository: Path) -> dict[str, Any]:
 
 
 def heading(repository: Path, data: Iterable[Path]) -> dict[str, Any]:
-    """Return what a report states of the machine, the versions, the commit and the data."""
+    """Return machine, versions, commit and hashes of the data, for a report."""
     files = {path.name: sha256(path) for path in data}
     return {"machine": machine(), "versions": versions(), **commit(repository), "data": files}
 
 
 def write(path: Path, report: dict[str, Any]) -> None:
-    """Write JSON whole or not at all."""
+    """Write JSON atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".tmp")
     unfinished.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -89,7 +89,7 @@ def write(path: Path, report: dict[str, Any]) -> None:
 
 
 def filled(page: str, name: str, text: str) -> str:
-    """Return a page with a text between the markers of these figures."""
+    """Return a page with a text between the markers of the named figures."""
     start, end = f"<!-- figures: {name} -->", "<!-- end -->"
     head, begins, rest = page.partition(start)
     _, ends, tail = rest.partition(end)
@@ -114,7 +114,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _span(values: list[float]) -> str:
-    """Show the median, and the range where there is one."""
+    """Format the median, and the range of several values."""
     if not values:
         return "failed"
     middle = statistics.median(values)
@@ -124,7 +124,7 @@ def _span(values: list[float]) -> str:
 
 
 def fits(results: Results) -> str:
-    """Tabulate who fitted how fast and how well."""
+    """Tabulate times, errors and sizes of the contestants' models."""
     rows = []
     for key in results:
         error, support, growth = (
@@ -146,7 +146,7 @@ def fits(results: Results) -> str:
 
 
 def details(results: Results) -> str:
-    """List what a row that is no race measured."""
+    """List the measurements of a row without fits."""
     shown = []
     for key, measurements in results.items():
         for measurement in measurements:
@@ -164,7 +164,7 @@ def _rounded(value: Any) -> Any:
 
 
 def judged(work: Work, results: Results) -> list[dict[str, Any]]:
-    """Return each figure of a row beside its target."""
+    """Return the figures of a row with their targets."""
     return [
         {
             "work": work.name,

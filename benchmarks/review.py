@@ -3,9 +3,9 @@
     python benchmarks/review.py                     five reviews, four seeds each
     python benchmarks/review.py --seeds 1 --most 300
 
-A session with the goal "find" is answered by the known labels, without a page. After every 50
-answers, the true number of unseen relevant items and the true recall are compared with their
-estimates and bounds. Sets are read from the folder that --data or MARGINWISE_DATA names.
+The known labels answer a session with the goal "find", without a browser. After every 50 answers,
+the true number of unseen relevant items and the true recall are compared with their estimates and
+bounds. Sets are read from the folder named by --data or MARGINWISE_DATA.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read(name: str, data: str | None) -> Items:
 
 
 def simulate(items: Items, X: Any, truth: list[str], seed: int, most: int) -> list[dict[str, Any]]:
-    """Answer up to so many questions; return estimates and truth after every 50."""
+    """Answer at most `most` questions; return estimates and true values after every 50."""
     settings = Settings(("in", "out"), annotator="simulated", goal="find", seed=seed)
     points = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,15 @@
-"""The ASReview extension beside ASReview's default model, by ASReview's own simulation.
+"""Compare the ASReview extension with ASReview's default model, in ASReview's simulation.
 
     python benchmarks/screening.py                      five reviews, ten seeds
     python benchmarks/screening.py --seeds 3            fewer
     python benchmarks/screening.py --only kitchenham    one review
 
 Both classifiers have the feature extractor, querier and balancer of the default model (ELAS u4),
-and begin with the same relevant and irrelevant record, drawn by the seed. A simulation ends when 95
-% of the relevant records are found, which is all that WSS@95 looks at: the share of records that
-need not be screened, less 5 %. The classifiers take turns in one process; seconds are the processor
-time of `fit` and `decision_function`, on one thread. Runs are stored as they end, and an
-interrupted benchmark continues where it stopped; delete the file to begin again.
+and begin with the same relevant and irrelevant record, drawn with the seed. A simulation ends when
+95 % of the relevant records are found, because WSS@95 needs no more: it is the fraction of records
+that need not be screened, minus 5 %. The classifiers alternate in one process. Times are CPU
+seconds of `fit` and `decision_function`, on one thread. Each pair of runs is stored when it ends.
+An interrupted benchmark continues; delete the file to start from scratch.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ DEFAULT, OURS = "ASReview", "marginwise"
 
 
 class Enough:
-    """Stop when a share of the relevant records is found."""
+    """A stopper: stop when RECALL of the relevant records are found."""
 
     def stop(self, results: Any, labels: Any) -> bool:
         return int(sum(results["label"])) >= math.ceil(RECALL * int(sum(labels)))
 
 
 class Clock:
-    """A classifier whose processor time is counted."""
+    """A classifier that measures its CPU time."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier, self.name = classifier, classifier.name
@@ -88,7 +88,7 @@ def default_cycle() -> Any:
 
 
 def cycle_of(contestant: str) -> Any:
-    """Return the default model of ASReview, or the same with our classifier in it."""
+    """Return the default model of ASReview, with its own or our classifier, timed."""
     cycle = default_cycle()
     cycle.classifier = Clock(cycle.classifier if contestant == DEFAULT else ReviewSVC())
     return cycle
@@ -118,7 +118,7 @@ def simulate(contestant: str, X: Any, y: Any, seed: int) -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """Let each classifier learn and score a few rows, so that loading libraries does not count."""
+    """Fit and score a few rows, so that loading libraries is not timed."""
     X, y = sp.random(40, 50, 0.2, format="csr", random_state=0), np.arange(40) % 2
     for contestant in (DEFAULT, OURS):
         classifier = cycle_of(contestant).classifier
@@ -135,7 +135,7 @@ def read(path: Path) -> tuple[Any, Any]:
 
 
 def runs(report: dict[str, Any], files: dict[str, Path], seeds: int) -> Iterator[str]:
-    """Add the runs that are missing from a report; yield what was done after each pair."""
+    """Add the missing runs to a report; yield a summary after each pair."""
     data: dict[str, tuple[Any, Any]] = {}
     for seed, name in itertools.product(range(seeds), files):
         done = report["runs"].setdefault(name, {})
@@ -152,7 +152,7 @@ def runs(report: dict[str, Any], files: dict[str, Path], seeds: int) -> Iterator
 
 
 def summary(report: dict[str, Any]) -> tuple[dict[str, float], str]:
-    """Return the figures over all reviews, and a table by review."""
+    """Return means over all reviews, and a table by review."""
     rows, means = [], []
     for name, seeds in report["runs"].items():
         if not seeds:
@@ -184,7 +184,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of the data (default: $MARGINWISE_DATA)")
-    parser.add_argument("--out", type=Path, default=RESULT, help="where JSON goes")
+    parser.add_argument("--out", type=Path, default=RESULT, help="JSON file to write")
     parser.add_argument("--seeds", type=int, default=10, help="runs of each review")
     parser.add_argument("--only", nargs="+", choices=list(REVIEWS), help="reviews to run")
     options = parser.parse_args()

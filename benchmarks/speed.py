@@ -1,11 +1,11 @@
-"""Compare the speed of OnlineSVC with scikit-learn's SVC and scikit-learn-intelex's.
+"""Compare the speed of OnlineSVC with the SVCs of scikit-learn and scikit-learn-intelex.
 
     python benchmarks/speed.py                          all rows
-    python benchmarks/speed.py --only mnist8 learn_one  some of them
+    python benchmarks/speed.py --only mnist8 learn_one  some rows
     python benchmarks/speed.py --quick                  a smoke test on small parts of the data
 
-The contestants take turns, round by round; each measurement has a process of its own, so that
-threads and memory are its own, too. Ratios are of median wall times on one thread.
+The contestants alternate, round by round. Each measurement runs in its own process, so that threads
+and memory are not shared. Ratios are those of median wall times on one thread.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from works import WORKS, Job, Measurement, Results, Work
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
+PEERS = ("SVC", "intelex", "Nystroem")
 SLOW_PEER = 60.0  # seconds after which a peer is not run again
 
 
 def main(rows: list[Work] = WORKS, about: str | None = __doc__, name: str = "speed") -> None:
-    """Measure rows; `about` says what they are, `name` is that of the JSON."""
+    """Measure rows; `about` describes the script, `name` names the JSON file."""
     options = parse(rows, about, name)
     if options.worker:
         work_for_parent()
@@ -62,19 +63,19 @@ def parse(rows: list[Work], about: str | None, name: str) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
-    add("--out", type=Path, help=f"where JSON goes (default: results/{name}.json or quick.json)")
+    add("--out", type=Path, help=f"JSON file to write (default: results/{name}.json or quick.json)")
     names = [work.name for work in rows]
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"rows to run: {', '.join(names)}")
     add(
         "--rounds",
         "--seeds",
         type=int,
-        help="rounds of each row (default: 3 or as the row needs; 1 with --quick)",
+        help="rounds of each row (default: by row, mostly 3; 1 with --quick)",
     )
-    add("--peer-rounds", type=int, help=f"rounds of peers, even if over {SLOW_PEER:.0f} s each")
-    add("--threads", nargs="+", type=int, default=[1, 2], help="numbers of threads to race with")
-    add("--no-svc", action="store_true", help="leave scikit-learn's SVC out")
-    add("--no-intelex", action="store_true", help="leave scikit-learn-intelex out")
+    add("--peer-rounds", type=int, help=f"rounds of peers, even of fits over {SLOW_PEER:.0f} s")
+    add("--threads", nargs="+", type=int, default=[1, 2], help="numbers of threads (default: 1 2)")
+    add("--no-svc", action="store_true", help="exclude scikit-learn's SVC")
+    add("--no-intelex", action="store_true", help="exclude scikit-learn-intelex")
     add("--quick", action="store_true", help="a smoke test on small parts of the data")
     add("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(here=False)
@@ -85,7 +86,7 @@ def parse(rows: list[Work], about: str | None, name: str) -> argparse.Namespace:
 
 
 def data_folder(options: argparse.Namespace) -> Path:
-    """Find the data, or say how to name them."""
+    """Return the data folder, or exit with a message on how to name it."""
     given = options.data or os.environ.get("MARGINWISE_DATA")
     folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
     if folder.is_dir():
@@ -124,7 +125,7 @@ def measurements(work: dict[str, Any]) -> Iterator[Measurement]:
 
 
 def jobs_of(work: Work, options: argparse.Namespace) -> Iterator[Job]:
-    """List the jobs of a row that can and may run, on the numbers of threads they are due on."""
+    """Yield the jobs of a row that are installed and not excluded, one per number of threads."""
     for job in work.jobs:
         if job.contestant == "SVC" and options.no_svc:
             continue
@@ -135,7 +136,7 @@ def jobs_of(work: Work, options: argparse.Namespace) -> Iterator[Job]:
 
 
 def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
-    """Let the jobs of a row take turns for some rounds; each round has its seed."""
+    """Alternate the jobs of a row; each round has its seed."""
     rounds = options.rounds or (1 if options.quick else work.rounds)
     jobs = list(jobs_of(work, options))
     results = Results({job.key: [] for job in jobs})
@@ -149,8 +150,8 @@ def run(work: Work, folder: Path, options: argparse.Namespace) -> Results:
 
 
 def due(job: Job, done: int, so_far: list[Measurement], options: argparse.Namespace) -> bool:
-    """Tell whether a job takes part in another round: slow peers run once unless told."""
-    if job.contestant == "OnlineSVC":
+    """Return whether a job runs in another round; slow peers run once without --peer-rounds."""
+    if job.contestant not in PEERS:
         return True
     if options.peer_rounds is not None:
         return bool(done < options.peer_rounds)
@@ -170,7 +171,7 @@ def progress(line: str) -> None:
 
 
 def measure(job: Job, seed: int, folder: Path, options: argparse.Namespace) -> Measurement:
-    """Have a new process do a job, or this one; what it answers, with the load around it."""
+    """Run a job in a new process, or in this one; add the load before and after."""
     threads = job.threads or 1
     setting = {"folder": str(folder), "seed": seed, "threads": threads, "quick": options.quick}
     request = {"task": job.task, "setting": setting, "options": job.options}
@@ -180,7 +181,7 @@ def measure(job: Job, seed: int, folder: Path, options: argparse.Namespace) -> M
 
 
 def ask_worker(request: dict[str, Any], threads: int, script: str = __file__) -> Measurement:
-    """Have a new process of a script do a job."""
+    """Run a job in a new process of a script."""
     done = subprocess.run(
         [sys.executable, str(Path(script).resolve()), "--worker"],
         input=json.dumps(request),
@@ -200,7 +201,7 @@ def load() -> list[float] | None:
 
 
 def work_for_parent() -> None:
-    """Do the job that stands on stdin, and answer on stdout."""
+    """Read a job from stdin, run it, and write its result to stdout."""
     print(json.dumps(perform(**json.load(sys.stdin))))
 
 

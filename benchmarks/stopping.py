@@ -1,12 +1,12 @@
-"""Where the default stopping rule of ActiveLearner stops, and how good the model is then.
+"""Measure when the default stopping rule of ActiveLearner stops, and the error of the model.
 
     python benchmarks/stopping.py --data FOLDER              ten seeds of each set
     python benchmarks/stopping.py --data FOLDER --only sms --seeds 3
 
-Each run asks for labels until ErrorAudit() stops. The table gives medians over the seeds: labels
-asked for, of them rows of audits, the error on rows held out, the bound that the rule states, and
-the error of SVC with the same kernel and C fitted to all labels of the pool. "bounds that hold" is
-the fraction of runs whose test error is below the bound. Sets whose file is missing are left out.
+Each run asks for labels until ErrorAudit() stops. The table shows medians over the seeds: number of
+labels, number of audited labels, test error, error bound of the rule, and test error of SVC with
+the same kernel and C fitted to all labels of the pool. "bounds that hold" counts the runs whose
+test error does not exceed the bound. Sets whose file is missing are reported and skipped.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sklearn.svm import SVC
 from marginwise import ActiveLearner, OnlineSVC
 from marginwise.active import ErrorAudit
 
-NOISE = 0.15  # share of labels that are flipped in the noisy set
+NOISE = 0.15  # fraction of flipped labels in the noisy set
 
 
 @dataclass(frozen=True)
 class Data:
-    """A pool and rows held out, and the parameters of a model that suits them."""
+    """A pool, test rows, and suitable parameters of a model."""
 
     X: Any
     y: NDArray[Any]

@@ -1,11 +1,13 @@
-"""Streams out of order, classes that come late, and selection with put-back.
+"""Sorted streams, classes that appear late, and active selection that puts rows back.
 
+    python benchmarks/streams.py               all cases
     python benchmarks/streams.py replay        sorted streams with and without a reservoir
     python benchmarks/streams.py classes       a class that first appears after half of the stream
     python benchmarks/streams.py putback       Adult: error and support vectors of active selection
-    python benchmarks/streams.py early         rare classes: when selection stops by itself
+    python benchmarks/streams.py early         rare classes: early stopping of active selection
 
-Test errors in %, CPU seconds of one thread. The last two are means over --seeds.
+Errors are test errors in %, and times CPU seconds on one thread. Figures of putback and early are
+means over --seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from marginwise import OnlineSVC
 from marginwise.active import SupportVectorPlateau
 from marginwise.metrics import prbep_score
 
-PART = 2000  # rows of a call
+PART = 2000  # rows per call
 
 
 def error(model: Any, split: Split) -> float:
@@ -31,7 +33,7 @@ def error(model: Any, split: Split) -> float:
 
 
 def learned(model: OnlineSVC, split: Split, order: Any, classes: Any) -> tuple[float, OnlineSVC]:
-    """Learn a stream in its order, and finish the model."""
+    """Learn a stream in the given order, and finish the model."""
 
     def learn() -> None:
         for first in range(0, len(order), PART):
@@ -80,7 +82,7 @@ def _letter(folder: Path) -> Split:
 
 
 def _attacks(folder: Path) -> Split:
-    """Types of connections of KDD Cup 99 with 200 rows or more, at most 3,000 of each."""
+    """Connection types of KDD Cup 99 that have at least 200 rows, at most 3,000 of each."""
     with np.load(folder / "kddcup99_10pct.npz") as archive:
         X, y = archive["X_num_train"], archive["classes"][archive["y_train"]]
     rng = np.random.default_rng(0)
@@ -147,7 +149,7 @@ RARE: dict[str, dict[str, float]] = {
     "mnist8": {"C": 10, "gamma": 0.02},
     "usps0": {"C": 1000, "gamma": 1 / 128},
     "reuters": {"C": 1000, "gamma": 1.0},
-    "letter": {"C": 10, "gamma": 0.0625},  # its first class against the others
+    "letter": {"C": 10, "gamma": 0.0625},  # its first class against the rest
 }
 
 

@@ -1,4 +1,4 @@
-"""What a worker process measures. Each task takes plain values and returns plain values."""
+"""The tasks of a worker process. Arguments and results are plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class Setting:
-    """What the parent process tells every worker."""
+    """Settings that the parent process passes to every worker."""
 
     folder: str
     seed: int
@@ -54,7 +54,7 @@ def fit(
     params: dict[str, Any],
     extras: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Time `fit` and `predict`, and look at the model."""
+    """Time `fit` and `predict`; measure error, size and memory of the model."""
     split = load(data, setting.folder, form=form, seed=setting.seed, quick=setting.quick)
     model = CONTESTANTS[contestant](params, setting.threads, setting.seed)
     warm_up(clone(model), split)
@@ -81,7 +81,7 @@ def fit(
 
 
 def warm_up(model: Any, split: Split, rows_per_class: int = 20) -> None:
-    """Learn a few rows, so that no contestant is charged for loading its libraries."""
+    """Learn a few rows, so that loading libraries is not timed."""
     rows = np.concatenate(
         [np.flatnonzero(split.y == label)[:rows_per_class] for label in np.unique(split.y)]
     )
@@ -89,7 +89,7 @@ def warm_up(model: Any, split: Split, rows_per_class: int = 20) -> None:
 
 
 def fingerprint(model: Any) -> str:
-    """Return the same text for the same model, bit for bit."""
+    """Return a hash that is the same for bit-identical models."""
     digest = hashlib.sha256(np.ascontiguousarray(model.support_).tobytes())
     digest.update(np.ascontiguousarray(model.dual_coef_).tobytes())
     digest.update(np.ascontiguousarray(model.intercept_).tobytes())
@@ -97,7 +97,7 @@ def fingerprint(model: Any) -> str:
 
 
 def floor(model: Any, split: Split, rows: int = 2048, members: int = 4096) -> dict[str, Any]:
-    """Time the bare product for as many kernel values as the fit took: no fit can be faster."""
+    """Time the bare product of the kernel values of the fit, a lower bound on its time."""
     from marginwise import _core
 
     if not hasattr(_core, "product_seconds"):
@@ -120,7 +120,7 @@ def _dense32(X: Any) -> NDArray[np.float32]:
 
 
 def batches(model: Any, split: Split) -> dict[str, Any]:
-    """Find by how much a row's decision value depends on the rows it is given with."""
+    """Measure how much decision values depend on the batch of a row."""
     whole = model.decision_function(split.X_test)
     n = len(whole)
     picks = np.random.default_rng(0).permutation(n)
@@ -140,7 +140,7 @@ SCALES = (1e-3, 1e3, 1e6)
 
 
 def offset(setting: Setting, *, data: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Compare the predictions of models of moved and scaled features with the plain model's."""
+    """Compare predictions of models on shifted and scaled features with those on plain ones."""
     split = load(data, setting.folder, seed=setting.seed, quick=setting.quick)
     poly = {**params, "C": 1.0, "kernel": "poly", "degree": 3, "coef0": 1.0}
     shares = _scaled_shares(setting, split, params, "rbf") | _scaled_shares(
@@ -181,10 +181,10 @@ MOST_EPOCHS = 64
 def converge(
     setting: Setting, *, data: str, params: dict[str, Any], rows: int | None = None
 ) -> dict[str, Any]:
-    """Double the epochs until the dual objective stands still; compare it with SVC's.
+    """Double the epochs until the dual objective stops changing; compare it with SVC's.
 
-    Both objectives are computed from the coefficients in double precision; the model's own account
-    of it, from kernel values in single precision, stands beside them.
+    Both objectives are computed from the coefficients in double precision. The result also has the
+    model's own value, from kernel values in single precision.
     """
     split = load(data, setting.folder, form="dense64", quick=setting.quick)
     X, y = split.X[:rows], split.y[:rows]

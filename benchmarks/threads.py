@@ -1,14 +1,14 @@
-"""Time what sharing a model between threads costs, beside another build of the package.
+"""Measure the cost of sharing a model between threads, compared with another build.
 
-    python benchmarks/threads.py                          this build alone
-    python benchmarks/threads.py --against PYTHON         ... and the package of another interpreter
-    python benchmarks/threads.py --data FOLDER            where a9a and MNIST are
+    python benchmarks/threads.py                          this build only
+    python benchmarks/threads.py --against PYTHON         also the package of another interpreter
+    python benchmarks/threads.py --data FOLDER            folder of a9a and MNIST
     python benchmarks/threads.py --quick                  a smoke test
 
-Each measurement runs in a process of its own, and the two builds take turns, round by round. The
-table shows processor seconds of the fastest round, since other work on the machine only adds to
-them, and the ratio of the two builds. The last rows show how long a reader waits beside a thread
-that trains the same model.
+Each round of a build runs in its own process, and the two builds alternate. The table shows CPU
+milliseconds of the fastest round, because other work on the machine only adds to them, and the
+ratio of the two builds. The last rows show wall times of predictions while another thread trains
+the same model.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def data(n: int = ROWS, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
 
 
 def measure(quick: bool, folder: Path) -> dict[str, float]:
-    """Return seconds of each work in this interpreter."""
+    """Return CPU seconds of each work in this interpreter."""
     from marginwise import ExactSVC, OnlineSVC
 
     X, y = data(600 if quick else ROWS)
     found: dict[str, float] = {}
 
     def cpu(name: str, repeats: int, work: Any) -> None:
-        work(0)  # a first call finds cold caches
+        work(0)  # warm the caches
         began = time.process_time()
         for k in range(repeats):
             work(k)
@@ -75,7 +75,7 @@ def measure(quick: bool, folder: Path) -> dict[str, float]:
 
 
 def waits(quick: bool) -> dict[str, float]:
-    """Return the longest and median time of a prediction beside a thread that trains."""
+    """Return the longest and median time of predictions while another thread trains."""
     from marginwise import OnlineSVC
 
     X, y = data(600 if quick else ROWS)
@@ -105,7 +105,7 @@ def waits(quick: bool) -> dict[str, float]:
 
 def in_process(python: str, quick: bool, folder: Path) -> dict[str, float]:
     command = [python, str(Path(__file__).resolve()), "--worker", "--data", str(folder)]
-    # The threads of BLAS spin while they wait, which would count as processor time.
+    # Waiting threads of BLAS spin, which would count as CPU time.
     alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command += ["--quick"] if quick else []
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)

@@ -1,14 +1,15 @@
-"""Searches for C and gamma: OnlineSVCCV beside GridSearchCV of OnlineSVC, SVC and intelex's SVC.
+"""Compare OnlineSVCCV with GridSearchCV over OnlineSVC, SVC and the SVC of scikit-learn-intelex.
 
     python benchmarks/tuning.py                        all sets, a random eighth of the peers' fits
     python benchmarks/tuning.py --sets a9a --part 16   one set, a sixteenth
-    python benchmarks/tuning.py --search halving       search="halving" beside HalvingGridSearchCV
+    python benchmarks/tuning.py --search halving       search="halving" and HalvingGridSearchCV
 
 Each search has 5 folds, 7 values of C and 5 of gamma, those of OnlineSVCCV. Times of peers are
-those of a random part of the fits and scores that GridSearchCV would make, times the number of
-parts, plus one final fit. The parts of the peers are the same and take turns, fit by fit. Errors
-are of test rows: that of the chosen model, and of an SVC with the pair that a whole loop over
-OnlineSVC chooses (--loop) or, without it, with our pair. One thread; CPU seconds.
+extrapolated from a random subset of the fits and scores of GridSearchCV; they do not include the
+final fit. The subset is the same for all peers, which alternate, fit by fit. Errors are test
+errors: of the model of OnlineSVCCV, and of SVC with the C and gamma that GridSearchCV over
+OnlineSVC chooses (with --loop) or else with those of OnlineSVCCV. Times are CPU seconds on one
+thread.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def timed(call: Any, *args: Any) -> tuple[float, Any]:
 
 
 def extrapolated(split: Split, search: OnlineSVCCV, part: int, peers: list[str]) -> dict[str, Any]:
-    """Time a random part of the fits of each peer, in turn; return seconds for all of them."""
+    """Time a random subset of the fits of each peer, alternately; return seconds for all fits."""
     pairs = search.cv_results_["params"]
     folds = list(StratifiedKFold(5).split(split.X, split.y))
     fits = [(pair, fold) for pair in pairs for fold in folds]
@@ -135,15 +136,15 @@ def main() -> None:
     add("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     add("--rows", type=int, help="training rows (default: those of each set)")
     add("--search", choices=("grid", "halving"), default="grid", help="how to search")
-    add("--part", type=int, default=8, help="the peers make one in so many fits; 0: none")
-    add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="whom to compare with")
-    add("--loop", action="store_true", help="run the whole loop over OnlineSVC, too")
-    add("--out", type=Path, help="where JSON goes")
+    add("--part", type=int, default=8, help="make 1 of PART fits of the peers (0: none)")
+    add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="estimators to compare with")
+    add("--loop", action="store_true", help="also run GridSearchCV over OnlineSVC")
+    add("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     peers = [peer for peer in options.peers if peer != "intelex" or has_intelex()]
     rows: dict[str, Any] = {}
     files = [options.data / file for file in files_of(options.sets)]
-    report = {**heading(HERE.parent, files), "sets": rows}  # of the commit that is measured
+    report = {**heading(HERE.parent, files), "sets": rows}  # first, to record the measured commit
     for name in options.sets:
         split = read(name, options.data, options.rows)
         with threadpool_limits(1):

@@ -1,4 +1,4 @@
-"""The rows of the benchmark: what is run, and what it must reach."""
+"""The rows of the benchmark: jobs and targets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Measurement = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """One thing for a worker to measure, once per round."""
+    """A task that a worker measures once per round."""
 
     label: str
     task: str
     options: dict[str, Any]
-    threads: int | None = 1  # None: every number of threads that is asked for
+    threads: int | None = 1  # None: every number of threads requested
 
     @property
     def contestant(self) -> str:
@@ -26,15 +26,15 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Name the job among the results."""
+        """Key of the job in the results."""
         return self.label if self.threads == 1 else f"{self.label}, {self.threads} threads"
 
 
 class Results(dict[str, list[Measurement]]):
-    """Measurements of one row by job; questions about a job that did not run answer None."""
+    """Measurements of one row by job; figures of a job that did not run are None."""
 
     def take(self, key: str, *path: str) -> list[Any]:
-        """Return what the measurements of a job hold under a path of names."""
+        """Return the values at a path of names in the measurements of a job."""
         found = []
         for measurement in self.get(key, []):
             value: Any = measurement
@@ -55,7 +55,7 @@ class Results(dict[str, list[Measurement]]):
 
 @dataclass(frozen=True)
 class Check:
-    """A figure to reach; one without a target is only shown."""
+    """A figure and its target; a figure without a target is only shown."""
 
     what: str
     measure: Callable[[Results], float | None]
@@ -72,14 +72,14 @@ class Check:
 
 @dataclass(frozen=True)
 class Work:
-    """One row: jobs that take turns, and the figures made of their results."""
+    """One row: jobs that alternate, and figures computed from their results."""
 
     name: str
     title: str
     jobs: list[Job]
     checks: list[Check]
     data: list[str] = field(default_factory=list)
-    rounds: int = 3  # each with a seed of its own
+    rounds: int = 3  # each with its own seed
 
 
 # -- figures -------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def times_svc(target: float, phase: str = "fit") -> Check:
 
 
 def times_intelex(target: float | None = None) -> Check:
-    """Compare with the best of the forms in which intelex reads the data."""
+    """Compare with the fastest input format of intelex."""
 
     def measure(results: Results) -> float | None:
         peers = [results.median(key, "fit", "wall") for key in INTELEX]
@@ -115,7 +115,7 @@ def times_intelex(target: float | None = None) -> Check:
 
 
 def converged() -> list[Check]:
-    """Judge epochs="converge": never slower than a peer, and with the error of SVC."""
+    """Check that epochs="converge" is at least as fast as the peers, with the error of SVC."""
 
     def against(peers: Sequence[str]) -> Callable[[Results], float | None]:
         def measure(results: Results) -> float | None:
@@ -159,7 +159,7 @@ def batch_gap(target: float) -> Check:
 
 
 def no_dense_copy() -> Check:
-    """Judge peak growth during fit as a share of a dense copy in single precision."""
+    """Compare the growth of memory during fit with the size of a dense float32 copy."""
 
     def measure(results: Results) -> float | None:
         growth, dense = (results.median(OURS, name) for name in ("growth_mb", "dense_mb"))
@@ -178,7 +178,7 @@ def speedup(
 
 
 def same_model(one: str, other: str) -> Check:
-    """Compare fingerprints round by round: the share of rounds with equal models."""
+    """Compute the fraction of rounds in which two jobs have the same fingerprint."""
 
     def measure(results: Results) -> float | None:
         pairs = list(
@@ -194,7 +194,7 @@ def same_model(one: str, other: str) -> Check:
 
 
 def memory_excess(key: str, cache_mb: float) -> Check:
-    """Judge peak growth less members and cache, in megabytes."""
+    """Compute the growth of memory beyond members and cache, in megabytes."""
 
     def measure(results: Results) -> float | None:
         excess = [
@@ -236,7 +236,7 @@ def call_time() -> Check:
 def race(
     data: str, params: Params, *, ours: str, svc: str, intelex: dict[str, str], extras: list[str]
 ) -> list[Job]:
-    """Let the contestants fit one data set, each in the form of input named."""
+    """Fit all contestants to one data set, each with the named input format."""
 
     def job(label: str, contestant: str, form: str, threads: int | None) -> Job:
         options = {"data": data, "contestant": contestant, "form": form, "params": params}
@@ -252,7 +252,7 @@ def race(
 
 
 def nystroem(data: str, params: Params, *components: int) -> list[Job]:
-    """Race by the approximation of the kernel that so many rows give."""
+    """Fit Nystroem with given numbers of components."""
     return [
         Job(
             f"Nystroem({n})",
@@ -269,19 +269,19 @@ def nystroem(data: str, params: Params, *components: int) -> list[Job]:
 
 
 def dense_race(data: str, params: Params, extras: list[str]) -> list[Job]:
-    """Race on large dense data: single precision where a contestant can use it."""
+    """Fit all contestants to large dense data, in single precision if they support it."""
     intelex = {INTELEX[0]: "dense32"}
     return race(data, params, ours="dense32", svc="dense64", intelex=intelex, extras=extras)
 
 
 def small_race(data: str, params: Params) -> list[Job]:
-    """Race on data as users have them: dense, in double precision."""
+    """Fit all contestants to dense data, in double precision except for intelex."""
     intelex = {INTELEX[0]: "dense32"}
     return race(data, params, ours="dense64", svc="dense64", intelex=intelex, extras=[])
 
 
 def variant(label: str, threads: int = 1, **params: Any) -> Job:
-    """Fit OnlineSVC on MNIST 8 with something changed."""
+    """Fit OnlineSVC to MNIST 8 with changed parameters or threads."""
     options = {"data": "mnist8", "contestant": "OnlineSVC", "form": "dense32"}
     return Job(label, "fit", {**options, "params": {**MNIST8, **params}}, threads)
 
@@ -299,9 +299,9 @@ A9A = {"C": 100, "gamma": 0.005}
 REUTERS = {"C": 1, "gamma": 1}
 BANANA = {"C": 316, "gamma": 0.5}
 WAVEFORM = {"C": 1, "gamma": 0.05}
-# [bordes2005, fig. 7] prints gamma = 2 without the scale of its pixels. On pixels from -1 to 1 that
-# makes nearly every row a support vector, so the 256 pixels are taken to be divided by 16: gamma
-# 2/256 gives about the paper's error (0.45 % against 0.41 %).
+# [bordes2005, fig. 7] prints gamma = 2 but not the scale of the pixels. On pixels from -1 to 1,
+# this gamma makes nearly every row a support vector. We assume that the 256 pixels were divided by
+# 16: gamma = 2/256 gives about the paper's error (0.45 % instead of 0.41 %).
 USPS = {"C": 1000, "gamma": 2 / 256}
 DIGITS = {"C": 10, "gamma": 0.1}
 COVTYPE = {"C": 3, "gamma": 0.1}

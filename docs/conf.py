@@ -79,8 +79,8 @@ numpydoc_xref_aliases = {
     "Receipt": "marginwise.removal.Receipt",
 }
 
-# The inventories are committed, with the names that are used here. A build needs no network, and
-# gives the same links everywhere. `make linkcheck` verifies that the links lead somewhere.
+# Inventories of the names used here are committed, so builds need no network and produce the same
+# links everywhere. `make linkcheck` checks that the links work.
 intersphinx_mapping = {
     name: (url, str(HERE / "inventories" / f"{name}.inv"))
     for name, url in {

@@ -1,4 +1,4 @@
-"""Write the commands into docs/guide/cli.md, below its introduction: python docs/make_cli.py."""
+"""Write the description of the commands into docs/guide/cli.md: python docs/make_cli.py."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ The pages of the [algorithms](../algorithms/index.md) describe the parameters.
 
 
 def page() -> str:
-    """Return the page: its introduction as it is, and the commands as they are in the code."""
+    """Return the page: its current introduction, and the commands as defined in the code."""
     introduction, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     return introduction + MARK + commands_part()
 
@@ -57,7 +57,7 @@ def section(name: str, command: Command, root: click.Context) -> str:
 
 
 def lacking(command: click.Command) -> str:
-    """Return which options of estimators a command does not have."""
+    """Return a phrase on the estimator options that a command lacks; empty if none."""
     names = {param.name for param in command.params}
     missing = [
         f"`{param.opts[-1]}`"

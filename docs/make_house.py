@@ -1,6 +1,6 @@
 """Draw the layers of the package into docs/images/house.svg: python docs/make_house.py.
 
-The layers are those that `make lint` enforces, as pyproject.toml lists them.
+pyproject.toml lists the layers, and `make lint` enforces them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PICTURE = HERE / "images" / "house.svg"
 WIDTH, ROW, LEFT, TEXT = 900, 40, 60, 290  # pixels
-# What a layer is for, by its first module; colour by the part of the house.
+# Kind and purpose of each layer, by its first module. The kind determines the colour.
 PURPOSE = {
     "__main__": ("commands", "python -m marginwise"),
     "cli": ("commands", "the command line"),
@@ -52,7 +52,7 @@ def layers() -> list[str]:
 
 
 def storey(layer: str, top: int) -> list[str]:
-    """Return one layer: its modules, and what they are for."""
+    """Return the SVG of one layer: its purpose and its modules."""
     kind, purpose = PURPOSE[layer.split(" | ")[0]]
     box = f'x="{LEFT}" y="{top}" width="{WIDTH - LEFT - 10}" height="{ROW - 6}" rx="6"'
     middle = top + ROW // 2 + 2

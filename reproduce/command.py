@@ -1,11 +1,11 @@
-"""Repeat the experiments of the papers: each table and figure, with the paper's figures beside.
+"""Repeat the tables and figures of the papers, and compare them with the printed values.
 
     python -m reproduce                                list the experiments
     python -m reproduce bordes2005/figure10            run one
     python -m reproduce bordes2005 usunier2010         run those of two papers
     python -m reproduce all --quick                    smoke tests on small parts of the data
 
-Results are stored as they are measured: a run that was stopped continues where it was.
+Results are stored as they are measured: an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("names", nargs="*", metavar="NAME", help="all, a paper, or paper/experiment")
-    add("--quick", action="store_true", help="smoke test on a small part; stored in build/quick")
+    add("--quick", action="store_true", help="smoke test on small data; results go to build/quick")
     add("--seeds", type=int, metavar="N", help="number of seeds (default: the experiment's)")
     add("--only", nargs="+", default=(), metavar="CASE", help="run only these cases")
-    add("--fresh", action="store_true", help="measure again what is stored")
+    add("--fresh", action="store_true", help="measure stored results again")
     add("--data", type=Path, help="folder of the data files (default: $MARGINWISE_DATA)")
     add("--out", type=Path, help="folder of the results (default: reproduce/results)")
     add("--plot", type=Path, metavar="FOLDER", help="also draw the figures into a folder")
@@ -101,7 +101,7 @@ def run_all(names: list[str], options: Options, plot: Path | None) -> int:
 
 
 def report(name: str, experiment: Experiment, results: Results, *, quick: bool) -> list[str]:
-    """Return the lines that show an experiment: tables, and verdicts unless it was quick."""
+    """Return the report of an experiment: tables, and verdicts unless it is a smoke test."""
     text = [f"{name}: {experiment.what}. {experiment.title}", *([SMOKE] if quick else [])]
     for table in experiment.tables(results):
         text += ["", *rows.lines(table)]
@@ -113,7 +113,7 @@ def report(name: str, experiment: Experiment, results: Results, *, quick: bool) 
 
 
 def state(name: str, folder: Path | None) -> dict[str, Any]:
-    """Return which data an experiment lacks, and how much of it is stored."""
+    """Return the files that an experiment lacks, and the number of its stored cases."""
     experiment, source = registry.load(name), registry.load(registry.measured(name))
     cases = source.cases(False) if source.cases else {}
     needed = source.all_files(cases.values())

@@ -41,7 +41,7 @@ def content(folder: Path, name: str) -> bytes:
 
 
 def lines(folder: Path, name: str) -> Iterator[str]:
-    """Yield the lines of an original that are not empty."""
+    """Yield the nonempty lines of an original, stripped."""
     text = io.TextIOWrapper(io.BytesIO(content(folder, name)), encoding="utf-8", errors="strict")
     return (line.strip() for line in text if line.strip())
 
@@ -52,7 +52,7 @@ def rows(folder: Path, name: str) -> Iterator[list[str]]:
 
 
 def expect(holds: bool, message: str) -> None:
-    """Refuse an original that is not in the expected format."""
+    """Raise ValueError if an original is not in the expected format."""
     if not holds:
         raise ValueError(message)
 
@@ -100,7 +100,7 @@ def usps(folder: Path) -> Arrays:
 
 
 def svmlight(folder: Path, name: str, columns: int) -> tuple[Any, NDArray[np.int64]]:
-    """Read svmlight text with one-based columns, in any order, as CSR of single precision."""
+    """Read svmlight text with one-based columns in any order, as a CSR matrix of float32."""
     from scipy.sparse import csr_matrix
 
     labels, data, indices, indptr = [], [], [], [0]
@@ -141,7 +141,7 @@ def csr(X: Any, part: str) -> Arrays:
 
 
 def a9a(folder: Path) -> Arrays:
-    """Use 123 columns for both parts; the test file names only 122."""
+    """Use 123 columns for both parts, although the test file has only 122."""
     return csr_parts(("a9a", "a9a.t"), folder, 123)
 
 
@@ -211,7 +211,7 @@ ADULT_NUMBERS = [0, 2, 4, 10, 11, 12]
 
 
 def adult(folder: Path) -> Arrays:
-    """Code categories by their sorted levels in both files; a question mark is a level."""
+    """Encode categories by the sorted levels of both files; a question mark is a level."""
     tables = [
         [row for row in rows(folder, name) if len(row) == 15]
         for name in ("adult.data", "adult.test")
@@ -252,7 +252,7 @@ def covtype(folder: Path) -> Arrays:
 
 
 def kddcup(folder: Path) -> Arrays:
-    """Code protocol, service, flag and class by their sorted levels in both files."""
+    """Encode protocol, service, flag and class by the sorted levels of both files."""
     names = {"train": "kddcup.data_10_percent", "test": "corrected"}
     split = {part: _connections(folder, name) for part, name in names.items()}
     made: Arrays = {f"X_num_{part}": numbers for part, (numbers, _) in split.items()}
@@ -312,7 +312,7 @@ def reuters_text(folder: Path) -> Records:
 
 
 def _reuters_sgml(folder: Path) -> str:
-    """Join the 22 files, from the folder or from the archive."""
+    """Join the 22 files of the folder or of the archive."""
     archive = found(folder, "reuters21578.tar.gz")
     if archive is None:
         data = [path.read_bytes() for path in sorted(folder.glob("reut2-*.sgm"))]
@@ -333,12 +333,12 @@ def _reuters_document(document: str) -> str:
     rest = (
         body[1] if body else re.sub(r"<TITLE>.*?</TITLE>", "", text[1] if text else "", flags=re.S)
     )
-    # References to control characters vanish.
+    # html.unescape removes references to control characters.
     return (html.unescape(title[1] if title else "") + "\n" + html.unescape(rest)).strip()
 
 
 def reuters_tfidf(folder: Path) -> Arrays:
-    """Weigh the words of documents that have one of the 90 topics of both parts."""
+    """Compute tf-idf of the documents that have one of the 90 topics of both parts."""
     return tfidf(reuters_text(folder))
 
 

@@ -1,8 +1,8 @@
-"""Make the data files that the scripts read from their public originals, and check them.
+"""Convert public originals to the data files that the scripts read, and check these files.
 
-python -m reproduce.data                          list the files and where their originals are
-python -m reproduce.data --originals FOLDER       convert the originals that are in FOLDER
-python -m reproduce.data --originals FOLDER --download    download what is missing there, first
+python -m reproduce.data                          list the files and the sources of their originals
+python -m reproduce.data --originals FOLDER       convert the originals in FOLDER
+python -m reproduce.data --originals FOLDER --download    first download missing originals
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reproduce.converters import OPENERS, Arrays, Records, found  # noqa: E402
 from reproduce.pipes import until_closed  # noqa: E402
 from reproduce.sources import BY_FILE, SOURCES, UNTRIED, Original, Source  # noqa: E402
 
-# What reading a damaged original can raise.
+# Exceptions that reading a damaged original can raise.
 DAMAGE: tuple[type[Exception], ...] = (OSError, ValueError, TypeError, LookupError, EOFError)
 DAMAGE += (zlib.error, csv.Error, tarfile.TarError)
 
@@ -41,7 +41,7 @@ DAMAGE += (zlib.error, csv.Error, tarfile.TarError)
 
 
 def digest(content: Mapping[str, Any] | Records, without: Iterable[str] = ()) -> str:
-    """Return the SHA-256 of arrays by name, or of records, however they are compressed."""
+    """Return the SHA-256 of arrays by name, or of records, independent of their compression."""
     total = hashlib.sha256()
     if isinstance(content, list):
         for record in content:
@@ -60,7 +60,7 @@ class DamagedError(ValueError):
 
 
 def read(path: Path) -> Arrays | Records:
-    """Read a data file, or refuse one that is truncated or damaged."""
+    """Read a data file; raise DamagedError if it is truncated or damaged."""
     try:
         return _read(path)
     except (OSError, ValueError, EOFError, BadZipFile, zlib.error, UnpicklingError) as error:
@@ -76,7 +76,7 @@ def _read(path: Path) -> Arrays | Records:
 
 
 def write(path: Path, content: Arrays | Records) -> None:
-    """Write a data file; it appears when it is complete."""
+    """Write a data file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
@@ -90,7 +90,7 @@ def write(path: Path, content: Arrays | Records) -> None:
 
 
 def judge(source: Source, content: Arrays | Records) -> str:
-    """Compare content with that of the file in use: verified, another sample, or different."""
+    """Compare content with the file in use: verified, another sample, or different."""
     if digest(content) == source.digest:
         return "verified"
     if source.sampled and digest(content, source.sampled) == source.fixed:
@@ -99,7 +99,7 @@ def judge(source: Source, content: Arrays | Records) -> str:
 
 
 def state(source: Source, folder: Path | None) -> str:
-    """Return what is known about a file of the data folder."""
+    """Return the state of a file in the data folder."""
     if folder is None or not (folder / source.file).is_file():
         return "missing"
     try:
@@ -119,7 +119,7 @@ def lacking(source: Source, originals: Path) -> list[Original]:
 
 
 def check_original(original: Original, path: Path) -> None:
-    """Refuse an original whose checksum is known and different."""
+    """Raise ValueError if an original does not have its known checksum."""
     data = path.read_bytes()
     if original.sha256 and path.name == original.name:
         _same(path, original.sha256, hashlib.sha256(data).hexdigest())
@@ -157,7 +157,7 @@ def download(original: Original, originals: Path) -> None:
     try:
         check_original(original, path)
     except DAMAGE:
-        path.unlink()  # so that the next try downloads it again
+        path.unlink()  # so that the next attempt downloads it again
         raise
 
 
@@ -176,7 +176,7 @@ def convert(source: Source, originals: Path, folder: Path) -> str:
 
 
 def missing(files: Iterable[str], folder: Path) -> str:
-    """Return which of the files are not in the folder and how to get them; empty if none is."""
+    """Return a message on the files that the folder lacks and how to get them; empty if none."""
     absent = sorted({file for file in files if not (Path(folder) / file).is_file()})
     if not absent:
         return ""
@@ -198,14 +198,14 @@ def missing(files: Iterable[str], folder: Path) -> str:
 
 
 def describe(source: Source) -> list[str]:
-    """Return the lines that tell where the originals of a file are."""
+    """Return lines that describe a file and the sources of its originals."""
     text = [f"{source.file}: {source.content}. Licence: {source.licence}."]
     text += [f"  {one.name} from {one.url}" for one in source.originals]
     return [*text, *([f"  {source.note}"] if source.note else [])]
 
 
 def listing(sources: Iterable[Source], folder: Path | None) -> str:
-    """Return a table of the files, and where their originals are."""
+    """Return a table of the files and the sources of their originals."""
     rows = [("file", "state", "originals")]
     for source in sources:
         first, *others = [f"{one.name}  {one.url}" for one in source.originals]
@@ -221,7 +221,7 @@ def listing(sources: Iterable[Source], folder: Path | None) -> str:
 
 
 def data_folder(given: Path | None) -> Path | None:
-    """Return the folder of the data files: the one named, or the default if it exists."""
+    """Return the folder of the data files: the named one, or the default if it exists."""
     named = given or os.environ.get("MARGINWISE_DATA")
     if named:
         return Path(named)
@@ -238,16 +238,16 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--list", action="store_true", help="list the files (the default without --originals)")
-    add("--only", nargs="+", metavar="NAME", help="these files only, for example mnist a9a")
+    add("--only", nargs="+", metavar="NAME", help="only these files, for example mnist a9a")
     add("--originals", type=Path, metavar="FOLDER", help="folder of the originals")
     add("--data", type=Path, metavar="FOLDER", help="data folder (default: $MARGINWISE_DATA)")
-    add("--download", action="store_true", help="download originals that are missing")
-    add("--force", action="store_true", help="make files again that exist")
+    add("--download", action="store_true", help="download missing originals")
+    add("--force", action="store_true", help="make existing files again")
     return parser.parse_args(given)
 
 
 def chosen(names: list[str] | None) -> list[Source]:
-    """Return the sources that are named, by file or without endings and folder."""
+    """Return the named sources; names may omit file extensions and folders."""
     if not names:
         return list(SOURCES)
     known = {key: one for one in SOURCES for key in (one.file, one.name, Path(one.name).name)}
@@ -259,7 +259,7 @@ def chosen(names: list[str] | None) -> list[Source]:
 
 
 def make(source: Source, folder: Path, options: argparse.Namespace) -> str:
-    """Make one file as the options ask for, and return what became of it."""
+    """Make one file as the options require, and return the outcome."""
     if (folder / source.file).is_file() and not options.force:
         return f"exists ({state(source, folder)}); --force makes it again"
     try:
@@ -275,7 +275,7 @@ def make(source: Source, folder: Path, options: argparse.Namespace) -> str:
 
 
 def main(given: list[str] | None = None) -> int:
-    """Run the command; the exit code is 1 if a file could not be made or differs."""
+    """Run the command; the exit status is 1 if a conversion fails or its result is different."""
     options = arguments(given)
     sources, folder = chosen(options.only), data_folder(options.data)
     if options.list or options.originals is None:

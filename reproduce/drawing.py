@@ -1,4 +1,4 @@
-"""What pictures share: colours that colour-blind people can tell apart, curves, bars."""
+"""Parts of pictures: colours that colour-blind readers can distinguish, curves, bars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from reproduce.experiment import Experiment, Results
 
-# Okabe and Ito's colours; the paper's own figures are always black.
+# Okabe and Ito's colours; values printed in the paper are always black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", "-", "--", "-.")
@@ -28,7 +28,7 @@ def curves(
 
 
 def level(axes: Any, value: float | None, label: str, colour: str = "black") -> None:
-    """Draw a horizontal line, e.g. of a solver that has no curve."""
+    """Draw a horizontal line, for example for a solver that has no curve."""
     if value is not None:
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (1, 2)), label=label)
 
@@ -36,7 +36,7 @@ def level(axes: Any, value: float | None, label: str, colour: str = "black") -> 
 def bars(
     axes: Any, groups: Sequence[str], heights: Mapping[str, Sequence[float | None]], **paper: Any
 ) -> None:
-    """Draw bars side by side; `paper` maps labels of series to the paper's own values."""
+    """Draw bars side by side; `paper` maps labels of series to the printed values."""
     width = 0.8 / len(heights)
     for k, (label, values) in enumerate(heights.items()):
         at = [g + (k - (len(heights) - 1) / 2) * width for g in range(len(groups))]
@@ -65,7 +65,7 @@ def plain_ticks(figure: Any) -> None:
 
 
 def save(experiment: Experiment, results: Results, path: Path) -> None:
-    """Draw an experiment into a small PNG."""
+    """Draw an experiment as a small PNG file."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""What an experiment is: its cases, how one of them is measured, and what becomes of the results.
+"""Definition of an experiment: its cases, their measurement, and the use of the results.
 
 This module imports nothing heavy, so that experiments can be listed without data or matplotlib.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Case = dict[str, Any]  # settings of a case; "name" is added by the runner
-Values = dict[str, Any]  # what one run of a case measured, as JSON can hold it
+Values = dict[str, Any]  # measurements of one run of a case, as JSON values
 Verdict = Literal["confirmed", "not confirmed", "not testable here"]
 
 CONFIRMED: Verdict = "confirmed"
@@ -30,13 +30,13 @@ class Paper:
 
     @property
     def title(self) -> str:
-        """The title, which the citation has in quotation marks."""
+        """The title, which is in quotation marks in the citation."""
         return self.citation.partition("“")[2].partition("”")[0].rstrip(",.")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper, and what becomes of it here."""
+    """A claim of a paper, and its verdict."""
 
     claim: str  # one sentence
     place: str  # "section 3.3, figure 1"
@@ -47,7 +47,7 @@ class Claim:
 
 
 def judged(holds: bool | None) -> Verdict:
-    """Turn a comparison into a verdict; None stands for results that are not there."""
+    """Convert a comparison to a verdict; None stands for missing results."""
     if holds is None:
         return NOT_TESTABLE
     return CONFIRMED if holds else NOT_CONFIRMED
@@ -63,7 +63,7 @@ class Table:
 
 
 class Results:
-    """Measurements by case, one per seed. What was not measured is None or empty."""
+    """Measurements by case, one per seed. Missing measurements are None or empty."""
 
     def __init__(self, runs: Mapping[str, Sequence[Values]]) -> None:
         self.runs = {case: list(values) for case, values in runs.items() if values}
@@ -84,12 +84,12 @@ class Results:
         return len(self.runs.get(case, ()))
 
     def paired(self, *cases: str) -> Results:
-        """Return only the seeds that all of these cases have, so that means are comparable."""
+        """Keep only the seeds that all of these cases have, so that means are comparable."""
         count = min((self.seeds(case) for case in cases), default=0)
         return Results({case: self.runs[case][:count] for case in cases if case in self.runs})
 
     def values(self, case: str, *path: str) -> list[Any]:
-        """Return what each seed measured under a path of names."""
+        """Return the values at a path of names, one per seed that has it."""
         found = []
         for run in self.runs.get(case, ()):
             value: Any = run
@@ -110,12 +110,12 @@ class Results:
         return statistics.median(values) if values else None
 
     def sd(self, case: str, *path: str) -> float | None:
-        """Return the standard deviation over the seeds, None for a single one."""
+        """Return the standard deviation over the seeds; None for a single seed."""
         values = self.values(case, *path)
         return statistics.stdev(values) if len(values) > 1 else None
 
     def curve(self, case: str, *path: str) -> list[float]:
-        """Return the mean over the seeds of a list, as far as all seeds reach."""
+        """Return the mean over the seeds of a list, up to the length of the shortest list."""
         curves = [value for value in self.values(case, *path) if isinstance(value, list)]
         return [statistics.fmean(at) for at in zip(*curves, strict=False)]
 
@@ -128,10 +128,11 @@ def _nothing(results: Results) -> list[Any]:
 class Experiment:
     """One table or figure of a paper.
 
-    `cases(quick)` gives settings by name of case. The setting "seeds" limits the number of seeds of
-    a case, e.g. to 1 where nothing is random; the setting "files" replaces the experiment's files.
-    `run(case, seed, data, quick)` measures a case with one seed. An experiment with `shares` has no
-    cases of its own: it shows the results of another experiment of the same paper.
+    `cases(quick)` returns the settings of each case by name. The setting "seeds" limits the number
+    of seeds of a case, for example to 1 if nothing is random. The setting "files" replaces the
+    files of the experiment. `run(case, seed, data, quick)` measures a case with one seed. An
+    experiment with `shares` has no cases of its own: it shows the results of another experiment of
+    the same paper.
     """
 
     paper: str
@@ -142,8 +143,8 @@ class Experiment:
     cases: Callable[[bool], Mapping[str, Case]] | None = None
     run: Callable[[Case, int, Path, bool], Values] | None = None
     seeds: int = 1
-    version: int = 1  # raise it when `run` changes so that stored results no longer hold
-    shares: str | None = None  # name of the experiment in the same folder that is measured
+    version: int = 1  # increase it when a change of `run` invalidates stored results
+    shares: str | None = None  # name of the measured experiment in the same folder
     tables: Callable[[Results], list[Table]] = _nothing
     draw: Callable[[Results, Any], None] | None = None  # on a matplotlib figure
     size: tuple[float, float] = (8.0, 4.0)  # of the figure, in inches

@@ -1,4 +1,4 @@
-"""What runs share: data sets, timing, errors, and points along a curve."""
+"""Helpers for runs: data sets, timing, errors, and points of curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.datasets import Split
 from benchmarks.datasets import load as load_split
 
-POINTS = 100  # of a curve that is stored, at most
+POINTS = 100  # maximum number of stored points of a curve
 
 
 def load(name: str, folder: Path, *, seed: int = 0, quick: bool = False, form: str = "dense64"):
@@ -33,7 +33,7 @@ def redrawn(split: Split, seed: int) -> Split:
 
 
 def noisy(y: Any, share: float, seed: int) -> Any:
-    """Give a share of binary labels the other class."""
+    """Flip a fraction of binary labels."""
     classes = np.unique(y)
     turned = np.random.default_rng((seed, 1)).permutation(len(y))[: round(share * len(y))]
     changed = y.copy()
@@ -42,25 +42,25 @@ def noisy(y: Any, share: float, seed: int) -> Any:
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """Call, and return the value with wall and CPU seconds."""
+    """Call a function; return its value, and wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     value = function()
     return value, {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
 
 def error(model: Any, X: Any, y: Any) -> float:
-    """Return the share of wrong predictions, in percent."""
+    """Return the percentage of wrong predictions."""
     return 100 * float(np.mean(model.predict(X) != y))
 
 
 def steps(total: int, points: int = POINTS, start: int = 1) -> list[int]:
-    """Return numbers of examples at which a curve is measured, evenly spaced in their logarithm."""
+    """Return logarithmically spaced numbers of examples at which a curve is measured."""
     spaced = np.geomspace(start, total, points)
     return sorted({round(float(value)) for value in spaced})
 
 
 def thin(values: Any, points: int = POINTS) -> list[Any]:
-    """Return evenly spaced items of a long list, the last included."""
+    """Return evenly spaced items of a long list, including the last."""
     values = list(values)
     if len(values) <= points:
         return values

@@ -82,12 +82,12 @@ def verdict_table(claims: list[Claim]) -> Table:
 
 
 def left(table: list[str]) -> list[str]:
-    """Align all columns of a table of words to the left."""
+    """Left-align all columns of a table of text."""
     return [line.replace("---:", "---") if line.startswith("| ---") else line for line in table]
 
 
 def circumstances(name: str) -> str:
-    """Return on what and when an experiment was measured."""
+    """Return date, machine and versions of the last measurement of an experiment."""
     made = Store(path_of(registry.measured(name), quick=False)).content["made"]
     if not made:
         return ""
@@ -99,7 +99,7 @@ def circumstances(name: str) -> str:
 
 
 def section(name: str) -> list[str]:
-    """Return what a page says about one experiment."""
+    """Return the section of one experiment."""
     experiment, results = registry.load(name), results_of(name)
     text = [f"## {experiment.what}: {experiment.title}", "", experiment.text, ""]
     if not results:
@@ -153,7 +153,7 @@ def pages() -> dict[str, str]:
 
 
 def report(texts: dict[str, str], folder: Path) -> str:
-    """Return the text of the file that has all pages; their links to pictures start in a folder."""
+    """Return all pages as one HTML file; links to pictures are relative to `folder`."""
     return single_page({**texts, "index.md": texts["index.md"].replace(DOWNLOAD, "")}, folder)
 
 
@@ -171,7 +171,7 @@ def main(given: list[str] | None = None) -> int:
     """Write the pages, the pictures and the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--docs", type=Path, default=REPOSITORY / "docs", help="folder of the site")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="draw only these again")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="draw only the pictures of these")
     options = parser.parse_args(given)
     try:
         drawn = registry.select(options.only or ["all"])

@@ -55,7 +55,7 @@ def measured(name: str) -> str:
 
 
 def select(given: list[str] | tuple[str, ...]) -> list[str]:
-    """Return the experiments that the given names mean: a paper's, one, or "all"."""
+    """Return the experiments selected by names: a paper, an experiment, or "all"."""
     chosen: list[str] = []
     for name in given:
         matches = [

@@ -1,4 +1,4 @@
-"""What tables share: cells, alignment in terminals, Markdown, and the Wilcoxon test."""
+"""Helpers for tables: cells, alignment in terminals, Markdown, and the Wilcoxon test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ABSENT = "–"
 
 
 def cell(value: float | None, form: str = "{:.2f}") -> str:
-    """Format a number; a dash stands for none."""
+    """Format a number; None becomes a dash."""
     return ABSENT if value is None else form.format(value)
 
 
@@ -23,17 +23,17 @@ def mean_cell(results: Results, case: str, *path: str, form: str = "{:.2f}") -> 
 
 
 def ratio(one: float | None, other: float | None) -> float | None:
-    """Return a quotient, None if a part is missing or the divisor is 0."""
+    """Return a quotient, or None if an operand is missing or the divisor is 0."""
     return None if one is None or not other else one / other
 
 
 def minus(one: float | None, other: float | None) -> float | None:
-    """Return a difference, None if a part is missing."""
+    """Return a difference, or None if an operand is missing."""
     return None if one is None or other is None else one - other
 
 
 def lines(table: Table) -> list[str]:
-    """Return a table for a terminal: the first column to the left, the others to the right."""
+    """Return a table for a terminal: the first column left-aligned, the others right-aligned."""
     cells = [list(table.header), *([str(one) for one in row] for row in table.rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(table.header))]
     text = [
@@ -56,7 +56,7 @@ def markdown(table: Table) -> list[str]:
 
 
 def wilcoxon(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the p-value of the two-sided Wilcoxon signed-rank test for paired figures."""
+    """Return the p-value of the two-sided Wilcoxon signed-rank test for paired values."""
     from scipy.stats import wilcoxon as test
 
     return float(test(ours, theirs).pvalue)

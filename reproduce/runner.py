@@ -1,4 +1,4 @@
-"""Run experiments: what is stored is skipped, and each run is stored as soon as it is measured."""
+"""Run experiments: skip stored runs, and store each new run as soon as it is measured."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _digest(path: Path) -> str:
 
 
 def _folder(options: Options, files: list[str]) -> Path:
-    """Return the data folder, which holds the files."""
+    """Return the data folder; raise CannotRunError if it lacks a file."""
     from reproduce import data
 
     folder = data.data_folder(options.data)
@@ -68,7 +68,7 @@ def _folder(options: Options, files: list[str]) -> Path:
 
 
 def _cases(name: str, experiment: Experiment, options: Options) -> dict[str, Case]:
-    """Return the cases that are to be run, each with its name."""
+    """Return the cases to run, each with its name."""
     if experiment.cases is None:
         raise CannotRunError(f"{name} defines no cases.")
     known = experiment.cases(options.quick)
@@ -81,7 +81,7 @@ def _cases(name: str, experiment: Experiment, options: Options) -> dict[str, Cas
 
 
 def _settings(experiment: Experiment, case: Case, folder: Path, quick: bool) -> dict[str, Any]:
-    """Return what the results of a case depend on, beside the code."""
+    """Return everything except the code that the results of a case depend on."""
     kept = {key: value for key, value in case.items() if key not in ("name", "seeds", "files")}
     files = {file: _digest(folder / file) for file in experiment.files_of(case)}
     return {**kept, "quick": quick, "version": experiment.version, "data": files}
@@ -108,7 +108,7 @@ def _measure(
 
 
 def _turns(experiment: Experiment, cases: dict[str, Case], options: Options) -> Iterator[Any]:
-    """Let the cases take turns seed by seed, so that a drifting machine treats them alike."""
+    """Alternate the cases, seed by seed, so that changes of the machine affect all alike."""
     counts = {
         name: experiment.seeds_of(case, options.seeds or (1 if options.quick else None))
         for name, case in cases.items()
@@ -120,7 +120,7 @@ def _turns(experiment: Experiment, cases: dict[str, Case], options: Options) -> 
 
 
 def run(name: str, options: Options) -> Results:
-    """Measure what is missing of an experiment, and return its results."""
+    """Measure the missing runs of an experiment, and return its results."""
     source = registry.measured(name)
     experiment = registry.load(source)
     cases = _cases(source, experiment, options)
@@ -152,7 +152,7 @@ def _write(store: Store, action: Callable[[], None]) -> None:
 
 
 def _store(path: Path, version: int) -> Store:
-    """Open stored results, unless they are damaged or newer than this checkout."""
+    """Open stored results; raise CannotRunError if they are damaged or newer than this checkout."""
     try:
         store = Store(path)
     except DamagedResultsError as error:

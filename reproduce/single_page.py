@@ -1,6 +1,6 @@
-"""One HTML file of all results, readable without a network: pictures are part of it.
+"""Convert all results to one HTML file with embedded pictures, readable without a network.
 
-It knows the Markdown that reproduce/pages.py writes, no more.
+Only the Markdown that reproduce/pages.py writes is supported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ h1 { margin-top: 3rem; }
 
 
 def inline(text: str) -> str:
-    """Return bold words, code and links as HTML."""
+    """Convert bold text, code and links to HTML."""
     shown = html.escape(text, quote=False)
     shown = re.sub(r"`([^`]+)`", r"<code>\1</code>", shown)
     shown = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", shown)
@@ -53,7 +53,7 @@ def table(block: list[str]) -> str:
 
 
 def image(line: str, folder: Path) -> str:
-    """Return a picture with its content."""
+    """Return a picture as HTML with its content embedded; empty if the file is missing."""
     found = re.fullmatch(r"!\[(.*)\]\((.*)\)", line)
     path = folder / found[2] if found else None
     if found is None or path is None or not path.is_file():
@@ -81,7 +81,7 @@ def block_of(block: list[str], key: str, folder: Path) -> str:
 
 
 def single_page(pages: dict[str, str], folder: Path) -> str:
-    """Return pages as one HTML file, which includes the pictures that they show."""
+    """Return pages as one HTML file with embedded pictures."""
     body = []
     for name, text in pages.items():
         blocks = [part.split("\n") for part in text.strip().split("\n\n") if part.strip()]

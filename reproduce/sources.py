@@ -1,7 +1,7 @@
 """The catalogue of data files: content, public originals, licence, and digest of the content.
 
-Digests are those of the files in use. Most of these were made from copies of the originals, and no
-address below has been tried: `UNTRIED` says so in the listing.
+Digests are those of the files in use, most of which were made from copies of the originals. None of
+the addresses below has been tested; `UNTRIED` states this in the listing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ UCI_LICENCE = "none stated with the file in use; see its page at UCI"
 
 @dataclass(frozen=True)
 class Original:
-    """A public file: its name in the folder of originals, and where it is.
+    """A public file: its name in the folder of originals, and its address.
 
-    `sha256` is that of the file, `md5` that of its uncompressed content; empty where unknown. An
-    address that is a web page rather than the file has `page=True`.
+    `sha256` is the hash of the file and `md5` that of its uncompressed content; both are empty if
+    unknown. `page` is True if the address is a web page rather than the file.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Original:
 
 @dataclass(frozen=True)
 class Source:
-    """A data file: what it contains and how it is made.
+    """A data file: its content and how it is made.
 
-    `note` describes how the file departs from its original. `sampled` names arrays that depend on
+    `note` describes how the file differs from its original. `sampled` names arrays that depend on
     an unknown seed: a conversion draws them again, and `fixed` is the digest of the other arrays.
     """
 
@@ -67,7 +67,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the file without its endings."""
+        """The file name without extensions."""
         return self.file.partition(".")[0]
 
 

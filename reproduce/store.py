@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "reproduce" / "results"
 QUICK_RESULTS = REPOSITORY / "build" / "quick"  # smoke tests never replace real results
 PACKAGES = ("marginwise", "numpy", "scipy", "scikit-learn", "imbalanced-learn")
-DIGITS = 6  # significant digits that are stored
+DIGITS = 6  # significant digits of stored values
 
 
 # -- how results were made -----------------------------------------------------------------------
@@ -59,7 +59,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def load_average() -> float | None:
-    """Return the load of the last minute."""
+    """Return the load average of the last minute."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
@@ -82,7 +82,7 @@ def circumstances() -> dict[str, Any]:
 
 
 def rounded(value: Any) -> Any:
-    """Return a value as JSON holds it, floats with few digits."""
+    """Convert a value for JSON, with floats rounded to DIGITS significant digits."""
     if hasattr(value, "tolist"):  # arrays and scalars of NumPy
         value = value.tolist()
     if isinstance(value, float):
@@ -99,7 +99,7 @@ class DamagedResultsError(ValueError):
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """Return what is stored in a file, or refuse a file that was not written by a `Store`."""
+    """Return the content of a file; raise DamagedResultsError if no `Store` wrote it."""
     if not path.is_file():
         return {"made": [], "cases": {}}
     try:
@@ -122,7 +122,7 @@ def _damage(path: Path, reason: str) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time change the files of a folder, where the system has such locks."""
+    """Lock the files of a folder against changes by other processes, if the system can."""
     if fcntl is None:
         yield
         return
@@ -157,7 +157,7 @@ class Store:
         )
 
     def add(self, case: str, settings: dict[str, Any], seed: int, values: Values) -> None:
-        """Store a run; runs of the case with other settings go, those of other processes stay."""
+        """Store a run; drop runs of the case with other settings, keep those of other processes."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self.path.parent):
             self.content = _load(self.path)
@@ -194,7 +194,7 @@ class Store:
 
 
 def _compact(content: dict[str, Any]) -> str:
-    """Return JSON with one line per run, so that changes are readable and files small."""
+    """Return JSON with one line per run, so that diffs are readable and files small."""
 
     def line(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))

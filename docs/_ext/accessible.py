@@ -1,4 +1,4 @@
-"""Small repairs of pages for screen readers."""
+"""Corrections of pages for screen readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 
 
 def repair(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Take roles away that have no meaning: docutils calls citations a list without items."""
+    """Remove a meaningless role: docutils marks citations as a list without items."""
     if "body" in context:
         context["body"] = context["body"].replace(
             '<div role="list" class="citation-list">', '<div class="citation-list">'
@@ -16,6 +16,6 @@ def repair(app: Sphinx, name: str, template: str, context: dict[str, Any], doctr
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the repair."""
+    """Register the correction."""
     app.connect("html-page-context", repair)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

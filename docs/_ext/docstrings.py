@@ -1,4 +1,4 @@
-"""Small repairs of docstrings between numpydoc and Sphinx."""
+"""Corrections of docstrings before and after numpydoc, and of references to them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sphinx.util.inspect import stringify_signature
 from sphinx.util.nodes import make_refnode
 
 BEFORE_NUMPYDOC, AFTER_NUMPYDOC = 100, 900
-# References of scikit-learn's docstrings into its own site, which have no target here.
+# References in scikit-learn's docstrings to its own pages, which have no target here.
 FOREIGN = re.compile(r":(?:ref|term):`([^`<]+?)(?: <[^`]*>)?`")
 PROPERTY = re.compile(r"^(\s*):obj:`(\w+) <[^`]*>`(?= :|$)")
 NAME_IN_TYPE = re.compile(r"(?<![\w`])([a-z]\w*)_(?=[,)])")
-ELSEWHERE = {"marginwise.ActiveLearner": "marginwise.active.ActiveLearner"}  # in two modules
+ELSEWHERE = {"marginwise.ActiveLearner": "marginwise.active.ActiveLearner"}  # importable from both
 CITED = re.compile(r"\[([a-z]+\d{4})\]_")
 
 
 def plain_citations(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Leave citations as text if the paper is in another docstring's list of references."""
+    """Convert citations of papers that the docstring does not list to plain text."""
     listed = set(re.findall(r"^\s*\.\. \[(\w+)\]", "\n".join(lines), re.MULTILINE))
     for k, line in enumerate(lines):
         lines[k] = CITED.sub(lambda m: m[0] if m[1] in listed else f"[{m[1]}]", line)
 
 
 def repair(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Replace what would otherwise be a link to nowhere."""
+    """Replace references that have no target."""
     foreign = str(getattr(thing, "__module__", "")).startswith("sklearn")
     for k, line in enumerate(lines):
         fixed = PROPERTY.sub(r"\1**\2**", line)
@@ -43,7 +43,7 @@ def repair(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
 def class_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: Any, returns: Any
 ) -> tuple[str, None] | None:
-    """Return the parameters of a class as Python reports them, whatever its `__new__` takes."""
+    """Return the signature of a class as Python reports it, not that of its `__new__`."""
     if what != "class":
         return None
     try:
@@ -66,7 +66,7 @@ def short_name(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the repairs."""
+    """Register the corrections."""
     app.connect("autodoc-process-docstring", plain_citations, priority=BEFORE_NUMPYDOC)
     app.connect("autodoc-process-signature", class_signature)
     app.connect("missing-reference", short_name)

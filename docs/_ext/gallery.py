@@ -1,4 +1,4 @@
-"""How the gallery runs and orders the examples."""
+"""Arguments and order of the examples in the gallery."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-# From the first thing to read to the last; examples that are not named here come after these.
+# The reading order; other examples follow.
 NAMES = [
     "demo.py",
     "stream.py",
@@ -29,12 +29,12 @@ SHOWN = re.compile(r"This page shows ``python examples/(\S+\.py)([^`]*)``")
 
 
 def order(name: str) -> tuple[int, str]:
-    """Return the place of an example in the gallery."""
+    """Return the sort key of an example in the gallery."""
     return (NAMES.index(name) if name in NAMES else len(NAMES)), name
 
 
 def arguments(conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-    """Return the arguments with which an example runs: those that its docstring names."""
+    """Return the arguments of an example, which its docstring states."""
     text = Path(script_vars["src_file"]).read_text(encoding="utf-8")
     found = SHOWN.search(" ".join((ast.get_docstring(ast.parse(text)) or "").split()))
     return shlex.split(found[2]) if found else []

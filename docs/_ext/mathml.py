@@ -1,4 +1,4 @@
-"""Render formulas as MathML, which browsers show without a script from elsewhere."""
+"""Render formulas as MathML, which browsers display without external scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 # \tfrac12 is 1/2 in TeX; docutils reads the number 12.
 SHORT_FRACTION = re.compile(r"\\([dt]?frac)\s*(\w)\s*(\w)")
-# Browsers stretch these to the height of the formula, TeX only after \left and \right.
+# Browsers stretch these to the height of the formula; TeX does so only after \left and \right.
 FENCE = re.compile(r"<mo(?: class=\"math(?:open|close)\")?>([{}‖|⟨⟩])</mo>")
 
 
@@ -22,13 +22,13 @@ def mathml(tex: str, *, as_block: bool = False) -> str:
 
 
 def inline(writer: Any, node: nodes.math) -> None:
-    """Write a formula in a line of text."""
+    """Write an inline formula."""
     writer.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def display(writer: Any, node: nodes.math_block) -> None:
-    """Write a formula that stands by itself; it scrolls by itself where it is too wide."""
+    """Write a displayed formula, which scrolls if it is too wide."""
     formula = mathml(node.astext(), as_block=True)
     writer.body.append(f'<div class="math-display" tabindex="0">{formula}</div>\n')
     raise nodes.SkipNode

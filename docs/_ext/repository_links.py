@@ -1,4 +1,4 @@
-"""Links from pages to files of the repository lead to the site, or else to the source code.
+"""Resolve links from pages to files of the repository, to the site or to the source code.
 
 Pages link to files by relative paths, so that the links work in an editor and on GitHub too.
 """
@@ -52,7 +52,7 @@ def translated(text: str, docname: str, source: Path, url: str, base: Path) -> s
 
 
 def on_read(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Translate the links of a page as it is read."""
+    """Translate the links of a page when it is read."""
     if not str(app.env.doc2path(docname)).endswith(".md"):
         return
     folder = Path(app.srcdir)
