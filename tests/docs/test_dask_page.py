@@ -58,6 +58,17 @@ def test_the_page_shows_the_measured_speed() -> None:
     assert works["workers"]["same"]
 
 
+def test_the_speed_of_scoring_is_that_of_the_results() -> None:
+    path = ROOT / "benchmarks" / "results" / "dask_scoring.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    ratios = found["ratios"]
+    assert (found["rows"], found["features"], found["files"]) == (5_000_000, 100, 40)
+    assert len(ratios) == 4
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"Two workers are {found['ratio_of_all']:.1f} times as fast as one process" in page
+    assert f"from {min(ratios):.1f} to {max(ratios):.1f}" in page
+
+
 def test_the_simulation_was_checked_with_one_and_two_workers(report: dict[str, Any]) -> None:
     for name in report["works"]:
         runs = [one for one in report["check"] if one["work"] == name]
