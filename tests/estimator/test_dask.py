@@ -276,6 +276,20 @@ def test_bad_input_is_refused_and_changes_nothing(client: Client, case: str) -> 
     assert digest(found) == before
 
 
+@pytest.mark.parametrize(("kernel", "value"), [("rbf", 1e150), ("poly", 1e60)])
+def test_rows_beyond_the_range_of_the_kernel_are_named(
+    client: Client, kernel: str, value: float
+) -> None:
+    X, y = moons(ROWS, BLOCK, 0)
+    X = da.concatenate([X[:4321], da.from_array([[value, 0.0]]), X[4322:]]).rechunk((BLOCK, 2))
+    found = model(client=client, kernel=kernel).fit(*moons(600, 200, 0))
+    before = digest(found)
+    for learn in (found.fit, found.partial_fit):
+        with pytest.raises(ValueError, match=r"^block 4 of X: .*row 321"):
+            learn(X, y)
+        assert digest(found) == before
+
+
 def test_a_delayed_object_is_no_collection(client: Client) -> None:
     with pytest.raises(TypeError, match="X must be a Dask array or data frame, got Delayed"):
         model(client=client).fit(dask.delayed(np.zeros((9, 2))), np.arange(9) % 2)
@@ -334,7 +348,7 @@ def test_unknown_lengths_empty_blocks_and_other_chunks_are_accepted(client: Clie
         ({"epochs": 2}, "needs epochs=1, got epochs=2: sift_rounds is the number of passes"),
         ({"replay": 10}, "needs replay=0, got replay=10"),
         ({"kernel": "precomputed"}, "needs one of marginwise's own kernels"),
-        ({"selection": "active", "pool_size": None}, "pool_size=None searches all rows"),
+        ({"selection": "active", "pool_size": None}, "pool_size=None compares all rows"),
         ({"round_rows": 0}, "round_rows must be an integer of at least 1, got 0"),
         ({"sift_rounds": 0}, "sift_rounds must be an integer of at least 1, got 0"),
     ],

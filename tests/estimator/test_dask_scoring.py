@@ -353,6 +353,25 @@ def test_inputs_and_folders_that_cannot_be(
         predict_files(model, data, out, client=client, proba=True)
 
 
+def test_nothing_is_removed_before_all_outputs_can_be_written(
+    client: Any, model: Any, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    predict_files(model, data, out, client=client)
+    names = sorted(path.name for path in out.iterdir())
+    X, y = rows(300, 1)
+    other = make_pipeline(TableEncoder(), OnlineSVC(C=1, gamma=0.5)).fit(table(X), y)
+    with pytest.raises(ValueError, match=r"^n_jobs must be an integer other than 0"):
+        predict_files(other, data, out, client=client, n_jobs=0)
+    assert sorted(path.name for path in out.iterdir()) == names
+    last = sorted(out.glob("*.parquet"))[-1]
+    last.unlink()
+    last.mkdir()
+    with pytest.raises(IsADirectoryError, match=f"{last.name}, the output of .* is a folder"):
+        predict_files(other, data, out, client=client, force=True)
+    assert sorted(path.name for path in out.iterdir()) == names
+
+
 def test_versions_that_differ(
     client: Any, model: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,3 +132,14 @@ def test_loops_end(params: dict[str, Any]) -> None:
     assert {entry.category for entry in caught} <= {ConvergenceWarning}
     svc = SVC(C=1e3, gamma=1.0).fit(X, y)
     assert model.score(X, y) >= svc.score(X, y) - 0.05
+
+
+@pytest.mark.parametrize("value", [1e8, 1e13, 1e20, 1e100])
+@pytest.mark.parametrize("row", [0, 1])  # the sample that determines the centre has row 0 only
+def test_a_fill_value_does_not_spoil_the_other_rows(value: float, row: int) -> None:
+    X, y = make_moons(3000, noise=0.2, random_state=0)
+    clean = OnlineSVC(C=10, gamma=1.0, random_state=0).fit(X, y).score(X, y)
+    filled = X.copy()
+    filled[row, 1] = value
+    model = OnlineSVC(C=10, gamma=1.0, random_state=0).fit(filled, y)
+    assert model.score(X, y) == pytest.approx(clean, abs=0.005)

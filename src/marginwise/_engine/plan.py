@@ -26,6 +26,7 @@ LARGEST = 1e37  # kernel value in single precision
 # RBF kernel is then at most 1e-4.
 SINGLE_LIMIT = 1000.0
 # ... and, for kernels of x.y, unless the features vary little around a large offset.
+FAR = 1e4  # interquartile ranges between mean and median that only outliers cause
 OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values between its inverse and this value need no unit
@@ -282,7 +283,7 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
     sample = X[:1] if streaming else X[:: max(1, X.shape[0] // 1000)]
     if np.count_nonzero(sample) <= 0.5 * sample.size:
         return []
-    centre = sample.mean(axis=0, dtype=np.float64)
+    centre = bulk_of(sample)
     if kernel == "rbf" and not streaming:
         usual = np.median(sample, axis=0)  # the value of most rows, if there is one
         repeats = np.count_nonzero(sample == usual, axis=0) > 0.5 * len(sample)
@@ -290,6 +291,20 @@ def centre_for(X: Any, kernel: str, *, streaming: bool) -> list[float]:
         if np.count_nonzero(sample != skipped) <= SKIP_BELOW * sample.size:
             centre = skipped
     return centre.tolist()  # type: ignore[no-any-return]
+
+
+def bulk_of(sample: Any) -> Float:
+    """Return the mean of each feature, or the median where outliers move the mean far away.
+
+    A single fill value such as 1e20 moves the mean so far that all other rows lose their digits.
+    """
+    mean: Float = sample.mean(axis=0, dtype=np.float64)
+    if len(sample) < 3:
+        return mean
+    low, median, high = np.quantile(sample.astype(np.float64), (0.25, 0.5, 0.75), axis=0)
+    spread = high - low
+    spread[spread == 0] = typical(spread)
+    return np.where(np.abs(mean - median) > FAR * spread, median, mean)
 
 
 def is_offset(X: Any) -> bool:
@@ -319,11 +334,17 @@ def keeps_lists(X: Any) -> bool:
 def check_range(plan: Plan, X: Any) -> None:
     """Raise ValueError if kernel values of these rows would overflow."""
     with np.errstate(over="ignore"):
-        squares = _squares(X)
-        if X.dtype != np.float64 and not np.isfinite(squares).all():
-            squares = _squares(X.astype(np.float64))  # has a larger range
+        squares = squared_norms(X)
         # One factor at a time: the square of a large Python float raises OverflowError.
         check_squares(plan, squares * plan.scale * plan.scale)
+
+
+def squared_norms(X: Any) -> Float:
+    """Return |x|^2 of each row, computed in double precision if single precision overflows."""
+    squares = _squares(X)
+    if X.dtype != np.float64 and not np.isfinite(squares).all():
+        squares = _squares(X.astype(np.float64))
+    return squares
 
 
 def _squares(X: Any) -> Float:

@@ -81,13 +81,13 @@ def _absolute(value: Any) -> Any:
 
 
 def checkout() -> Path:
-    """Return the root of the checkout: of an editable installation, or the current folder."""
-    roots = (Path(marginwise.__file__).resolve().parents[2], Path.cwd())
+    """Return the root of the checkout: the current folder, or that of an editable installation."""
+    roots = (Path.cwd(), Path(marginwise.__file__).resolve().parents[2])
     for root in roots:
         if all((root / file).is_file() for file in ("reproduce/__main__.py", "pyproject.toml")):
             return root
     raise Refused(
-        f"the experiments are not installed, and {roots[1]} has no folder reproduce. They are part "
+        f"the experiments are not installed, and {roots[0]} has no folder reproduce. They are part "
         f"of the repository: clone {REPOSITORY}, and run the command in the clone."
     )
 

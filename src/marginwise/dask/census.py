@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from marginwise._checks import check_finite, plain
+from marginwise._engine.plan import Plan, check_squares, squared_norms
 from marginwise._sparse import check_sparse
 from marginwise.dask.tasks import features_of, labels_of
 from marginwise.dask.versions import check_version
@@ -44,6 +45,10 @@ class Census:
         Column names of a data frame; None for arrays.
     digest : str
         Digest of the rows and their labels, in order.
+    largest : float
+        Largest squared norm |x|² of a row.
+    largest_row : int
+        Row with this norm.
     fault : str or None
         Error message if the block is invalid.
     """
@@ -57,6 +62,8 @@ class Census:
     squares: float = 0.0
     names: tuple[Any, ...] | None = None
     digest: str = ""
+    largest: float = 0.0
+    largest_row: int = 0
     fault: str | None = None
 
 
@@ -70,13 +77,15 @@ def take_census(version: str, x: Any, y: Any) -> Census:
             raise ValueError(f"it has {len(shape)} dimensions; rows of features need 2.")
         names = tuple(x.columns) if hasattr(x, "iloc") else None
         X, labels = _checked(x), _checked_labels(y, shape[0])
+        largest, row = _largest(X)
         classes, places, counts = np.unique(labels, return_index=True, return_counts=True)
     except (ValueError, TypeError) as error:
         rows, columns = shape if len(shape) == 2 else (0, 0)
         return Census(rows, columns, nothing, nothing, nothing, fault=str(error))
     mean, squares = _spread(X)
     digest = _digest(X, labels, classes)
-    return Census(shape[0], shape[1], classes, counts, places, mean, squares, names, digest)
+    counted = shape[0], shape[1], classes, counts, places
+    return Census(*counted, mean, squares, names, digest, largest, row)
 
 
 def _checked(x: Any) -> Any:
@@ -99,7 +108,6 @@ def _checked(x: Any) -> Any:
     _check_mask(x, "X")
     X = features_of(x)
     check_finite(X)
-    _check_sizes(X)
     return X
 
 
@@ -112,18 +120,18 @@ def _check_mask(values: Any, name: str) -> None:
         )
 
 
-def _check_sizes(X: Any) -> None:
-    """Raise if the squared norm |x|² of a row overflows."""
+def _largest(X: Any) -> tuple[float, int]:
+    """Return the largest squared norm |x|² of a row, and the row; raise if it overflows."""
+    if X.shape[0] == 0:
+        return 0.0, 0
     with np.errstate(over="ignore"):
-        if sp.issparse(X):
-            squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        else:
-            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    if not np.isfinite(squares).all():
-        row = int(np.argmin(np.isfinite(squares)))
+        squares = squared_norms(X)
+    row = int(np.argmax(squares))
+    if not np.isfinite(squares[row]):
         raise ValueError(
             f"the features of row {row} are too large: |x|² overflows. Scale the features down."
         )
+    return float(squares[row]), row
 
 
 def _checked_labels(y: Any, rows: int) -> NDArray[Any]:
@@ -269,6 +277,16 @@ def _alike(some: NDArray[Any], others: NDArray[Any]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def check_kernel_range(population: Population, plan: Plan) -> None:
+    """Raise if kernel values of a row would overflow; name the block and the row."""
+    for number, census in enumerate(population.blocks):
+        try:
+            check_squares(plan, np.array([census.largest * plan.scale * plan.scale]))
+        except ValueError as error:
+            said = str(error).replace("row 0", f"row {census.largest_row}", 1)
+            raise ValueError(f"block {number} of X: {said}") from None
 
 
 def check_known(population: Population, known: NDArray[Any]) -> None:

@@ -118,8 +118,9 @@ class DaskPredictor(Predictor):
     def _lazily(self, X: Any, method: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
         """Return the values of a method for all blocks, as a lazy array."""
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            columns = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimension(s)"
             raise ValueError(
-                f"X has shape {X.shape}, but {type(self).__name__} was fitted with "
+                f"X has {columns}, but {type(self).__name__} was fitted with "
                 f"{self.n_features_in_} features. Pass the same columns as in fit."
             )
         if is_array(X) and X.numblocks[1] > 1:

@@ -16,6 +16,7 @@ import joblib
 from distributed import KilledWorker, as_completed
 from sklearn.utils.validation import check_is_fitted
 
+from marginwise._checks import check_arguments, threads
 from marginwise.dask.clients import connected
 from marginwise.dask.scoring_records import Record
 from marginwise.dask.scoring_tasks import Job, Outcome, Scorer, score_file, unpack
@@ -192,6 +193,7 @@ def predict_files(
 
 def _prepared(model: Any, n_jobs: int, proba: bool) -> tuple[bytes, str]:
     """Return a pickled copy of a model, and a digest that identifies its predictions."""
+    check_arguments({"n_jobs": threads()}, n_jobs=n_jobs)
     if isinstance(model, str | os.PathLike):
         model = load(model)
     copy = pickle.loads(pickle.dumps(model))  # the caller's model keeps its parameters
@@ -307,6 +309,11 @@ def _unfinished(
     todo = []
     for job in jobs:
         name = Path(job.target).name
+        if os.path.isdir(job.target):
+            raise IsADirectoryError(
+                f"{job.target}, the output of {job.source}, is a folder. Choose another folder for "
+                "the outputs, or move it."
+            )
         if record.is_complete(name, origins[job]):
             report.skipped.append(job.target)
         elif os.path.lexists(job.target) and not record.knows(name) and not force:

@@ -26,7 +26,7 @@ from marginwise._training.loop import FORESEEN
 from marginwise._training.sift import Tally
 from marginwise._training.sources import check_source, sample_rows
 from marginwise.dask.blocks import Blocks
-from marginwise.dask.census import Population, check_known
+from marginwise.dask.census import Population, check_kernel_range, check_known
 from marginwise.dask.checkpoint import RoundCheckpoint, Standing
 from marginwise.dask.clients import connected
 from marginwise.dask.collections import check_collections
@@ -100,6 +100,7 @@ class DaskTraining(KernelClassifier):
                 return self
             weights = population.balance() if isinstance(self.class_weight, str) else None
             sample = self._begin(population.classes, blocks.sample(), weights, population)
+            check_kernel_range(population, self._engine.plan)
             self._engine.native.reserve_ids(population.rows)
             supply = BlockSupply(blocks.xs, blocks.ys, population, 0)
             failures += self._run(client, supply, call)
@@ -137,6 +138,7 @@ class DaskTraining(KernelClassifier):
             blocks = Blocks(client, X, y)
             new = not hasattr(self, "_engine")
             self._meet(blocks, classes)
+            check_kernel_range(blocks.population, self._engine.plan)
             native = self._engine.native
             first, rows = native.next_id, blocks.population.rows
             native.reserve_ids(first + rows)
