@@ -56,8 +56,10 @@ def main(given: list[str] | None = None) -> int:
             parser().error("name the experiments to run, for example all or bordes2005/figure10.")
         print(json.dumps(states(options.data)) if options.json else listing(options.data))
         return 0
-    if options.plot and find_spec("matplotlib") is None:
-        parser().error(f"--plot needs matplotlib: {INSTALL}")
+    if options.json:
+        parser().error("--json lists the experiments; a run stores its results as JSON files.")
+    if options.plot:
+        check_plot(options.plot)
     how = Options(
         options.data,
         options.out,
@@ -77,6 +79,16 @@ def main(given: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted: what was measured is stored; run again to continue.", file=sys.stderr)
         return 130
+
+
+def check_plot(folder: Path) -> None:
+    """Exit with a message unless pictures can be drawn into a folder."""
+    if find_spec("matplotlib") is None:
+        parser().error(f"--plot needs matplotlib: {INSTALL}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        parser().error(f"--plot {folder} cannot be written: {problem}.")
 
 
 def run_all(names: list[str], options: Options, plot: Path | None) -> int:
@@ -120,7 +132,9 @@ def state(name: str, folder: Path | None) -> dict[str, Any]:
     lacking = [file for file in needed if folder is None or not (folder / file).is_file()]
     try:
         results = stored(registry.measured(name))
-        done = f"{sum(case in results for case in cases)} of {len(cases)} cases"
+        due = {case: source.seeds_of(settings, None) for case, settings in cases.items()}
+        done = sum(min(results.seeds(case), count) for case, count in due.items())
+        done = f"{done} of {sum(due.values())} runs"
     except DamagedResultsError:
         done = "unreadable results"
     return {

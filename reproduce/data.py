@@ -22,7 +22,7 @@ from http.client import HTTPException
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -71,6 +71,8 @@ def _read(path: Path) -> Arrays | Records:
     if path.name.endswith(".jsonl.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             return [json.loads(line) for line in file]
+    if not is_zipfile(path):
+        raise BadZipFile("it is not a .npz archive")
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -271,7 +273,8 @@ def make(source: Source, folder: Path, options: argparse.Namespace) -> str:
             return f"skipped: the originals lack {', '.join(one.name for one in absent)}"
         return convert(source, options.originals, folder)
     except DAMAGE as error:
-        return f"failed: {type(error).__name__}: {error}"
+        names = ", ".join(one.name for one in source.originals)
+        return f"failed: {names}: {type(error).__name__}: {error}"
 
 
 def main(given: list[str] | None = None) -> int:
@@ -285,10 +288,12 @@ def main(given: list[str] | None = None) -> int:
         return 0
     if folder is None:
         sys.exit("Name the folder to write to with --data or in MARGINWISE_DATA.")
+    if not options.download and not options.originals.is_dir():
+        sys.exit(f"{options.originals} is not a folder; --originals names that of the originals.")
     bad = False
     for source in sources:
         outcome = make(source, folder, options)
-        bad |= outcome.startswith(("failed", "different"))
+        bad |= outcome.startswith(("failed", "different", "exists (unreadable"))
         print(f"{source.file}: {outcome}")
         if outcome in ("different", "another sample") and source.note:
             print(f"  {source.note}")

@@ -11,10 +11,12 @@ import importlib
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from reproduce import registry
 from reproduce.experiment import CONFIRMED, NOT_CONFIRMED, NOT_TESTABLE, Claim, Results, Table
 from reproduce.rows import markdown
+from reproduce.runner import INSTALL
 from reproduce.single_page import single_page
 from reproduce.store import REPOSITORY, DamagedResultsError, Store, path_of
 
@@ -24,7 +26,7 @@ INTRODUCTION = """\
 The algorithms of marginwise come from seven papers.
 We repeated the tables and figures that the available data allow, and judged each claim of the \
 papers: **confirmed**, **not confirmed** or **not testable here**.
-The pages of the papers show our measurements beside the printed figures.
+The pages of the papers show our measurements next to the printed figures.
 
 From a clone of the repository, one command repeats an experiment:
 
@@ -88,14 +90,23 @@ def left(table: list[str]) -> list[str]:
 
 def circumstances(name: str) -> str:
     """Return date, machine and versions of the last measurement of an experiment."""
-    made = Store(path_of(registry.measured(name), quick=False)).content["made"]
+    content = Store(path_of(registry.measured(name), quick=False)).content
+    numbers = {run["made"] for case in content["cases"].values() for run in case["runs"].values()}
+    made = [content["made"][number] for number in sorted(numbers)]
     if not made:
         return ""
-    last = made[-1]
+    names = ("cpu", "marginwise", "scikit-learn", "numpy")
+    dates, machine, own, peer, numpy = (listed(made, field) for field in ("date", *names))
     return (
-        f"Measured {last['date']} on {last['cpu']} with marginwise {last.get('marginwise')}, "
-        f"scikit-learn {last.get('scikit-learn')} and NumPy {last.get('numpy')}, on one thread."
+        f"Measured on {dates}, on {machine}, with marginwise {own}, scikit-learn {peer} and NumPy "
+        f"{numpy}; on one thread unless the text says otherwise."
     )
+
+
+def listed(made: list[dict[str, Any]], field: str) -> str:
+    """Return the distinct values of a field, in words."""
+    *others, last = sorted({str(one[field]) for one in made if field in one}) or ["unknown"]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def section(name: str) -> list[str]:
@@ -173,15 +184,20 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, default=REPOSITORY / "docs", help="folder of the site")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="draw only the pictures of these")
     options = parser.parse_args(given)
+    if find_spec("matplotlib") is None:
+        parser.error(f"the pictures need matplotlib: {INSTALL}")
     try:
         drawn = registry.select(options.only or ["all"])
         texts = pages()
     except (LookupError, DamagedResultsError) as problem:
         parser.error(str(problem.args[0]))
+    try:
+        (options.docs / "results").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        parser.error(f"--docs {options.docs} cannot be written: {problem}.")
     draw_all(options.docs / "images" / "results", drawn)
     for name, text in texts.items():
         path = options.docs / "results" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     html = options.docs / "results" / REPORT
     html.write_text(report(texts, html.parent), encoding="utf-8")

@@ -41,9 +41,11 @@ def _digest(path: Path) -> str:
     try:
         return data.digest(data.read(path))[:16]
     except data.DamagedError as error:
+        source = data.BY_FILE.get(path.name)
+        only = f" --only {source.name}" if source else ""
         raise CannotRunError(
-            f"{path} cannot be read: {error}. Make it again with "
-            "`python -m reproduce.data --originals FOLDER --force` (`--help` shows how)."
+            f"{path} cannot be read: {error}. Make it again with `python -m reproduce.data "
+            f"--originals FOLDER --data {path.parent} --force{only}` (`--help` shows how)."
         ) from error
 
 
@@ -103,6 +105,14 @@ def _measure(
         if package in ("reproduce", "benchmarks", "marginwise"):
             raise
         raise CannotRunError(f"it needs {package}: {INSTALL}") from error
+    except KeyError as error:
+        if "is not a file in the archive" not in str(error):
+            raise
+        files = ", ".join(experiment.files_of(case))
+        raise CannotRunError(
+            f"{files} in {folder} has other arrays than the file of the published results "
+            f"({error.args[0]}). `python -m reproduce.data --list` compares the files."
+        ) from error
     seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     return {**values, "total": {**seconds, "load": before}}
 

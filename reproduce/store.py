@@ -105,9 +105,9 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         valid = isinstance(content["made"], list) and all(
-            isinstance(run, dict) and int(seed) >= 0
+            isinstance(case["settings"].get("version", 0), int)
+            and all(isinstance(run, dict) and int(seed) >= 0 for seed, run in case["runs"].items())
             for case in content["cases"].values()
-            for seed, run in (case["settings"] and case["runs"]).items()
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DamagedResultsError(_damage(path, f"{type(error).__name__}: {error}")) from error

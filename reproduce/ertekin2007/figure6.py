@@ -74,7 +74,8 @@ EXPERIMENT = Experiment(
     "Figure 6",
     "PRBEP on Adult with rare positives",
     "Random positives are removed from the training rows until there are 10 to 30 negatives per "
-    "positive; “3” is the whole set. C = 100 and γ = 0.005 are those of bordes2005, as this paper "
+    "positive; 3.15 is the ratio of the whole set. C = 100 and γ = 0.005 are those of bordes2005, "
+    "as this paper "
     f"gives none. AL learns {LABELS:,} labels, RS all rows. One seed.",
     cases=cases,
     run=run,

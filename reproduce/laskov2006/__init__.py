@@ -12,5 +12,8 @@ PAPER = Paper(
     "paper's Matlab program is replaced by algorithm 1 in plain NumPy, which selects submatrices "
     "by copying them. A second version in NumPy has the paper's storage design, which separates "
     "the effect of the design from that of the language. Compare times as ratios: the paper's "
-    "computers are two decades older.",
+    "computers are two decades older. Operations have the paper's symbols: S are the examples "
+    "with 0 < α < C, Q is the inverse of their bordered kernel matrix, β is the response of their "
+    "coefficients to a change of the new coefficient, γ that of the gradients, κ the pivot of the "
+    "update of Q, and K_sr the submatrix of the kernel matrix that γ needs.",
 )

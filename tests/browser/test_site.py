@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -111,3 +113,36 @@ def test_pages_load_nothing_from_elsewhere(browser: Any, site: str) -> None:
         page.goto(f"{site}/{name}", wait_until="load")
     page.close()
     assert [url for url in asked if not url.startswith((site, "data:"))] == []
+
+
+class Anchors(HTMLParser):
+    """The ids of a page, and its links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.ids |= {found[name] or "" for name in ("id", "name") if name in found}
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+
+
+def test_links_within_the_site_lead_somewhere(site: str) -> None:
+    read: dict[Path, Anchors] = {}
+    for name in pages():
+        read[(SITE / name).resolve()] = parser = Anchors()
+        parser.feed((SITE / name).read_text(encoding="utf-8"))
+    dead = []
+    for path, parser in read.items():
+        for link in parser.links:
+            target, _, anchor = link.partition("#")
+            if ":" in target or link == "#":
+                continue
+            other = (path.parent / unquote(target)).resolve() if target else path
+            exists = other in read or other.is_file()
+            if not exists or (anchor and other in read and unquote(anchor) not in read[other].ids):
+                dead.append(f"{path.name}: {link}")
+    assert not dead

@@ -91,7 +91,7 @@ def test_the_list_shows_damaged_results(
     assert command.main(["--data", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "unreadable results stored" in said
-    assert "0 of 50 cases stored" in said
+    assert "0 of 50 runs stored" in said
 
 
 def test_errors_inside_an_experiment_are_not_taken_for_a_wrong_name(
@@ -230,11 +230,9 @@ def test_an_interrupt_waits_until_results_are_stored(tmp_path: Path) -> None:
     (tmp_path / "reproduce").mkdir()
     (tmp_path / "reproduce" / "__main__.py").write_text(SLOW_TO_END)
     (tmp_path / "pyproject.toml").touch()
-    code = "import sys, marginwise; marginwise.__file__ = sys.argv.pop(1)\n"
-    code += "from marginwise.cli import main; main()"
-    inside = str(tmp_path / "src" / "marginwise" / "__init__.py")
-    given = [sys.executable, "-c", code, inside, "reproduce", "all"]
-    with subprocess.Popen(given, start_new_session=True) as running:
+    code = "from marginwise.cli import main; main()"
+    given = [sys.executable, "-c", code, "reproduce", "all"]
+    with subprocess.Popen(given, cwd=tmp_path, start_new_session=True) as running:
         for _ in range(600):
             if (tmp_path / "started").exists():
                 break
@@ -294,3 +292,42 @@ def test_claims_that_cannot_be_imported_are_not_left_out(monkeypatch: pytest.Mon
     monkeypatch.setattr(pages, "of_paper", lambda paper: [])
     with pytest.raises(ModuleNotFoundError, match="absent"):
         pages.claims_of("bordes2005")
+
+
+def test_pictures_that_cannot_be_written_are_refused_before_measuring(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(command, "run_all", lambda *given: pytest.fail("measured"))
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["bordes2005/figure10", "--plot", str(tmp_path / "file")])
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["bordes2005/figure10", "--json"])
+    with pytest.raises(SystemExit, match="2"):
+        pages.main(["--docs", str(tmp_path / "file")])
+    said = capsys.readouterr().err
+    assert f"--plot {tmp_path / 'file'} cannot be written" in said
+    assert "--json lists the experiments" in said
+    assert f"--docs {tmp_path / 'file'} cannot be written" in said
+
+
+@pytest.mark.parametrize(
+    "case", ['{"settings": 5, "runs": {}}', '{"settings": {}, "runs": {"x": {}}}']
+)
+def test_results_of_wrong_types_are_damaged(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "figure1.json"
+    path.write_text(f'{{"made": [], "cases": {{"a": {case}}}}}')
+    with pytest.raises(store.DamagedResultsError, match="cannot be read"):
+        store.Store(path)
+
+
+def test_folders_of_originals_that_do_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="is not a folder; --originals names"):
+        data.main(["--originals", str(tmp_path / "absent"), "--data", str(tmp_path)])
+
+
+def test_footers_name_all_dates() -> None:
+    made = [{"date": "2026-11-18", "numpy": "2.4"}, {"date": "2026-11-16", "numpy": "2.4"}]
+    assert pages.listed(made, "date") == "2026-11-16 and 2026-11-18"
+    assert pages.listed(made, "numpy") == "2.4"
+    assert pages.listed(made, "cpu") == "unknown"
