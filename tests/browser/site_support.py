@@ -17,7 +17,8 @@ SITE = ROOT / "build" / "docs"
 def pages() -> list[str]:
     """Return the addresses of all pages, relative to the site."""
     found = (path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
-    return sorted(name for name in found if not name.startswith(("_static/", "_modules/")))
+    apart = ("_static/", "_modules/", "_downloads/")  # not pages with the design of the site
+    return sorted(name for name in found if not name.startswith(apart))
 
 
 class Quiet(SimpleHTTPRequestHandler):
