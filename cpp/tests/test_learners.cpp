@@ -288,6 +288,32 @@ TEST(loops_give_up) {
     CHECK(P.unsolved == 0.5);
 }
 
+TEST(exact_ramp_keeps_its_active_set_at_the_step_limit) {
+    constexpr Index n = 300;
+    Options options;
+    options.C = 5;
+    const Variant few_steps{"few steps", [](Dual<float> dual, ModelSettings common) {
+                                common.most_steps = 3;
+                                return std::make_unique<ExactRamp<float>>(
+                                    std::move(dual), std::move(common), ExactRampSettings{});
+                            }};
+    Class c(n, options, few_steps);
+    for (Index r = 0; r < n; r += 4) c.stream.label[r] = 1 - c.stream.label[r];
+    Problem& P = c.learner->D.problem(0);
+    Index limited = 0;
+    for (Index r = 0; r < n; ++r) {
+        const Vector<Box> before(P.box.begin(), P.box.begin() + P.size);
+        P.unsolved = 0.0;
+        c.learn(*c.learner, r, r + 1);
+        c.learner->check(1e-5);
+        if (P.unsolved == 0.0) continue;
+        ++limited;
+        CHECK_SAY(std::equal(before.begin(), before.end(), P.box.begin()), toy::at("example", r));
+    }
+    CHECK(limited > n / 10);
+    CHECK(report::unsolved<float>(*c.learner) == (P.unsolved > 0));
+}
+
 TEST(picks_are_spread_evenly) {
     Vector<Index> hits(10, 0);
     for (std::uint64_t round = 0; round < 2000; ++round)

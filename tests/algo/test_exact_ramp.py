@@ -6,6 +6,7 @@ over V and is 0 elsewhere. Coefficients that are compared are signed: y alpha.
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from marginwise import ExactRampSVC
+from marginwise._engine.engine import Engine
 from tests.algo.test_gap import coefficients, feed, suspects
 from tests.algo.test_tracking import optimum
 from tests.support import blobs, kernel_values, rings
@@ -179,6 +182,33 @@ def test_learning_ends(case: str) -> None:
         timeout=30,
         check=True,
     )
+
+
+def test_step_limit_keeps_the_accuracy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A half-solved model does not remove rows from V, so their loss cannot cascade."""
+    X, y = rings(600, seed, noise=0.2)
+    X_test, y_test = rings(300, seed + 1)
+    params: dict[str, Any] = {"gamma": 1.0, "C": 500.0, "shuffle": False}
+    solved = ExactRampSVC(**params).fit(X, y)
+    monkeypatch.setattr(Engine, "most_steps", 300)
+    with pytest.warns(ConvergenceWarning, match="maximum number of steps was reached") as caught:
+        limited = ExactRampSVC(**params).fit(X, y)
+    assert len(caught) == 1
+    assert limited.score(X_test, y_test) > solved.score(X_test, y_test) - 0.05
+
+
+def test_a_later_call_continues_after_the_step_limit(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    X, y = rings(200, seed, noise=0.2)
+    model = ExactRampSVC(gamma=1.0, C=50.0)
+    monkeypatch.setattr(Engine, "most_steps", 20)
+    with pytest.warns(ConvergenceWarning):
+        model.partial_fit(X[:150], y[:150], classes=[0, 1])
+    held = pickle.dumps(model)
+    monkeypatch.undo()
+    model = pickle.loads(held).partial_fit(X[150:], y[150:])
+    assert_settled(model, X, np.where(y, 1.0, -1.0), model.tol)
 
 
 def test_objective_is_that_of_all_rows(seed: int) -> None:

@@ -81,6 +81,8 @@ class Engine:
         The native model. Methods that do not involve units may be called directly.
     """
 
+    most_steps = 0  # limit of ExactRampSVC per example, which tests lower; 0: the usual limit
+
     def __init__(self, plan: Plan, function: BlockFunction | None, jobs: int | None) -> None:
         self.plan = plan
         self.algorithm = ALGORITHMS[plan.algorithm]
@@ -121,6 +123,7 @@ class Engine:
             "record": plan.record,
             "budget": plan.budget,
             "foresees": plan.foresees,
+            "most_steps": self.most_steps,
         }
 
     def _scaled_function(self) -> BlockFunction | None:

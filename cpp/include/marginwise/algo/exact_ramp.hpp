@@ -13,8 +13,11 @@
 //          kManyRounds rounds, so that each round lowers the objective as the procedure guarantees.
 //          If V has not converged after kMostRounds (the kernel is not positive semi-definite), no
 //          more examples join V.
-// DEPARTS: an example takes a limited number of steps, see step_limit.hpp. After that, no more
-//          examples join V.
+// DEPARTS: an example takes a limited number of steps, see step_limit.hpp. At the limit V remains
+//          unchanged, because decision values of a half-solved model would remove examples that
+//          belong to V. The next example that takes a step continues. Until the problem is solved,
+//          the limit is lower: a problem that cannot be solved must not take the full time for
+//          each example.
 #pragma once
 
 #include "marginwise/model/learner.hpp"
@@ -60,7 +63,9 @@ class ExactRamp : public Learner<T> {
     void learn_in(Index c, const Example& example, Block<T>& block, Index r, Index& s) override;
 
   private:
-    void solve_problem(Index c);
+    simd::Best best_step(Index c, double tau, double least_gain) const;
+    StepLimit step_limit(Index c, bool behind) const;
+    void solve_problem(Index c, bool behind);
     bool solve(Index c, double tau, double least_gain, StepLimit& limit);
     bool update_active(Index c, bool may_join);
     void unlearn(Index c, Index k);
@@ -75,22 +80,42 @@ void ExactRamp<T>::learn_in(Index c, const Example& example, Block<T>& block, In
     const double y = D.sign(c, example.label);
     const double g = y - this->raw_expansion(c, block.row(r));
     const bool active = y * g <= kRampEnds;
+    // Whether the problem is unsolved because an earlier example reached its limit.
+    const bool behind = active && best_step(c, settings_.tau, kLeastGain).s != kNone;
     ++D.stats.process;
     const Index k = this->insert(c, example, block, r, s, g, active ? Box::usual : Box::shut);
-    if (active && ascend(D, c, k) != 0.0) solve_problem(c);  // 4 to 8
+    if (active && ascend(D, c, k) != 0.0) solve_problem(c, behind);  // 4 to 8
     const Problem& P = D.problem(c);
     if (settings_.max_idle >= 0)
         drop_idle(D, c, settings_.max_idle, [&](Index l) { return std::abs(P.y(l) - P.g[l]); });
 }
 
+// The step of largest gain; its place is kNone if V is solved.
+template <class T>
+simd::Best ExactRamp<T>::best_step(Index c, double tau, double least_gain) const {
+    const Problem& P = D.subproblems[c].P;
+    simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
+    if (best.s == kNone) return best;
+    if (best.gain <= least_gain * std::min(1.0, kLarge / P.diagonal[best.s])) best.s = kNone;
+    return best;
+}
+
+template <class T>
+StepLimit ExactRamp<T>::step_limit(Index c, bool behind) const {
+    const Problem& P = D.subproblems[c].P;
+    const Index most = this->Model<T>::settings_.most_steps;
+    if (most > 0) return StepLimit(most);
+    return behind ? StepLimit::online(P) : StepLimit::finishing(P);
+}
+
 // Steps 9 to 27: solves over V and updates V until V no longer changes.
 template <class T>
-void ExactRamp<T>::solve_problem(Index c) {
+void ExactRamp<T>::solve_problem(Index c, bool behind) {
     double tau = settings_.tau, least_gain = kLeastGain;
-    StepLimit limit = StepLimit::online(D.problem(c));
     D.problem(c).unsolved = 0.0;
+    StepLimit limit = step_limit(c, behind);
     for (Index round = 1;; ++round) {
-        if (!solve(c, tau, least_gain, limit)) round = kMostRounds;
+        if (!solve(c, tau, least_gain, limit)) return;
         if (!update_active(c, round < kMostRounds)) return;
         if (round % kManyRounds == 0 && round < kMostRounds) tau /= 10, least_gain /= 10;
     }
@@ -102,10 +127,8 @@ template <class T>
 bool ExactRamp<T>::solve(Index c, double tau, double least_gain, StepLimit& limit) {
     Problem& P = D.problem(c);
     while (true) {
-        const simd::Best best = table().best_gain(P.g.data(), P.boxes(), tau, padded(P.size));
+        const simd::Best best = best_step(c, tau, least_gain);
         if (best.s == kNone) return true;
-        const double curvature = P.diagonal[best.s];
-        if (best.gain <= least_gain * std::min(1.0, kLarge / curvature)) return true;
         const double violation = std::abs(P.g[best.s]);
         if (ascend(D, c, best.s) == 0.0 || limit.reached(P, violation) ||
             (limit.looks() && this->interrupted())) {

@@ -26,6 +26,7 @@ struct ModelSettings {
     bool record = false;    // keep a Record of every example and problem
     Index budget = 0;       // maximal number of members; 0: no limit
     bool foresees = false;  // keep decision values of examples that were not learned yet
+    Index most_steps = 0;   // steps of ExactRamp per example, for tests; 0: the usual limit
 };
 
 template <class T>
@@ -248,9 +249,8 @@ class Model : public Interrupts {
 template <class T>
 void Model<T>::decision(const Sample& sample, double* out) const {
     require_width(sample.X);
-    Vector<Array<double>> weight;
-    for (Index c = 0; c < D.problems(); ++c) weight.push_back(output(c));
-    decide(D, weight, settings_.scaling, threads(), sample, out);
+    const auto weights = [this](Index c) { return output(c); };
+    decide(D, weights, settings_.scaling, threads(), sample, out);
 }
 
 template <class T>

@@ -42,6 +42,7 @@ struct ModelSpec {
         use("record", common.record);
         use("budget", common.budget);
         use("foresees", common.foresees);
+        use("most_steps", common.most_steps);
     }
 
     template <class T>

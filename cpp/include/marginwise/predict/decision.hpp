@@ -43,8 +43,21 @@ class Expansion {
         : kernel_(kernel),
           members_(members),
           weight_(weight),
-          by_member_(weight.size() > 1 && sizeof(V) == sizeof(float)),
+          problems_(weight.size()),
+          by_member_(problems_ > 1 && sizeof(V) == sizeof(float)),
           class_weights_(weight, by_member_ ? members.size() : 0) {}
+    // The same for several problems, in single precision, without a weight for each member.
+    Expansion(const KernelBlocks<T>& kernel, const Members<T>& members, Index problems,
+              ClassWeights class_weights)
+        : kernel_(kernel),
+          members_(members),
+          problems_(problems),
+          by_member_(true),
+          class_weights_(std::move(class_weights)) {}
+
+    const Members<T>& members() const { return members_; }
+    const KernelBlocks<T>& kernel() const { return kernel_; }
+    Index problems() const { return problems_; }
 
     // out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a block.
     void add(const Rows<T>& block, Scratch<T>& scratch, double* out) const {
@@ -63,7 +76,7 @@ class Expansion {
             add_tile(t, k, rows, sums, out);
         }
         for (Index part = 0; part < sums.size(); ++part)
-            sums[part].add_to(out + part * kLanes * weight_.size(),
+            sums[part].add_to(out + part * kLanes * problems_,
                               std::min(kLanes, rows - part * kLanes));
         if (packs) kernel_.clear_packed_rows(block, scratch);
     }
@@ -77,29 +90,27 @@ class Expansion {
                                std::min(kLanes, rows - part * kLanes));
         if (by_member_) return;
         for (Index r = 0; r < rows; ++r)
-            for (Index c = 0; c < weight_.size(); ++c)
-                out[r * weight_.size() + c] +=
+            for (Index c = 0; c < problems_; ++c)
+                out[r * problems_ + c] +=
                     dot(weight_[c] + t * kLanes, k.data() + r * kLanes, kLanes);
     }
 
     const KernelBlocks<T>& kernel_;
     const Members<T>& members_;
-    const Vector<const double*>& weight_;
+    Vector<const double*> weight_;
+    Index problems_;
     bool by_member_;
     ClassWeights class_weights_;
 };
 
 // out[r * problems + c] += sum_s weight[c][s] K(x_r, member s), for the rows of a sample. The
-// weights are padded to whole tiles. The values of a row do not depend on the other rows. Kernel
-// values are rounded to V.
+// values of a row do not depend on the other rows. Kernel values are rounded to V.
 template <class V, class T>
-void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
-            const Vector<const double*>& weight, const FeatureScaling& scaling, Index threads,
+void expand(const Expansion<V, T>& expansion, const FeatureScaling& scaling, Index threads,
             const Sample& sample, double* out) {
     // Rows are packed for sparse tiles, as many as there are lanes.
-    const Index at_once = members.sparse() ? kLanes : kRowsAtOnce;
-    const Index n = sample.n, problems = weight.size();
-    const Expansion<V, T> expansion(kernel, members, weight);
+    const Index at_once = expansion.members().sparse() ? kLanes : kRowsAtOnce;
+    const Index n = sample.n, problems = expansion.problems();
     ThreadPool workers(threads);
     workers.run((n + at_once - 1) / at_once, [&](Index task, Index worker) {
         // Reuse memory from call to call: for a few rows, allocation would cost more than the
@@ -107,7 +118,7 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         // which may call another model.
         static thread_local Rows<T> kept_block;
         static thread_local Scratch<T> kept_scratch;
-        const bool keeps = worker == 0 && !kernel.is_callable();
+        const bool keeps = worker == 0 && !expansion.kernel().is_callable();
         Rows<T> own_block;
         Scratch<T> own_scratch;
         Rows<T>& block = keeps ? kept_block : own_block;
@@ -115,6 +126,14 @@ void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
         block.read(sample.X, sample.numbers(first, rows).data(), rows, scaling);
         expansion.add(block, keeps ? kept_scratch : own_scratch, out + first * problems);
     });
+}
+
+// The same for weights that are padded to whole tiles.
+template <class V, class T>
+void expand(const KernelBlocks<T>& kernel, const Members<T>& members,
+            const Vector<const double*>& weight, const FeatureScaling& scaling, Index threads,
+            const Sample& sample, double* out) {
+    expand(Expansion<V, T>(kernel, members, weight), scaling, threads, sample, out);
 }
 
 // Coefficients of some examples: values[c * examples + m] is that of example m in problem c.
@@ -162,15 +181,25 @@ void expand_over(const KernelBlocks<T>& kernel, const Matrix& centres, const Coe
     }
 }
 
-// out[r * problems + c] = f_c(x_r), for the rows of a sample and padded weights of the members.
-template <class T>
-void decide(const Dual<T>& D, const Vector<Array<double>>& weights, const FeatureScaling& scaling,
-            Index threads, const Sample& sample, double* out) {
-    Vector<const double*> weight;
-    for (const Array<double>& w : weights) weight.push_back(w.data());
+// out[r * problems + c] = f_c(x_r), for the rows of a sample. Each pair of classes holds a small
+// part of the members, so its weights are listed; otherwise, output(c) returns those of all
+// members.
+template <class T, class Output>
+void decide(const Dual<T>& D, Output output, const FeatureScaling& scaling, Index threads,
+            const Sample& sample, double* out) {
+    const Index problems = D.problems();
     for (Index r = 0; r < sample.n; ++r)
-        for (Index c = 0; c < D.problems(); ++c)
-            out[r * D.problems() + c] = D.subproblems[c].P.bias();
+        for (Index c = 0; c < problems; ++c) out[r * problems + c] = D.subproblems[c].P.bias();
+    if (D.in_pairs()) {
+        const auto each = [&](Index c, auto use) { D.subproblems[c].each_weight(use); };
+        const Expansion<float, T> listed(D.kernel, D.members, problems,
+                                         ClassWeights(problems, D.size(), each));
+        return expand(listed, scaling, threads, sample, out);
+    }
+    Vector<Array<double>> weights;
+    Vector<const double*> weight;
+    for (Index c = 0; c < problems; ++c) weights.push_back(output(c));
+    for (const Array<double>& w : weights) weight.push_back(w.data());
     expand<float>(D.kernel, D.members, weight, scaling, threads, sample, out);
 }
 
