@@ -40,6 +40,7 @@ ATTACKS = (
     "libsvm_files",
     "text_files",
     "problems",
+    "gap",
     "forgetting",
     "hostile",
 )

@@ -25,6 +25,7 @@ SHORT: dict[str, Sequence[int]] = {
     "libsvm_files": range(150),
     "text_files": range(400),
     "problems": (*range(0, 300, 12), 233),
+    "gap": (0, 5, 8, 25),
     "forgetting": range(20),
     "hostile": (0, 4, 8, 13, 21, 24, 42),
 }

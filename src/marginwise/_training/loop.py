@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from marginwise._arrays import Ints, Labels, spread_rows
+from marginwise._arrays import Float, Ints, Labels, spread_rows
 from marginwise._core import Batch
 from marginwise._engine.engine import COUNTERS, Engine
 from marginwise._training.sift import Sieve
@@ -35,9 +35,14 @@ LEAST_CHOSEN = 1000
 # After the last epoch, rows that are not members are evaluated again, at least AUDITED at a time,
 # while more than a fraction WORTH_IT of them become members.
 AUDITED, WORTH_IT, MOST_LOOKS = 1024, 0.1, 20
-# All rows are evaluated again if, in a sample of rows that are not members, a fraction MISSED and
-# more than FEW_MISSED rows violate the margin of a problem by more than GROSS.
-LEAST_AUDITED, MISSED, FEW_MISSED, GROSS = 256, 0.05, 8, 0.1
+# After finishing, rows that are not members are evaluated again if they miss a hinge loss of more
+# than MISSED each, estimated from a sample; less if there are fewer than MANY_ROWS rows or if fewer
+# than a fraction MANY_MEMBERS of them are members, down to LEAST_SHARE of it. Rows of a rare class
+# count up to 1 / RARE times.
+LEAST_AUDITED, LEAST_SAMPLE, MISSED, RARE = 512, 16, 0.008, 0.2
+MANY_ROWS, MANY_MEMBERS, LEAST_SHARE = 32_768, 0.25, 0.3
+ROUGH = 0.05  # smaller losses are not counted, because a rough look does not admit their rows
+HELD = 1e29  # larger distances are those of rows that all problems held
 # Problems with at most this many rows (first value: a single problem, second value: several) are
 # solved as a whole. For larger problems, windows of rows are faster, in particular if problems
 # share kernel values.
@@ -227,6 +232,78 @@ class LookAhead(EveryRow):
         if engine.plan.problems == 1:  # else the distance excludes problems that contain the row
             rows = rows[engine.native.holds(ids[rows]) == 0]
         return rows[np.argsort(self.distance[0, rows], kind="stable")]
+
+    def promising(self, engine: Engine, feed: Feed, rows: Ints) -> Ints:
+        """Return the rows to evaluate again, those nearest to a violation first.
+
+        The hinge loss that problems miss because they do not hold a row is estimated from a sample
+        of each stratum. Nearer rows of a stratum miss more, so rows are returned up to the distance
+        where they miss too little; none if the mean over all these rows is small.
+        """
+        rows = self.nearest(engine, feed.ids, rows)
+        strata = self._strata(rows)
+        samples = [stratum[_sample(len(stratum), len(rows))] for stratum in strata]
+        loss = self._missed_loss(engine, feed, np.concatenate([NOTHING, *samples]))
+        losses = np.split(loss, np.cumsum([len(sample) for sample in samples]))
+        pairs = list(zip(strata, losses, strict=False))  # the last part is empty
+        enough = worth_a_look(len(self.labels), engine.native.size)
+        if sum(loss.mean() * len(part) for part, loss in pairs) <= enough * len(rows):
+            return NOTHING
+        chosen = np.concatenate([_worst(*pair, enough) for pair in pairs])
+        return chosen[np.argsort(self.distance[0, chosen], kind="stable")]
+
+    def _strata(self, rows: Ints) -> list[Ints]:
+        """Divide rows by class, and by whether all problems held them when last evaluated."""
+        kind = 2 * self.labels[rows] + (self.distance[0, rows] > HELD)
+        return [rows[kind == k] for k in np.unique(kind)]
+
+    def _missed_loss(self, engine: Engine, feed: Feed, rows: Ints) -> Float:
+        """Return the loss of rows in the problems that do not hold them, weighted by class."""
+        none = np.empty((0, engine.plan.problems))
+        losses = [engine.native.missed_loss(batch, at) for batch, at in feed.cuts(rows)]
+        labels = self.labels[rows]
+        loss = missed_by_row(np.concatenate([none, *losses]), engine.signs(labels))
+        return loss * class_weights(np.bincount(self.labels))[labels]
+
+
+def missed_by_row(loss: Float, signs: Float) -> Float:
+    """Return the loss that counts for each row, given those in the problems that miss it.
+
+    A loss in one of a row's n problems changes fewer predictions than in its only problem, but more
+    than a fraction 1 / n, because the problems that miss a row are often the decisive ones.
+    """
+    counted: Float = np.where(loss < ROUGH, 0.0, loss).sum(axis=1)
+    counted /= np.sqrt(np.count_nonzero(signs, axis=1))
+    return counted
+
+
+def class_weights(counts: Ints) -> Float:
+    """Return the weight of a row of each class in a mean: 1, but more for rare classes."""
+    frequency: Float = counts * len(counts) / counts.sum()
+    weights: Float = 1 / np.clip(frequency, RARE, 1)
+    return weights
+
+
+def worth_a_look(rows: int, members: int) -> float:
+    """Return the loss per row from which on rows are worth evaluating again.
+
+    It is lower where a look takes little time: in a small set, or with few members.
+    """
+    size, share = rows / MANY_ROWS, members / (MANY_MEMBERS * rows)
+    return float(MISSED * min(size, 1) * np.clip(share, LEAST_SHARE, 1))
+
+
+def _sample(stratum: int, rows: int) -> Ints:
+    """Return evenly spaced places in a stratum for a sample of all `rows`."""
+    most = min(AUDITED, max(LEAST_AUDITED, rows // 16))
+    return spread_rows(stratum, max(LEAST_SAMPLE, most * stratum // rows))
+
+
+def _worst(stratum: Ints, loss: Float, enough: float) -> Ints:
+    """Return the first rows of a stratum, up to where those of its sample miss too little."""
+    excess = np.cumsum(loss - enough)
+    count = int(excess.argmax()) + 1 if excess.max() > 0 else 0
+    return stratum[: -(-count * len(stratum) // len(loss))]
 
 
 class LookAheadInChunks(LookAhead):
@@ -551,31 +628,26 @@ class Trainer:
     def _catch_up(
         self, feed: Feed, step: Step, chooser: LookAhead, progress: Progress | None
     ) -> None:
-        """Evaluate all rows again while a sample shows that the model has missed many.
+        """Evaluate rows again while a sample shows that the model misses much of their loss.
 
         Rows were skipped according to an earlier state of the model. Since then, the model may have
-        changed, in particular far from the most recent rows.
+        changed, in particular far from the most recent rows. No look follows one that stores no
+        row, or if finishing stopped early: it would stop even earlier, and a warning follows.
         """
         rows = chooser.judged(step.rows)
         for _ in range(MOST_LOOKS if len(rows) else 0):
-            again = chooser.nearest(self.engine, feed.ids, rows)
-            if not self._has_missed(feed, again, chooser):
+            if self.engine.native.unsolved:
                 return
-            self._stored(feed, again, chooser)
+            again = chooser.promising(self.engine, feed, rows)
+            if len(again) == 0:
+                return
+            chooser.roughly = True  # as in the first pass
+            stored = self._stored(feed, again, chooser)
             if step.finish:
                 self._finish(progress)
             chooser.rest(self.engine)
-
-    def _has_missed(self, feed: Feed, rows: Ints, chooser: LookAhead) -> bool:
-        """Return whether many rows that are not members violate the margin of some problem."""
-        rows = rows[self.engine.native.holds(feed.ids[rows]) == 0]
-        sample = rows[spread_rows(len(rows), min(AUDITED, max(LEAST_AUDITED, len(rows) // 32)))]
-        signs = self.engine.signs(chooser.labels[sample])
-        for batch, at in feed.cuts(sample):
-            margins = signs * self.engine.native.decision_of(batch, at)
-        missed = (signs != 0) & (margins < 1 - GROSS)
-        counts, most = np.count_nonzero(missed, axis=0), np.count_nonzero(signs, axis=0)
-        return bool((counts > np.maximum(MISSED * most, FEW_MISSED)).any())
+            if stored == 0:
+                return
 
     def _stored(self, feed: Feed, rows: Ints, chooser: LookAhead) -> int:
         """Evaluate rows again; return how many of them became members."""

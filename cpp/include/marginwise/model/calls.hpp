@@ -85,6 +85,25 @@ OwnedMatrix<double> decision_of(const Model<T>& model, const Batch& batch,
     return out;
 }
 
+// The hinge loss of some rows in the problems that involve their class but do not hold them: the
+// loss that no coefficient answers for. 0 in the other problems.
+template <class T>
+OwnedMatrix<double> missed_loss(const Model<T>& model, const Batch& batch,
+                                View<std::int64_t> rows) {
+    require(batch.label && batch.ids, "rows must have labels and ids");
+    OwnedMatrix<double> loss = decision_of(model, batch, rows);
+    for (Index r = 0; r < rows.size; ++r) {
+        const Example example = batch.example(rows.data[r]);
+        const Index s = model.D.members.find(example.id);
+        for (Index c = 0; c < loss.cols; ++c) {
+            const double y = model.D.sign(c, example.label);
+            const bool held = s != kNone && model.D.subproblems[c].holds(s);
+            loss.row(r)[c] = held || y == 0 ? 0.0 : std::max(0.0, 1 - y * loss.row(r)[c]);
+        }
+    }
+    return loss;
+}
+
 // The output of compute(sample, out) for some rows: `columns` values per row.
 template <class T, class F>
 OwnedMatrix<float> roughly(const Model<T>& model, const Batch& batch, View<std::int64_t> rows,
