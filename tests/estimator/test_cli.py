@@ -352,6 +352,24 @@ def test_forget_removes_the_rows_of_a_group(files: Path, tmp_path: Path) -> None
     assert call("forget", model).exit_code == 2
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_forget_refuses_a_solution_that_may_not_be_unique(files: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.mwz"
+    given = ["--estimator", "ExactSVC", "--kernel", "sigmoid", "-c", 1, "-q"]
+    done("train", files / "moons.npz", model, *given)
+    before = model.read_bytes()
+    gone = files / "gone.txt"
+    gone.write_text("0\n5\n")
+    refused = call("forget", model, "--ids", gone)
+    assert refused.exit_code == 1
+    assert "or pass --allow-local for a receipt that states this" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["m.mwz"]
+    assert model.read_bytes() == before
+    result = done("forget", model, "--ids", gone, "--allow-local", "--json", "--quiet")
+    found = json.loads(result.stdout)
+    assert (found["rows_removed"], found["unique"]) == (2, False)
+
+
 def test_continue_learns_groups(files: Path, tmp_path: Path) -> None:
     given = ["--estimator", "ExactSVC", "--groups", "customer", "-c", 10]
     done("train", files / "train.csv", tmp_path / "a.mwz", *given, "-q")

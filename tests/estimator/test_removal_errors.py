@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable
@@ -12,10 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from marginwise import (
+    ExactOneClassSVM,
     ExactRampSVC,
     ExactSVC,
     GapSVC,
@@ -372,6 +375,126 @@ def test_a_pipeline_is_removed_from_as_far_as_it_can_be_saved() -> None:
         remove(make_pipeline(StandardScaler()).fit(X), ids=[1])
 
 
+# -- solutions that are not unique -----------------------------------------------------------------
+
+LOCAL: dict[str, Callable[[], Any]] = {
+    "sigmoid": lambda: ExactSVC(kernel="sigmoid", coef0=-1.0).fit(X, Y, groups=GROUPS),
+    "poly": lambda: ExactSVC(kernel="poly", coef0=-1.0).fit(X, Y, groups=GROUPS),
+    "shifted": lambda: ExactSVC(kernel="poly", degree=1, gamma=1.0, coef0=-1.0, C=0.5).fit(
+        X, Y, groups=GROUPS
+    ),
+    "precomputed": lambda: ExactSVC(kernel="precomputed", C=0.1).fit(
+        X @ np.diag([1.0, -1.0]) @ X.T, Y, groups=GROUPS
+    ),
+    "one-class": lambda: ExactOneClassSVM(kernel="sigmoid").fit(X, groups=GROUPS),
+    "pipeline": lambda: make_pipeline(StandardScaler(), ExactSVC(kernel="sigmoid")).fit(
+        X, Y, exactsvc__groups=GROUPS
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", LOCAL)
+def test_a_solution_that_may_not_be_unique_is_refused(kind: str, tmp_path: Path) -> None:
+    model, path = LOCAL[kind](), tmp_path / "m.mwz"
+    digest = model_digest(model)
+    save(model, path)
+    before = path.read_bytes()
+    words = r"is not positive semi-definite here.*No row was removed\. Fit the model again"
+    with pytest.raises(ValueError, match=words):
+        remove(model, ids=[1, 2])
+    with pytest.raises(ValueError, match=words):
+        remove_from_file(path, groups=["customer-1"])
+    assert model_digest(model) == digest
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    log = Path(f"{path}.removals.jsonl")
+    receipt = remove_from_file(path, groups=["customer-1"], allow_local=True)
+    assert receipt.unique is False
+    assert json.loads(receipt.to_json())["unique"] is False
+    assert verify_receipt(receipt, path)
+    known, written = log.read_bytes(), path.read_bytes()
+    with pytest.raises(ValueError, match="pass allow_local=True"):
+        remove_from_file(path, groups=["customer-2"])
+    assert (log.read_bytes(), path.read_bytes()) == (known, written)
+    assert remove(model, ids=[1, 2], allow_local=True).unique is False
+    estimator = model[-1] if kind == "pipeline" else model
+    last = remove(model, ids=estimator.ids_)
+    assert last.unique is True, "an empty model depends on no row"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"salt": ""}, "salt is empty"),
+        ({"salt": 5}, "salt is a int"),
+        ({"gamma": "drop"}, "gamma must be 'recompute' or 'keep', got 'drop'"),
+        ({"allow_local": "yes"}, "allow_local must be True or False"),
+    ],
+)
+def test_a_removal_with_wrong_arguments_creates_no_log(
+    given: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.mwz"
+    save(fit(ExactSVC(gamma=1.0)), path)
+    with pytest.raises((TypeError, ValueError), match=words):
+        remove_from_file(path, ids=[1], **given)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+UNIQUE: dict[str, Callable[[], Any]] = {
+    **{kernel: lambda k=kernel: fit(ExactSVC(kernel=k)) for kernel in ("linear", "rbf", "cosine")},
+    "tanimoto": lambda: fit(ExactSVC(kernel="tanimoto")),
+    "poly": lambda: fit(ExactSVC(kernel="poly", coef0=0.0)),
+    "precomputed": lambda: ExactSVC(kernel="precomputed").fit(rbf_kernel(X), Y),
+    "single": lambda: ExactSVC(kernel="precomputed").fit(rbf_kernel(X.astype(np.float32)), Y),
+    "far": lambda: ExactSVC(kernel="precomputed", C=1e-3).fit((X + 1e5) @ (X + 1e5).T, Y),
+    "conditional": lambda: ExactSVC(kernel="precomputed").fit(-euclidean_distances(X), Y),
+    "sphere": lambda: ExactOneClassSVM().fit(X),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", UNIQUE)
+def test_a_solution_that_is_unique_has_a_receipt(kind: str) -> None:
+    receipt = remove(UNIQUE[kind](), ids=[1, 2], compare=True)
+    assert receipt.unique is True
+    assert Receipt.from_json(receipt.to_json()) == receipt
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_precomputed_values_of_removed_rows_do_not_matter() -> None:
+    K = rbf_kernel(X)
+    K[3, 4] = K[4, 3] = -5.0
+    model = ExactSVC(kernel="precomputed", C=5.0).fit(K, Y)
+    with pytest.raises(ValueError, match="kernel='precomputed' is not positive"):
+        remove(model, ids=[5])
+    with pytest.raises(ValueError, match="allow_local must be True or False"):
+        remove(model, ids=[5], allow_local="yes")  # type: ignore[arg-type]
+    receipt = remove(model, ids=[3], compare=True)
+    assert receipt.unique is True
+    assert receipt.comparison is not None
+    assert receipt.comparison["decision_difference"] < 1e-6
+
+
+def test_earlier_receipts_do_not_state_whether_the_solution_is_unique(tmp_path: Path) -> None:
+    model = fit(ExactSVC(gamma=1.0))
+    content = json.loads(remove(model, ids=[1]).to_json())
+    del content["unique"]
+    earlier = Receipt.from_json(json.dumps(content))
+    assert earlier.unique is None
+    assert verify_receipt(earlier, model)
+    log = RemovalLog(tmp_path / "log.jsonl")
+    log.append(earlier)
+    line = json.loads(Path(log.path).read_text())
+    del line["receipt"]["unique"], line["sha256"]
+    line["sha256"] = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()
+    Path(log.path).write_text(json.dumps(line) + "\n")
+    log.append(earlier)
+    log.check()
+    assert [receipt.unique for receipt in log] == [None, None]
+
+
 BAD_FILES: dict[str, tuple[type[Exception], str]] = {
     "missing": (FileNotFoundError, "m.mwz"),
     "text": (ModelFileError, "cannot be loaded"),
@@ -409,6 +532,7 @@ BAD_RECEIPTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "bool": (lambda content: content.update(rows_left=True), "rows_left is True"),
     "hashes": (lambda content: content.update(row_hashes=[1]), "row_hashes must be strings"),
     "text": (lambda content: content.update(time=None), "time is None"),
+    "unique": (lambda content: content.update(unique=1), "unique is 1"),
 }
 
 

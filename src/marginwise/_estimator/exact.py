@@ -87,8 +87,9 @@ class ExactModel(Grouped):
     ) -> Self:
         """Remove the influence of rows from the model exactly.
 
-        Afterwards, the model is the one that was never trained on these rows. Pass either `ids` or
-        `groups`. If any id or group is unknown, no row is forgotten.
+        Afterwards, the model is the one that was never trained on these rows. With a kernel that is
+        not positive semi-definite, it may be another local solution. Pass either `ids` or `groups`.
+        If any id or group is unknown, no row is forgotten.
 
         If forgotten rows contributed to ``gamma="scale"``, ``class_weight="balanced"`` or the
         centre of the features, these values are recomputed from the remaining rows that contributed
@@ -164,8 +165,10 @@ class ExactModel(Grouped):
 
     # -- values computed from rows -------------------------------------------------------------
 
-    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> ExactEngine:
-        engine: Any = super()._make_engine(X, weights, streaming=streaming)
+    def _make_engine(
+        self, X: Any, weights: Float, *, streaming: bool, rows: int | None = None
+    ) -> ExactEngine:
+        engine: Any = super()._make_engine(X, weights, streaming=streaming, rows=rows)
         self.__dict__.pop("_basis_ids", None)
         self.__dict__.pop("_basis_weights", None)
         self.__dict__.pop("_groups", None)

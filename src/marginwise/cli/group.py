@@ -40,6 +40,7 @@ IN_PYTHON = {  # advice for Python users, and the corresponding advice for comma
     "pass scores=True instead of proba=True": "use --scores",
     "Train it with calibration='sigmoid'": "Train it with --calibration sigmoid",
     "call again to score the others": "repeat the command to score the others",
+    "pass allow_local=True": "pass --allow-local",
     "name it in missing": "pass it to --missing",
     "Name the column of the label.": "Name the column of the label by --label.",
     "Name the column of the label, or pass labelled=False": "Name the column by --label",

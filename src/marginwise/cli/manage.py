@@ -59,6 +59,14 @@ def info(file: str, console: Console, layout: Layout) -> None:
     is_flag=True,
     help=("Compare with a model fitted from scratch to the remaining rows."),
 )
+@click.option(
+    "--allow-local",
+    is_flag=True,
+    help=(
+        "Remove rows even if the kernel is not positive semi-definite, so that their influence may "
+        "remain."
+    ),
+)
 @click.option("--salt", help="Text that is hashed with each id and group.  [default: random]")
 @force_option
 @with_console
@@ -66,8 +74,8 @@ def forget(model: str, receipt: str | None, force: bool, console: Console, **giv
     """Remove rows from MODEL exactly and print a receipt.
 
     The resulting model is the one that was never trained on these rows. MODEL must be an exact
-    estimator; the file is replaced, and the removal is logged next to it. Files of ids or groups
-    have one entry per line; - is standard input.
+    estimator whose kernel is positive semi-definite; the file is replaced, and the removal is
+    logged next to it. Files of ids or groups have one entry per line; - is standard input.
     """
     from marginwise.removal import remove_from_file
 

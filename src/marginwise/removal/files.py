@@ -29,7 +29,7 @@ from marginwise.removal.chain import LogEntry, unfinished
 from marginwise.removal.digest import model_digest
 from marginwise.removal.log import LogWriter, RemovalLog, sync_folder
 from marginwise.removal.receipt import Receipt
-from marginwise.removal.remove import final_step, remove
+from marginwise.removal.remove import final_step, remove, rows_to_remove
 
 StrPath = str | os.PathLike[str]
 
@@ -51,6 +51,7 @@ def remove_from_file(
     salt: str | None = None,
     compare: bool = False,
     gamma: Literal["recompute", "keep"] = "recompute",
+    allow_local: bool = False,
     as_text: bool = False,
 ) -> Receipt:
     """Remove rows from a model file and log the removal.
@@ -77,6 +78,8 @@ def remove_from_file(
         receipt.
     gamma : {"recompute", "keep"}, default="recompute"
         Whether to recompute gamma, centre and class weights; see `remove`.
+    allow_local : bool, default=False
+        Whether to remove rows although the solution may not be unique; see `remove`.
     as_text : bool, default=False
         Whether `ids` or `groups` are strings, such as lines of a text file, that must be converted
         to integers if the model uses integers.
@@ -90,6 +93,8 @@ def remove_from_file(
     ------
     KeyError
         If an id or a group is not stored; neither the file nor the log changes.
+    ValueError
+        If the removal is not possible; see `remove`. Neither the file nor the log changes.
     ModelFileError
         If the file is not a model file.
     RemovalLogError
@@ -115,16 +120,26 @@ def remove_from_file(
     (True, True)
     """
     journal = log if isinstance(log, RemovalLog) else RemovalLog(log or default_log(path))
-    os.stat(path)  # do not create a log for a missing file, or for a model that cannot forget
+    os.stat(path)  # do not create a log for a missing file, or for a removal that is refused
     if not os.path.exists(journal.path):
-        final_step(load(path))
+        model = load(path)
+        chosen = _converted(model, ids, groups) if as_text else (ids, groups)
+        rows_to_remove(final_step(model), *chosen, salt=salt, gamma=gamma, allow_local=allow_local)
     with journal.writing() as writer:
         _complete(writer, path)
         seen = _identity(path)
         model = load(path)
         if as_text:
             ids, groups = _converted(model, ids, groups)
-        receipt = remove(model, ids=ids, groups=groups, salt=salt, compare=compare, gamma=gamma)
+        receipt = remove(
+            model,
+            ids=ids,
+            groups=groups,
+            salt=salt,
+            compare=compare,
+            gamma=gamma,
+            allow_local=allow_local,
+        )
         _reached("removed")
         if _identity(path) != seen:
             raise OSError(

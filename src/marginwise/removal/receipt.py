@@ -67,6 +67,11 @@ class Receipt:
         Other values that depended on the removed rows, before and after the removal.
     comparison : dict or None
         Differences from a model fitted from scratch to the remaining rows, if requested.
+    unique : bool, default=None
+        Whether the solution for the remaining rows is known to be unique, and thus the one of a
+        model that was never trained on the removed rows. If False, the model is one of possibly
+        several local solutions, and the choice may still depend on the removed rows. None in
+        receipts of earlier versions, which do not state it.
 
     See Also
     --------
@@ -107,6 +112,7 @@ class Receipt:
     gamma: str
     dependents: dict[str, Any]
     comparison: dict[str, float] | None
+    unique: bool | None = None
 
     def covers(self, name: int | str, salt: str | None = None) -> bool:
         """Return whether an id or group was removed.
@@ -215,7 +221,7 @@ def _fault(content: Any) -> str | None:
     if content.get("format") != FORMAT:
         return f"its format is {content.get('format')!r:.40}"
     names = {field.name for field in fields(Receipt)}
-    for name in sorted(names ^ set(content)):
+    for name in sorted((names ^ set(content)) - {"unique"}):  # earlier receipts lack it
         return f"{name} is {'missing' if name in names else 'unknown'}"
     expected: dict[str, tuple[type, ...]] = {
         **dict.fromkeys(NUMBERS, (int,)),
@@ -229,6 +235,8 @@ def _fault(content: Any) -> str | None:
     for name, kinds in expected.items():
         if not isinstance(content[name], kinds) or isinstance(content[name], bool):
             return f"{name} is {content[name]!r:.40}"
+    if not isinstance(content.get("unique"), bool | None):
+        return f"unique is {content['unique']!r:.40}"
     if not abs(content["violation"]) <= sys.float_info.max:
         return f"violation is {content['violation']!r:.40}"
     for name in HASHES:

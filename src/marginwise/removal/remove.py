@@ -14,14 +14,18 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float, Ints
-from marginwise._checks import plain
+from marginwise._checks import Rule, boolean, check_arguments, plain
 from marginwise._engine.plan import WITH_GAMMA
 from marginwise._estimator.exact import ExactModel
 from marginwise._estimator.grouped import check_groups
 from marginwise.removal.digest import model_digest
 from marginwise.removal.receipt import FORMAT, Receipt, salted_hashes
-from marginwise.removal.solution import compare_with_refit, largest_violation
+from marginwise.removal.solution import compare_with_refit, is_unique, largest_violation
 
+RULES: dict[str, Rule] = {
+    "gamma": (lambda v: v in ("recompute", "keep"), "'recompute' or 'keep'"),
+    "allow_local": boolean(),
+}
 SALT_BYTES = 16
 
 
@@ -33,6 +37,7 @@ def remove(
     salt: str | None = None,
     compare: bool = False,
     gamma: Literal["recompute", "keep"] = "recompute",
+    allow_local: bool = False,
 ) -> Receipt:
     """Remove rows from an exact model and return a receipt.
 
@@ -61,6 +66,12 @@ def remove(
         Whether to recompute gamma, centre and class weights that depended on removed rows. "keep"
         does not change them and issues a warning. The model then still depends on the removed rows,
         and the receipt states this.
+    allow_local : bool, default=False
+        Whether to remove rows although the solution may not be unique, because the kernel is not
+        known to be positive semi-definite: "sigmoid", "poly" with a negative `coef0`, or
+        precomputed values that are indefinite. The model then satisfies the optimality conditions,
+        but may differ from one that was never trained on the rows. The receipt states this in
+        `unique`.
 
     Returns
     -------
@@ -72,8 +83,9 @@ def remove(
     KeyError
         If an id or a group is not stored. No row is removed.
     ValueError
-        If there is nothing to remove, if the salt is empty, or if the model cannot be saved and
-        therefore has no digest.
+        If there is nothing to remove, if the salt is empty, if the model cannot be saved and
+        therefore has no digest, or if the solution may not be unique and `allow_local` is False.
+        No row is removed.
 
     See Also
     --------
@@ -94,16 +106,12 @@ def remove(
     >>> verify_receipt(receipt, model)
     True
     """
-    if salt is not None and not isinstance(salt, str):
-        raise TypeError(f"salt is a {type(salt).__name__}; expected a string. Pass None or text.")
-    if salt == "":
-        raise ValueError(
-            "salt is empty; expected text that others do not know, because hashes without a salt "
-            "can be computed by anyone. Pass None for a random salt."
-        )
     estimator = final_step(model)
-    names = _rows_to_remove(estimator, ids, groups)
-    before, digest_before = Sketch.of(estimator), model_digest(model)
+    digest_before = model_digest(model)
+    names, unique = rows_to_remove(
+        estimator, ids, groups, salt=salt, gamma=gamma, allow_local=allow_local
+    )
+    before = Sketch.of(estimator)
     start = time.perf_counter()
     estimator.forget(names, gamma=gamma)
     moves = _drop_moves(estimator, names)
@@ -132,6 +140,7 @@ def remove(
         comparison=(
             {**compare_with_refit(estimator), "seconds_removal": seconds} if compare else None
         ),
+        unique=unique,
     )
 
 
@@ -149,12 +158,37 @@ def final_step(model: Any) -> ExactModel:
     return estimator
 
 
-def _rows_to_remove(estimator: ExactModel, ids: Any, groups: Any) -> Ints:
+def rows_to_remove(
+    estimator: ExactModel, ids: Any, groups: Any, *, salt: Any, gamma: Any, allow_local: bool
+) -> tuple[Ints, bool]:
+    """Check the arguments of `remove` before anything changes.
+
+    Returns the ids of the rows to remove, and whether the solution without them is unique.
+    """
+    if salt is not None and not isinstance(salt, str):
+        raise TypeError(f"salt is a {type(salt).__name__}; expected a string. Pass None or text.")
+    if salt == "":
+        raise ValueError(
+            "salt is empty; expected text that others do not know, because hashes without a salt "
+            "can be computed by anyone. Pass None for a random salt."
+        )
+    check_arguments(RULES, gamma=gamma, allow_local=allow_local)
     names = estimator._chosen(ids, groups)
     if len(names) == 0:
         given = "ids" if groups is None else "groups"
         raise ValueError(f"{given} is empty: there is nothing to remove. Name one or more.")
-    return names
+    unique = is_unique(estimator, names)
+    if not (unique or allow_local):
+        kernel = estimator._engine.plan.kernel
+        kernel = "precomputed" if estimator.kernel == "precomputed" else kernel
+        raise ValueError(
+            f"the influence of the rows may remain, because kernel={kernel!r} is not positive "
+            "semi-definite here: the model is one of possibly several local solutions, and without "
+            "the rows another one might have been found. No row was removed. Fit the model again "
+            "without the rows or with another kernel, such as 'rbf', or pass allow_local=True for "
+            "a receipt that states this."
+        )
+    return names, unique
 
 
 @dataclass(frozen=True)

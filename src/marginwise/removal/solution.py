@@ -1,4 +1,4 @@
-"""Optimality of a model, computed from coefficients and kernel values."""
+"""Optimality and uniqueness of a solution, computed from coefficients and kernel values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,54 @@ import time
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from marginwise._arrays import Float
+from marginwise._arrays import Float, Ints
+from marginwise._engine.plan import precomputed
 from marginwise.exact import ExactSVC
 from marginwise.one_class import ExactOneClassSVM
 
 AT_BOUND = 1e-12  # relative distance below which a coefficient counts as being at its bound
+DEFINITE = ("linear", "rbf", "cosine", "tanimoto")  # kernels that are positive semi-definite
+
+
+def is_unique(model: Any, without: Ints) -> bool:
+    """Return whether the solution for the rows other than `without` is known to be unique.
+
+    It is unique if the problem is convex: for a positive semi-definite kernel. Precomputed values
+    only need to be positive semi-definite between these rows, and only on coefficients that sum to
+    0, because the sum of the coefficients is given.
+    """
+    plan, state = model._engine.plan, model._engine.state()
+    held = (state["rank"] >= 0).any(axis=0) & ~np.isin(state["ids"], without)
+    if not held.any() or plan.kernel in DEFINITE:
+        return True
+    if plan.kernel == "poly":
+        return bool(plan.coef0 >= 0)
+    if model.kernel != "precomputed":
+        return False
+    X = model._engine.features_of(state)[held]
+    return _is_definite(precomputed(X, X))
+
+
+def _is_definite(K: Float) -> bool:
+    """Return whether a kernel matrix is positive semi-definite after centring, up to rounding."""
+    n, size = len(K), float(np.abs(K).max())
+    K = K - K.mean(axis=0)
+    K -= K.mean(axis=1, keepdims=True)
+    # Kernel values may have been rounded to single precision, and centring rounds them to double.
+    rounding = 2 * np.finfo(np.float32).eps * np.sqrt(n) * float(np.abs(K).max())
+    rounding += float(np.finfo(np.float64).eps) * n * size + sys.float_info.min
+    if np.abs(K - K.T).max() > rounding:
+        return False
+    K = (K + K.T) / 2
+    K.flat[:: n + 1] += rounding
+    try:
+        with threadpool_limits(1):  # several threads wait for each other if processors are busy
+            np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def largest_violation(model: Any) -> float:
