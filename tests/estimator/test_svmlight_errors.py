@@ -190,11 +190,15 @@ def test_files_that_change_after_the_first_pass(tmp_path: Path) -> None:
     source = SvmlightSource(path, zero_based=False)
     assert len(source) == 6000
     written(tmp_path, GOOD * 2000)
-    with pytest.raises(DataError, match="the file has changed since its rows were counted"):
+    with pytest.raises(DataError, match="the file has changed since it was opened: its size was"):
         source.read([5000])
+    again = SvmlightSource(path, zero_based=False, index=source.index)
+    with pytest.raises(DataError, match="the file has changed since its rows were counted"):
+        again.read([5000])
     written(tmp_path, "#" * (len(GOOD) * 3000 - 1) + "\n")
+    again = SvmlightSource(path, zero_based=False, index=source.index)
     with pytest.raises(DataError, match="the file has fewer rows than were counted"):
-        source.read([0])
+        again.read([0])
 
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

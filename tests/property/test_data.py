@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import os
 import pickle
+import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -19,10 +24,21 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from marginwise.data import ArraySource, TableEncoder, TableSource, TransformedSource, open_source
+from marginwise import OnlineSVC
+from marginwise.data import (
+    ArraySource,
+    DataError,
+    TableEncoder,
+    TableSource,
+    TransformedSource,
+    open_source,
+)
+from marginwise.data.array_files import PIECE
 from tests.oracle.test_data_oracle import KINDS, dense, frame, written
+from tests.support import assert_untouched, blobs
 
 pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
 within_test = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 CELLS = st.text(st.sampled_from('ab,"\n\r ;é'), max_size=6)
 
@@ -181,8 +197,290 @@ def test_sources_are_pickled_and_read_by_several_threads(kind: str, tmp_path: Pa
             assert labels.tolist() == y[ids].tolist()
 
 
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "json", "parquet", "arrow", "arrow stream"])
+def test_threads_may_be_the_first_readers_of_a_source(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, scans, conclude = stored(kind, tmp_path), [], TableSource._conclude
+    X, y = open_source(path).load()
+    source, ids, start = open_source(path), np.array([200, 3, 77]), threading.Barrier(4)
+
+    def counted(source: TableSource, profile: Any) -> None:
+        scans.append(profile)
+        conclude(source, profile)
+
+    def first(_: int) -> Any:
+        start.wait()
+        return source.read(ids)
+
+    monkeypatch.setattr(TableSource, "_conclude", counted)
+    with ThreadPoolExecutor(4) as pool:
+        for some, labels in pool.map(first, range(4)):
+            np.testing.assert_array_equal(dense(some), dense(X)[ids])
+            assert labels.tolist() == y[ids].tolist()
+    assert len(scans) == 1
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("kind", ["csv.gz", "arrow stream"])
+def test_reads_after_an_interruption(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if rows can only be read forwards."""
+    source = open_source(stored(kind, tmp_path))
+    X, _ = source.load()
+    source.read(np.array([3]))
+
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("marginwise.data.text_file.TextFile._block", interrupt)
+        patch.setattr("marginwise.data.arrow_file.ArrowTable._block", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            source.read(np.array([249]))
+    np.testing.assert_array_equal(dense(source.read(np.array([249]))[0]), dense(X)[[249]])
+
+
 def test_encoders_are_cloned_without_what_they_learned() -> None:
     encoder = TableEncoder(drop=["note"], max_categories=7).fit(frame(50))
     copy = clone(encoder)
     assert copy.get_params() == encoder.get_params()
     assert not hasattr(copy, "kinds_")
+
+
+# -- arrays in files -----------------------------------------------------------------------------
+
+
+@within_test
+@given(
+    dtype=st.sampled_from(["f4", ">f8", "i2", "?"]),
+    fortran=st.booleans(),
+    form=st.sampled_from(["npy", "npz"]),
+    label=st.sampled_from([None, 0, 1, -1]),
+    ids=st.lists(st.integers(0, 199), max_size=60),
+    piece=st.sampled_from([1, 100, 1000, PIECE]),
+    gap=st.sampled_from([0, 50, 400]),
+)
+def test_arrays_in_files_are_read_as_they_are(
+    dtype: str,
+    fortran: bool,
+    form: str,
+    label: int | None,
+    ids: list[int],
+    piece: int,
+    gap: int,
+    tmp_path: Path,
+) -> None:
+    """Rows are those of the array, whatever is read at once."""
+    stored = (np.random.default_rng(0).normal(size=(200, 5)) * 9).round().astype(dtype)
+    stored = np.asarray(stored, order="F" if fortran else "C")
+    label = label if form == "npy" else None
+    (np.save if form == "npy" else save_archive)(tmp_path / f"x.{form}", stored)
+    source = ArraySource(tmp_path / f"x.{form}", label, labelled=label is not None)
+    X = stored if label is None else np.delete(stored, label, axis=1)
+    assert source.block == (None if label == 1 else 4096)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("marginwise.data.array_files.PIECE", piece)
+        patch.setattr("marginwise.data.array_files.GAP", gap)
+        some, labels = source.read(np.array(ids, dtype=np.int64))
+        chunks = [rows for rows, _ in source.chunks(70, 30)]
+        whole = source.load()[0]
+    parts = [(chunk, X[k : k + 70]) for chunk, k in zip(chunks, (30, 100, 170), strict=True)]
+    for found, expected in ((some, X[ids]), (whole, X), *parts):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == stored.dtype
+        assert found.flags.writeable
+    if label is not None:
+        np.testing.assert_array_equal(labels, stored[ids, label])
+
+
+def save_archive(path: Path, X: Any) -> None:
+    np.savez(path, X=X)
+
+
+def test_memory_maps_of_users_stay_maps(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.eye(9))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    source = ArraySource(mapped)
+    assert source._X is mapped
+    assert source.block == 4096
+
+
+# -- files that change ---------------------------------------------------------------------------
+
+MANY = [*KINDS, "parquet large", "json", "svmlight", "svmlight.gz", "npy", "npy fortran", "npz"]
+
+
+def stored(kind: str, folder: Path) -> Path:
+    """Write 250 rows as a file of a kind, in several blocks if the format has blocks."""
+    data, path = frame(250), folder / f"{kind}.data"
+    rows = np.c_[np.random.default_rng(0).normal(size=(250, 3)), np.arange(250) % 2]
+    if kind == "json":
+        return written(data.drop(columns="joined"), kind, folder)
+    if kind == "arrow":
+        feather.write_feather(data, str(path), chunksize=70)
+    elif kind.startswith("svmlight"):
+        with gzip.open(path, "wt") if kind.endswith("gz") else path.open("w") as file:
+            file.writelines(f"{row[3]:g} 1:{row[0]} 2:{row[1]}\n" for row in rows)
+    elif kind.startswith("npy"):
+        with path.open("wb") as out:
+            np.save(out, np.asarray(rows, order="F" if kind.endswith("fortran") else "C"))
+    elif kind == "npz":
+        with path.open("wb") as out:
+            np.savez(out, X=rows[:, :3], y=rows[:, 3])
+    else:
+        return written(data, kind, folder)
+    return path
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few rows, so that small files have several."""
+    monkeypatch.setattr("marginwise.data.text_file.BLOCK_ROWS", 64)
+    monkeypatch.setattr("marginwise.data.text_file.PIECE", 2000)
+    monkeypatch.setattr("marginwise.data.arrow_file.BLOCK_ROWS", 64)
+    monkeypatch.setattr("marginwise.data._bytes.SLICE", 2000)
+
+
+def change(path: Path, how: str) -> None:
+    """Change a file, which keeps its size unless rows are appended or it is truncated."""
+    content, status = path.read_bytes(), path.stat()
+    if how == "replaced":
+        path.with_suffix(".new").write_bytes(content)
+        os.utime(path.with_suffix(".new"), ns=(status.st_atime_ns, status.st_mtime_ns))
+        path.with_suffix(".new").replace(path)
+    elif how == "modified":
+        path.write_bytes(content)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
+    elif how == "deleted":
+        path.unlink()
+    else:
+        with path.open("r+b") as file:
+            file.truncate(len(content) // 2 if how == "truncated" else len(content) + 5)
+
+
+CHANGES = {
+    "replaced": "another file has replaced it; expected the same content until all rows are read",
+    "modified": r"its size is the same, but its modification time differs by \+0.001 s; expected",
+    "deleted": "it no longer exists; expected the same content",
+    "truncated": "its size was",
+    "appended": "its size was",
+}
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("kind", MANY)
+@pytest.mark.parametrize("how", ["replaced", "modified", "appended", "deleted"])
+def test_files_that_change_while_they_are_read(kind: str, how: str, tmp_path: Path) -> None:
+    path = stored(kind, tmp_path)
+    source = open_source(path)
+    assert source.classes is not None
+    source.read(np.array([3]))
+    chunks = source.chunks(64)
+    next(chunks)
+    change(path, how)
+    message = f"(?s)^{path}: the file has changed since it was opened: {CHANGES[how]}"
+    uses = [lambda: list(chunks), lambda: source.read(np.array([249])), source.load]
+    for use in (*uses, lambda: source.read(np.array([3]))):
+        with pytest.raises(DataError, match=message):
+            use()
+    if how in ("replaced", "modified"):
+        assert len(open_source(path)) == 250
+
+
+TRUNCATION = """
+import sys
+from pathlib import Path
+import numpy as np
+from marginwise.data import DataError, _bytes, arrow_file, open_source, text_file
+from tests.property.test_data import change, stored
+text_file.BLOCK_ROWS = arrow_file.BLOCK_ROWS = 64
+text_file.PIECE = _bytes.SLICE = 2000
+for kind in sys.argv[2:]:
+    path = stored(kind, Path(sys.argv[1]))
+    source = open_source(path)
+    source.classes
+    chunks = source.chunks(64)
+    next(chunks)
+    change(path, "truncated")
+    for use in (lambda: list(chunks), lambda: source.read(np.array([249])), source.load):
+        try:
+            use()
+        except DataError as error:
+            assert str(path) in str(error) and "its size was" in str(error), error
+        else:
+            raise AssertionError(kind)
+"""
+
+
+def test_truncated_files_raise_errors(tmp_path: Path) -> None:
+    """In another process, because a memory map would end it by SIGBUS."""
+    run = [sys.executable, "-c", TRUNCATION, str(tmp_path), *MANY]
+    subprocess.run(run, check=True, timeout=120, cwd=Path(__file__).parents[2])
+
+
+@pytest.mark.parametrize("how", ["replaced", "modified", "appended", "deleted"])
+def test_models_stay_as_they_were_if_a_file_changes(how: str, tmp_path: Path) -> None:
+    X, y = blobs(40_000, 0, classes=2)
+    np.save(tmp_path / "x.npy", np.c_[X, y].astype("f4"))
+    model = OnlineSVC(C=1, gamma=0.5, random_state=0).fit(X[:50], y[:50])
+    source, before = (
+        open_source(tmp_path / "x.npy"),
+        pickle.loads(pickle.dumps(model)).__getstate__(),
+    )
+
+    def meddle(*_: Any) -> None:
+        change(tmp_path / "x.npy", how)
+
+    for _ in range(2):
+        with pytest.raises(DataError, match=f"has changed since it was opened: {CHANGES[how]}"):
+            model.learn_from(source, callback=meddle)
+    assert_untouched(before, model, how)
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_pickled_sources_read_copies_of_their_files(kind: str, tmp_path: Path) -> None:
+    """A copy on another machine has another inode and another modification time."""
+    path = stored(kind, tmp_path)
+    source = open_source(path)
+    X, y = source.load()
+    data = pickle.dumps(source)
+    change(path, "replaced")
+    os.utime(path)
+    copy = pickle.loads(data)
+    some, labels = copy.read(np.array([200, 3]))
+    np.testing.assert_array_equal(dense(some), dense(X)[[200, 3]])
+    assert labels.tolist() == y[[200, 3]].tolist()
+    change(path, "modified")
+    with pytest.raises(DataError, match="since it was opened: its size is the same"):
+        copy.read(np.array([3]))
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_pickled_sources_refuse_files_of_other_sizes(kind: str, tmp_path: Path) -> None:
+    """Of which they would read other rows, or none, at the positions that they recorded."""
+    path = stored(kind, tmp_path)
+    source = open_source(path)
+    source.read(np.array([3]))
+    copy = pickle.loads(pickle.dumps(source))
+    change(path, "appended")
+    for use in (lambda: copy.read(np.array([3])), copy.load, lambda: list(copy.chunks())):
+        with pytest.raises(DataError, match=f"^{path}: the file has changed .* its size was"):
+            use()
+
+
+def test_pickled_sources_refuse_other_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((50, 4)))
+    data = pickle.dumps(open_source(path, labelled=False))
+    np.save(path, np.ones((50, 4), dtype=">f8"))
+    with pytest.raises(DataError, match=f"{path}: the array has another shape or type than when"):
+        pickle.loads(data).read(np.array([3]))
+    np.save(path, np.ones((50, 4)))
+    copy = pickle.loads(data)
+    copy.read(np.array([3]))
+    os.truncate(path, 1000)
+    copy._X._identity = type(copy._X._identity)(path)  # as if it had been short before
+    with pytest.raises(DataError, match=rf"{path}: row 27: the file ends at byte 1,000; expected"):
+        copy.load()

@@ -1,19 +1,25 @@
-"""Readers of plain, gzip and Zstandard files that return whole lines in pieces.
+"""Detection of changes to a file, and readers of plain, gzip and Zstandard files.
 
-The compression of a file is recognised by its first bytes. Plain files are read, not memory-mapped:
-this is equally fast, and a file that another program truncates raises an error instead of SIGBUS.
+Files are read, not memory-mapped: this is equally fast, and a file that another program truncates
+raises an error instead of SIGBUS. The compression of a file is recognised by its first bytes, and
+lines are returned in pieces of whole lines.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from marginwise.data.errors import DataError
 
 Bytes = NDArray[np.uint8]
 Kind = Literal["plain", "gzip", "zstd"]
@@ -49,6 +55,83 @@ def _open_zstd(path: str, file: BinaryIO) -> Any:
             "pip install 'marginwise[parquet]', or decompress the file."
         ) from error
     return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+
+
+class FileIdentity:
+    """Device, inode, size and modification time of a file when it was opened.
+
+    After unpickling, only the size must be the same, because the file may be a copy on another
+    machine; the rest is recorded when it is first read.
+
+    Parameters
+    ----------
+    path
+        The file. Pipes and other files that are not regular have no identity.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._recorded = self._current()
+        self._copied = False  # whether only the size is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_copied": True}
+
+    def _current(self) -> tuple[int, ...]:
+        now = os.stat(self._path)
+        if not stat.S_ISREG(now.st_mode):
+            return ()
+        return now.st_size, now.st_dev, now.st_ino, now.st_mtime_ns
+
+    @property
+    def size(self) -> int:
+        """Size in bytes, or 0 if it is unknown."""
+        return sum(self._recorded[:1])
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Read within this context; raise a DataError if the file is not the one that was opened.
+
+        The file is examined after reading, so that a change during the read is noticed as well, and
+        replaces the errors that it caused.
+        """
+        if self._copied:
+            now = self._current()
+            if now[:1] != self._recorded[:1]:
+                self._check()
+            self._recorded, self._copied = now, False
+        try:
+            yield
+        except Exception:
+            self._check()
+            raise
+        self._check()
+
+    def _check(self) -> None:
+        was = self._recorded
+        try:
+            now = self._current()
+        except FileNotFoundError:
+            now = ()
+        if not was or was == now:
+            return
+        raise DataError(
+            f"{self._path}: the file has changed since it was opened: {_difference(was, now)}; "
+            "expected the same content until all rows are read. Read a copy that no program "
+            "changes, or open the file as a new source."
+        )
+
+
+def _difference(was: tuple[int, ...], now: tuple[int, ...]) -> str:
+    """Return what differs between the identities of a file, of which the second may be empty."""
+    if not now:
+        return "it no longer exists"
+    if was[0] != now[0]:
+        return f"its size was {was[0]:,} bytes and is {now[0]:,} bytes"
+    if was[1:3] != now[1:3]:
+        return "another file has replaced it"
+    seconds = (now[3] - was[3]) / 1e9
+    return f"its size is the same, but its modification time differs by {seconds:+,.3g} s"
 
 
 class LineReader:

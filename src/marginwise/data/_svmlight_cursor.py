@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from marginwise._core import SvmlightParser
-from marginwise.data._bytes import Bytes, LineReader
+from marginwise.data._bytes import Bytes, FileIdentity, LineReader
 from marginwise.data._svmlight_index import BLOCK, FileIndex, SvmlightIndex, errors_at
 from marginwise.data.errors import DataError
 
@@ -86,12 +86,21 @@ class Cursors:
         Whether each file can be read from any block.
     index
         Result of the first pass over the files.
+    identities
+        Identity of each file when the source was opened.
     """
 
-    def __init__(self, paths: Sequence[str], plain: Sequence[bool], index: SvmlightIndex) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        plain: Sequence[bool],
+        index: SvmlightIndex,
+        identities: Sequence[FileIdentity],
+    ) -> None:
         self._idle: Cursor | None = None
         self._lock = threading.Lock()  # never held while rows are read
         self._paths, self._plain, self._files = paths, plain, index.files
+        self._identities = identities
         self._ends = np.cumsum([file.rows for file in index.files])
 
     def read(self, parser: SvmlightParser, start: int, stop: int) -> None:
@@ -100,17 +109,18 @@ class Cursors:
             number = int(np.searchsorted(self._ends, start, side="right"))
             rows, end = self._files[number].rows, int(self._ends[number])
             row, count = start - (end - rows), min(stop, end) - start
-            cursor = self._take(number, row)
-            try:
-                cursor.skip(parser, row)
-                cursor.parse(parser, count)
-            except BaseException:
-                cursor.close()
-                raise
-            if cursor.row < rows:
-                self._keep(cursor)
-            else:
-                cursor.close()
+            with self._identities[number].unchanged():
+                cursor = self._take(number, row)
+                try:
+                    cursor.skip(parser, row)
+                    cursor.parse(parser, count)
+                except BaseException:
+                    cursor.close()
+                    raise
+                if cursor.row < rows:
+                    self._keep(cursor)
+                else:
+                    cursor.close()
             start += count
 
     def _take(self, number: int, row: int) -> Cursor:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Ints
 from marginwise._core import SvmlightParser, SvmlightScan
-from marginwise.data._bytes import LineReader
+from marginwise.data._bytes import FileIdentity, LineReader
 from marginwise.data.errors import DataError
 
 ZeroBased = bool | Literal["auto"]
@@ -108,7 +108,10 @@ class Extent:
 
 
 def index_files(
-    paths: Sequence[str], zero_based: ZeroBased, n_features: int | None
+    paths: Sequence[str],
+    zero_based: ZeroBased,
+    n_features: int | None,
+    identities: Sequence[FileIdentity],
 ) -> SvmlightIndex:
     """Read all files once, in constant memory.
 
@@ -120,8 +123,13 @@ def index_files(
         Whether index 0 is the first feature; "auto" means True if index 0 occurs.
     n_features
         Number of features; None uses the largest index.
+    identities
+        Identity of each file when the source was opened.
     """
-    scans = [_scanned(path, zero_based, n_features) for path in paths]
+    scans = []
+    for path, identity in zip(paths, identities, strict=True):
+        with identity.unchanged():
+            scans.append(_scanned(path, zero_based, n_features))
     extents = [Extent.of(path, scan) for path, scan in zip(paths, scans, strict=True)]
     zero_based, n_features = features_of(extents, zero_based, n_features)
     labels = np.unique(np.concatenate([scan.labels() for scan in scans]))

@@ -13,19 +13,19 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from marginwise._arrays import Ints, spread_rows
-from marginwise.data.array_files import read_npy, read_npz
+from marginwise.data.array_files import ArrayFile, read_npy, read_npz
 from marginwise.data.errors import DataError
 from marginwise.data.rows import check_chunks, check_ids
 from marginwise.data.sniff import kind_of
 
-BLOCK_ROWS = 4096  # of a memory map
-HASHED = 4096  # rows of a memory map that identify it
+BLOCK_ROWS = 4096  # of an array on disk
+HASHED = 4096  # rows of an array on disk that identify it
 
 
 class ArraySource:
     """Data source of arrays in memory, or of .npy and .npz files.
 
-    Uncompressed .npy and .npz files are memory-mapped, so that rows are read on demand.
+    Rows of uncompressed .npy and .npz files are read on demand. Memory maps are used as they are.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ class ArraySource:
     feature_names : list of str or None
         Names of the features, if X is a data frame or the file contains the array feature_names.
     block : int or None
-        Number of rows that are stored together: 4096 for a memory map, None for arrays in memory.
+        Number of rows that are stored together: 4096 for a file that is read on demand or a memory
+        map, None for arrays in memory.
     random_access : bool
         True, because rows can be read in any order.
 
@@ -91,7 +92,7 @@ class ArraySource:
         self._X = self._checked(X)
         self._y = None if y is None or not labelled else self._checked_labels(y)
         self.n_features = int(self._X.shape[1])
-        self.block = BLOCK_ROWS if _is_mapped(self._X) else None
+        self.block = BLOCK_ROWS if _is_on_disk(self._X) else None
         self._classes = None if classes is None else np.unique(np.asarray(classes))
 
     def _open(self, path: Path, y: Any, labelled: bool) -> tuple[Any, Any]:
@@ -99,7 +100,7 @@ class ArraySource:
         self.files = [str(path)]
         kind = kind_of(path)
         if kind == "npy":
-            return read_npy(path), y
+            return ArrayFile(path), y
         if kind != "npz":
             raise DataError(f"{path}: the file is {kind}; expected .npy or .npz.")
         X, labels, self.feature_names = read_npz(path, labelled and y is None)
@@ -125,7 +126,7 @@ class ArraySource:
     def _checked(self, X: Any, least: int = 1) -> Any:
         """Return features as an array or a CSR array of numbers."""
         name = self.files[0] if self.files else "X"
-        if not isinstance(X, np.ndarray):
+        if not isinstance(X, np.ndarray | ArrayFile):
             X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] < least:
             raise DataError(
@@ -189,7 +190,7 @@ class ArraySource:
         Returns
         -------
         digest : str
-            Hexadecimal SHA-256. For a memory map, it is computed from evenly spaced rows.
+            Hexadecimal SHA-256. For an array on disk, it is computed from evenly spaced rows.
         """
         digest = hashlib.sha256(f"{self._X.shape} {self._X.dtype}".encode())
         if sp.issparse(self._X):
@@ -263,8 +264,10 @@ def _names_of(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-def _is_mapped(X: Any) -> bool:
-    """Return whether an array is a memory map or a view of one."""
+def _is_on_disk(X: Any) -> bool:
+    """Return whether rows are read from a file: of an ArrayFile, a memory map or a view of one."""
+    if isinstance(X, ArrayFile):
+        return True
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap):
             return True

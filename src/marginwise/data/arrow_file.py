@@ -224,17 +224,24 @@ class ArrowFile(ArrowTable):
         self._set_names(str(path), names)
         if not streamed:
             with guarded(path, "Arrow"):
+                least = min(reader.schema, key=_width).name
+                reader = self._open([least])  # of which less is read than of the others
                 sizes = [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)]
             self._starts = np.cumsum([0, *sizes], dtype=np.int64)
             self.block_rows = max(1, max(sizes, default=1))
 
-    def _open(self) -> Any:
-        """Return a reader of record batches."""
+    def _open(self, columns: Sequence[str] | None = None) -> Any:
+        """Return a reader of record batches with all or some columns.
+
+        The file is read, not memory-mapped, so that truncation raises an error instead of SIGBUS.
+        """
         pa = need_arrow()
         from pyarrow import ipc
 
-        file = pa.memory_map(str(self.path))
-        return ipc.open_stream(file) if self._streamed else ipc.open_file(file)
+        some = [] if columns is None else [self.columns.index(name) for name in columns]
+        file = pa.OSFile(str(self.path))
+        options = ipc.IpcReadOptions(included_fields=some)
+        return (ipc.open_stream if self._streamed else ipc.open_file)(file, options=options)
 
     @property
     def starts(self) -> Ints | None:
@@ -252,7 +259,7 @@ class ArrowFile(ArrowTable):
                 yield self.block(k, columns)
             return
         with guarded(self.path, "Arrow"):
-            reader = self._open()
+            reader = self._open(columns)
         sizes: list[int] = []
         while True:
             with guarded(self.path, "Arrow"):
@@ -268,7 +275,7 @@ class ArrowFile(ArrowTable):
         """Return one record batch."""
         assert self._starts is not None
         with guarded(self.path, "Arrow"):
-            batch = self._open().get_batch(k)
+            batch = self._open(columns).get_batch(k)
         return self._block(self._checked(batch, columns), int(self._starts[k]))
 
     def _checked(self, batch: Any, columns: Sequence[str] | None) -> Any:
@@ -281,3 +288,11 @@ class ArrowFile(ArrowTable):
     def stamp(self) -> bytes:
         """Return a digest of the size and of samples of the content."""
         return stamp_of(self.path)
+
+
+def _width(field: Any) -> int:
+    """Return the size of a value in bits, or a large number if values differ in size."""
+    try:
+        return int(field.type.bit_width)
+    except ValueError:
+        return 1 << 16

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from marginwise._arrays import Ints
 from marginwise._checks import is_integer, take_rows
 from marginwise._core import SvmlightParser
-from marginwise.data._bytes import LineReader, kind_of_file
+from marginwise.data._bytes import FileIdentity, LineReader, kind_of_file
 from marginwise.data._svmlight_cursor import Cursors
 from marginwise.data._svmlight_index import (
     BLOCK,
@@ -126,6 +126,7 @@ class SvmlightSource:
         self.paths = tuple(os.fspath(one) for one in given)
         self.zero_based = zero_based
         self._n_features = None if n_features is None else int(n_features)
+        self._identities = tuple(FileIdentity(one) for one in self.paths)
         self._plain = tuple(_is_plain(one) for one in self.paths)
         self._index = index
         self._begin()
@@ -149,7 +150,9 @@ class SvmlightSource:
         with self._lock:
             if self._index is None:
                 self._check_regular()
-                self._index = index_files(self.paths, self.zero_based, self._n_features)
+                self._index = index_files(
+                    self.paths, self.zero_based, self._n_features, self._identities
+                )
             return self._index
 
     def _check_regular(self) -> None:
@@ -212,7 +215,7 @@ class SvmlightSource:
         parser, index = self._new_parser(), self.index
         with self._lock:
             if self._cursors is None:
-                self._cursors = Cursors(self.paths, self._plain, index)
+                self._cursors = Cursors(self.paths, self._plain, index, self._identities)
         for start, stop in _runs(rows):
             self._cursors.read(parser, start, stop)
         X, y = self._taken(parser)
@@ -237,7 +240,8 @@ class SvmlightSource:
         return self._chunks(*check_chunks(rows, start))
 
     def _chunks(self, rows: int, start: int) -> Iterator[tuple[Any, NDArray[Any]]]:
-        n, cursors = len(self), Cursors(self.paths, self._plain, self.index)
+        n = len(self)
+        cursors = Cursors(self.paths, self._plain, self.index, self._identities)
         try:
             for first in range(start, n, rows):
                 parser = self._new_parser()
@@ -260,11 +264,11 @@ class SvmlightSource:
         """
         most = -1 if self._n_features is None else self._n_features
         parser = SvmlightParser(base_of(self.zero_based), most)
-        parser.expect(sum(os.stat(path).st_size for path in self.paths))
+        parser.expect(sum(identity.size for identity in self._identities))
         extents = []
-        for path in self.paths:
+        for path, identity in zip(self.paths, self._identities, strict=True):
             parser.line, before = 1, parser.rows
-            with LineReader(path) as lines, errors_at(path, parser):
+            with identity.unchanged(), LineReader(path) as lines, errors_at(path, parser):
                 for text in lines:
                     parser.parse(text, 0, _ALL)
                 if parser.rows == before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marginwise._arrays import Ints
+from marginwise.data._bytes import FileIdentity
 
 SAMPLED = 1 << 16  # bytes at the start, middle and end of a file that enter its digest
 
@@ -42,6 +44,11 @@ class TableFile:
     parse: bool  # whether values are strings that are parsed as other types
     block_rows: int | None  # usual number of rows of a block; None if rows are stored one by one
     default_label: str  # column of the labels if the user names none
+    identity: FileIdentity | None = None  # of the file when it was opened; None in memory
+
+    def unchanged(self) -> contextlib.AbstractContextManager[None]:
+        """Read within this context; raise a DataError if the file was changed."""
+        return contextlib.nullcontext() if self.identity is None else self.identity.unchanged()
 
     @property
     def starts(self) -> Ints | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Ints
+from marginwise.data._bytes import FileIdentity
 from marginwise.data.arrow_file import ArrowFile, MemoryTable, ParquetFile
 from marginwise.data.columns import as_table
 from marginwise.data.csv_file import CsvFile
@@ -44,7 +45,7 @@ class TableFiles:
         self._held: OrderedDict[int, Block] = OrderedDict()
         self._reading: tuple[int, Iterator[Block]] | None = None  # position of sequential reading
         self._columns: list[str] | None = None  # columns of the cached blocks
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()  # held while a block is fetched, or all rows are scanned
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("files", "first", "random_access", "_starts")
@@ -89,20 +90,27 @@ class TableFiles:
     def blocks(self, columns: Sequence[str]) -> Iterator[Block]:
         """Yield all blocks in order, with the given columns."""
         for file in self.files:
-            yield from file.blocks(columns=columns)
+            blocks = file.blocks(columns=columns)
+            while True:
+                with file.unchanged():
+                    block = next(blocks, None)
+                if block is None:
+                    break
+                yield block
 
     def fetch(self, k: int, columns: list[str]) -> Block:
         """Return one block, with the given columns."""
-        with self._lock:
+        with self.lock:
             if columns != self._columns:
                 self._columns, self._reading = columns, None
                 self._held.clear()
-            if k in self._held:
+            file, own = self._place(k)
+            with file.unchanged():
+                if k not in self._held:
+                    read = self.random_access
+                    self._hold(k, file.block(own, columns) if read else self._read_forwards(k))
                 self._held.move_to_end(k)
                 return self._held[k]
-            block = self._read_anywhere(k) if self.random_access else self._read_forwards(k)
-            self._hold(k, block)
-            return block
 
     def _hold(self, k: int, block: Block) -> None:
         """Add a block to the cache, and evict the least recently used blocks."""
@@ -113,11 +121,12 @@ class TableFiles:
         ):
             self._held.popitem(last=False)
 
-    def _read_anywhere(self, k: int) -> Block:
+    def _place(self, k: int) -> tuple[TableFile, int]:
+        """Return the file of a block, and the number of the block within it."""
         for file in self.files:
             assert file.starts is not None
             if k < len(file.starts) - 1:
-                return file.block(k, self._columns)
+                return file, k
             k -= len(file.starts) - 1
         raise IndexError(k)
 
@@ -127,10 +136,11 @@ class TableFiles:
             assert self._columns is not None
             self._reading = 0, self.blocks(self._columns)
         at, blocks = self._reading
+        self._reading = None  # if an error occurs, the next call starts again
         for block in blocks:
             at += 1
-            self._reading = at, blocks
             if at > k:
+                self._reading = at, blocks
                 return block
         raise DataError(f"{self.files[-1].head}: the file became shorter while it was read.")
 
@@ -157,6 +167,13 @@ def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True)
 
 
 def _open_table(path: Path, missing: Collection[str], header: bool) -> TableFile:
+    identity = FileIdentity(path)
+    file = _table_of(path, missing, header)
+    file.identity = identity
+    return file
+
+
+def _table_of(path: Path, missing: Collection[str], header: bool) -> TableFile:
     kind = kind_of(path)
     if kind == "csv":
         return CsvFile(path, missing, header)

@@ -289,9 +289,12 @@ class TableSource:
 
     def _scan(self) -> None:
         """Read all rows, unless everything that this finds is already known."""
-        known = self._observed or self._labels is None
-        if self._fitted and known and self._tables.starts is not None:
-            return
+        with self._tables.lock:  # one thread scans, and others wait for what it finds
+            known = self._observed or self._labels is None
+            if not (self._fitted and known and self._tables.starts is not None):
+                self._observe_all()
+
+    def _observe_all(self) -> None:
         profile = None if self._fitted else self._encoder._begin()
         features = self._columns(labels=False)
         for block in self._tables.blocks(

@@ -152,8 +152,8 @@ class TextFile(TableFile):
                 yield self.block(k, columns)
             return
         for k, raw in enumerate(self._raw_blocks()):
-            if not self._complete and k == len(self._index):
-                self._index.append((raw.offset, len(raw.data), raw.line, raw.rows))
+            if not self._complete:  # another thread may have stored the same entry
+                self._index[k : k + 1] = [(raw.offset, len(raw.data), raw.line, raw.rows)]
             if k >= first:
                 yield self._block(raw, columns)
         self._complete = True
