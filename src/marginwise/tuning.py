@@ -100,7 +100,9 @@ class OnlineSVCCV(OnlineSVC):
         :class:`marginwise.active.SupportVectorPlateau`. If given, `fit` samples `pool_size` rows
         for each row that it learns and returns the others to the pool, so that each selection is
         made among all rows not yet learned, as in [bordes2005]_ and [ertekin2007]_. With None, each
-        pass evaluates every row once. Model files do not store stopping rules.
+        pass evaluates every row once. Rules that draw rows at random, such as
+        :class:`marginwise.active.ErrorAudit`, are not supported. Model files do not store stopping
+        rules.
     reprocess : int or "gap", default=1
         Number of REPROCESS steps after each processed row, at most 10^9. "gap" continues until the
         duality gap over the stored examples reaches its target [ertekin2011]_. More steps make each
@@ -135,9 +137,12 @@ class OnlineSVCCV(OnlineSVC):
 
         - "ovo" (one-vs-one) separates each pair of classes, as :class:`sklearn.svm.SVC` does.
         - "ovr" (one-vs-rest) separates each class from all others.
-        - "auto" uses "ovo" for up to 32 classes and "ovr" for more. It also uses "ovr" if
-          `selection` is not "random", if `replay` is positive, or if `partial_fit` is called
-          without `classes`.
+        - "auto" uses "ovo" for up to 50 classes, and in `fit` for more if the number of pairs of
+          classes times that of rows is at most 50 million, as for 100 classes and 10,000 rows. With
+          a `budget`, or if `reprocess`, `reprocess_when`, `finish_at_end`, `finish_every` or
+          `delta_max` differ from their defaults, it uses "ovo" for up to 32 classes. Otherwise, it
+          uses "ovr", also if `selection` is not "random", if `replay` is positive, or if
+          `partial_fit` is called without `classes`.
     calibration : {"sigmoid", "isotonic"} or None, default=None
         Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
         fitted to the out-of-fold decision values of the selected pair and updated by `partial_fit`.

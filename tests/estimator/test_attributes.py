@@ -154,7 +154,7 @@ def test_the_way_to_probabilities(kind: type, seed: int) -> None:
         assert not hasattr(model, name)
         with pytest.raises(AttributeError, match=name) as error:
             getattr(model, name)
-        assert "Set calibration='sigmoid' or 'isotonic'" in str(error.value.__cause__)
+        assert "Set calibration='sigmoid' or 'isotonic'" in str(error.value)
     chances = CalibratedClassifierCV(kind(gamma=0.5)).fit(X, y).predict_proba(X)
     assert np.allclose(chances.sum(axis=1), 1)
 

@@ -21,7 +21,8 @@ from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from marginwise import GapSVC, ModelFileError, OnlineSVC, load, save
+from marginwise import GapSVC, ModelFileError, OnlineSVC, OnlineSVCCV, load, save
+from marginwise._engine.plan import pairs_classes
 from marginwise._files.format import unpack, write_state
 from marginwise._training.checkpoint import KIND
 from marginwise.active import ActiveLearner, MarginRule, closeness
@@ -287,10 +288,11 @@ def test_two_classes_are_one_problem_either_way(epochs: Any, seed: int) -> None:
         ("auto", 2, 1),
         ("auto", 3, 3),
         ("auto", 5, 10),
-        ("auto", 32, 496),
-        ("auto", 33, 33),
-        ("auto", 40, 40),
-        ("ovo", 40, 780),
+        ("auto", 40, 780),
+        ("auto", 50, 1225),
+        ("auto", 51, 1275),
+        ("auto", 300, 300),  # 44,850 pairs of 1,200 rows
+        ("ovo", 51, 1275),
         ("ovr", 5, 5),
     ],
 )
@@ -302,6 +304,37 @@ def test_the_number_of_problems(multiclass: str, classes: int, problems: int) ->
     assert [*shapes, model.dual_coef_.shape[:1]] == [(problems,)] * 3
     assert model.decision_function(X).shape == ((len(X),) if classes == 2 else (len(X), classes))
     assert set(model.predict(X)) <= set(range(classes))
+
+
+def clusters(classes: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return 20 rows of each class, and a share of random labels."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(classes), 20)
+    X = 3 * rng.normal(size=(classes, 10))[truth] + rng.normal(size=(len(truth), 10))
+    return X, np.where(rng.random(len(truth)) < noise, rng.integers(classes, size=len(X)), truth)
+
+
+def test_fit_warns_where_noisy_labels_need_pairs(seed: int) -> None:
+    X, y = clusters(200, 0.25, seed)
+    with pytest.warns(UserWarning, match=r"set multiclass='ovo' \(19,900 binary problems\)"):
+        model = ovo(multiclass="auto", gamma=0.01).fit(X, y)
+    assert len(model.intercept_) == 200
+
+
+@pytest.mark.parametrize(
+    ("params", "classes", "noise"),
+    [
+        ({"multiclass": "auto"}, 200, 0.0),
+        ({"multiclass": "auto"}, 60, 0.25),
+        ({"multiclass": "ovr"}, 200, 0.25),
+        ({"multiclass": "ovo"}, 60, 0.25),
+        ({"multiclass": "auto", "replay": 100}, 60, 0.25),
+    ],
+)
+def test_fit_does_not_warn_elsewhere(
+    params: dict[str, Any], classes: int, noise: float, seed: int
+) -> None:
+    ovo(gamma=0.01, **params).fit(*clusters(classes, noise, seed))  # warnings are errors
 
 
 @pytest.mark.parametrize(
@@ -668,3 +701,45 @@ def test_a_stream_asks_for_the_rows_inside_a_margin(seed: int) -> None:
     expected = closeness(values_of(model, 3 * X)) <= 1
     assert 0.05 < expected.mean() < 0.5, "no test"
     assert MarginRule(model).wants(3 * X).tolist() == expected.tolist()
+
+
+def test_small_batches_of_many_classes_are_learned_without_a_warning(seed: int) -> None:
+    X, y = clusters(60, 0.0, seed)  # warnings are errors
+    model = OnlineSVC(gamma=0.01, multiclass="ovo").partial_fit(X[::40], y[::40], classes=range(60))
+    model.partial_fit(X[::30], y[::30])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        model.partial_fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("rows", [10_101, 10_102])
+def test_pairs_of_many_classes_depend_on_the_rows_of_fit(rows: int) -> None:
+    model = OnlineSVC(multiclass="auto")
+    assert pairs_classes(model, 100, rows) == (rows == 10_101)  # 4,950 pairs
+    assert not pairs_classes(model, 100, None)  # a stream
+
+
+@pytest.mark.parametrize(
+    ("params", "most"),
+    [
+        ({}, 100),
+        ({"epochs": 2, "shuffle": False, "calibration": "sigmoid"}, 100),
+        ({"reprocess": 2}, 32),
+        ({"reprocess": "gap"}, 32),
+        ({"reprocess_when": "each"}, 32),
+        ({"finish_at_end": False}, 32),
+        ({"finish_every": 1000}, 32),
+        ({"delta_max": 0.1}, 32),
+        ({"budget": 200}, 32),
+    ],
+)
+def test_many_pairs_are_trained_only_where_they_are_fast(params: dict[str, Any], most: int) -> None:
+    model = OnlineSVC(multiclass="auto", **params)
+    assert [k for k in (32, 33, 50, 51, 100, 101) if pairs_classes(model, k, 10_000)][-1] == most
+
+
+def test_a_search_trains_the_pairs_that_the_final_model_has() -> None:
+    X, y = clusters(60, 0.1, 0)
+    search = OnlineSVCCV(Cs=[1.0, 10.0], gammas=[0.01], cv=3, random_state=0).fit(X, y)
+    one = OnlineSVC(C=search.C_, gamma=0.01, multiclass="ovo", random_state=0).fit(X, y)
+    assert len(search.intercept_) == 1770
+    assert np.array_equal(search.predict(X), one.predict(X))

@@ -30,7 +30,20 @@ FAR = 1e4  # interquartile ranges between mean and median that only outliers cau
 OFFSET_LIMIT = 1600.0
 LARGEST_SQUARE = 1e299  # |x|^2
 ORDINARY = 2.0**20  # kernel values between its inverse and this value need no unit
-MOST_PAIRED = 32  # maximum number of classes that multiclass="auto" pairs
+# multiclass="auto" pairs up to MOST_PAIRED classes, and more if the number of pairs times that of
+# rows is at most MOST_PAIR_ROWS. Each pair stores 12 bytes for each member of the model, and 41 in
+# a file: with 500 noisy rows per class, 50 classes take 0.6 GB, and 100 classes would take 5 GB.
+MOST_PAIRED, MOST_PAIR_ROWS = 50, 50_000_000
+# With other values of these parameters, each row or few rows cost time for each pair.
+MOST_PAIRED_IN_STEPS = 32
+WITHOUT_STEPS: dict[str, Any] = {
+    "budget": None,
+    "reprocess": 1,
+    "reprocess_when": "processed",
+    "finish_at_end": True,
+    "finish_every": None,
+    "delta_max": None,
+}
 MOST_ROOT = 80  # exponents of units, so that they do not overflow
 EARLY_EXACT_NOTES = 5  # per problem, in states of earlier versions
 
@@ -82,6 +95,7 @@ def make_plan(
     function: BlockFunction | None,
     settings: dict[str, Any],
     streaming: bool,
+    rows: int | None,
 ) -> Plan:
     """Return the plan of the native model of an estimator, given the first rows to learn.
 
@@ -99,6 +113,8 @@ def make_plan(
         Settings of the algorithm.
     streaming : bool
         Whether more rows follow, for which the first ones may not be representative.
+    rows : int or None
+        Number of rows that will be learned, if it is known.
     """
     if streaming:
         _warn_if_few(model.gamma, model.kernel, X.shape[0])
@@ -109,7 +125,7 @@ def make_plan(
             "features down, or give gamma."
         )
     classes = len(getattr(model, "classes_", ()))
-    pairs = classes > 2 and pairs_classes(model, classes)
+    pairs = classes > 2 and pairs_classes(model, classes, rows)
     precomputed = model.kernel == "precomputed"
     kernel = "callable" if precomputed or callable(model.kernel) else str(model.kernel)
     plan = Plan(
@@ -137,12 +153,23 @@ def make_plan(
 # -- classes -----------------------------------------------------------------------------------
 
 
-def pairs_classes(model: Any, classes: int) -> bool:
-    """Return whether an estimator uses one-vs-one for this number of classes."""
+def pairs_classes(model: Any, classes: int, rows: int | None) -> bool:
+    """Return whether an estimator uses one-vs-one for these numbers of classes and rows."""
     multiclass = getattr(model, "multiclass", "ovr")
     if multiclass != "auto":
         return bool(multiclass == "ovo")
-    return classes <= MOST_PAIRED and model.selection == "random" and model.replay == 0
+    if not may_pair(model):
+        return False
+    if any(getattr(model, name) != value for name, value in WITHOUT_STEPS.items()):
+        return classes <= MOST_PAIRED_IN_STEPS
+    few = rows is not None and problems_of(classes, True) * rows <= MOST_PAIR_ROWS
+    return classes <= MOST_PAIRED or few
+
+
+def may_pair(model: Any) -> bool:
+    """Return whether multiclass="auto" uses one-vs-one if there are few classes or rows."""
+    auto = getattr(model, "multiclass", "ovr") == "auto"
+    return auto and model.selection == "random" and model.replay == 0
 
 
 def problems_of(classes: int, pairs: bool) -> int:

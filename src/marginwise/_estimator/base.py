@@ -259,11 +259,19 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
 
     # -- the engine ----------------------------------------------------------------------------
 
-    def _make_engine(self, X: Any, weights: Float, *, streaming: bool) -> Engine:
+    def _make_engine(
+        self, X: Any, weights: Float, *, streaming: bool, rows: int | None = None
+    ) -> Engine:
         """Return an engine for the first rows."""
         function, settings = self._function(), self._settings()
         plan = make_plan(
-            self, X, weights, function=function, settings=settings, streaming=streaming
+            self,
+            X,
+            weights,
+            function=function,
+            settings=settings,
+            streaming=streaming,
+            rows=rows,
         )
         return self._engine_class(plan, function, self.n_jobs)
 

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Float, Ints, Labels
+from marginwise._arrays import Float, Ints, Labels, spread_rows
 from marginwise._checks import (
     Rule,
     boolean,
@@ -34,6 +34,7 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch
 from marginwise._engine.engine import HARD_COST
+from marginwise._engine.plan import may_pair, problems_of
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, change, on_draft, refuse_reentry
 from marginwise._estimator.callbacks import (
@@ -55,9 +56,11 @@ from marginwise._training.loop import ArrayFeed, Step
 from marginwise._training.putback import PutBack
 from marginwise._training.reservoir import Reservoir
 from marginwise._training.selection import learn_by_search
-from marginwise._warn import warn_unconverged
+from marginwise._warn import warn, warn_unconverged
 
 FEW_ROWS = 16  # number of rows with which a constant decision function is detected
+JUDGED = 1000  # number of training rows from which noisy labels are detected
+NOISY = 0.15  # share of misclassified training rows
 
 
 class UnknownLabelError(ValueError):
@@ -73,6 +76,15 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
             "classes."
         )
     return classes, places.astype(np.int32)
+
+
+def check_label_type(y: NDArray[Any]) -> None:
+    """Raise ValueError if these are not labels of classes.
+
+    Labels are passed twice, because scikit-learn warns if more than half of those it is given are
+    different, which is usual for a small batch or a list of classes.
+    """
+    check_classification_targets(np.tile(y, 2))
 
 
 class KernelClassifier(
@@ -142,7 +154,8 @@ class KernelClassifier(
         classes, labels = number_classes(y)
         self._set_classes(classes, y)
         self._grows = False
-        self._engine = self._make_engine(X, weights, streaming=False)
+        self._weighs = len(ids) < following or bool((weights != 1).any())
+        self._engine = self._make_engine(X, weights, streaming=False, rows=len(ids))
         self._engine.native.reserve_ids(following)
         self._note_groups(ids, None if groups is None else groups[ids])
         batch = self._labelled(X, labels, weights * self._penalties()[labels], ids)
@@ -154,6 +167,7 @@ class KernelClassifier(
         self._learn_all(ArrayFeed(batch, ids), X, labels, as_subtasks)
         self._warn_if_far()
         self._warn_if_constant(batch, X)
+        self._warn_if_unpaired(batch, labels)
         if in_folds:
             self._foresee_in_folds(X, labels, weights, ids)
         self._begin_reservoir()
@@ -172,9 +186,8 @@ class KernelClassifier(
         trainer, selection = self._trainer, getattr(self, "selection", "random")
         if (stop := getattr(self, "stop", None)) is not None:
             rows = selection, self.pool_size
-            PutBack(trainer, feed, labels, *rows, stop, self._shaped, rng).learn(
-                self._seeds_per_class
-            )
+            loop = PutBack(trainer, feed, labels, self.classes_, *rows, stop, self._shaped, rng)
+            loop.learn(self._seeds_per_class)
         elif selection == "random" and getattr(self, "epochs", 1) == "converge":
             epoch = trainer.orders(len(feed.ids), rng, labels, self._seeds_per_class)
             find = self._finder(X, feed.ids)
@@ -205,6 +218,24 @@ class KernelClassifier(
             f"{type(self).__name__} has a constant decision function: no row is a support vector, "
             "or kernel values are equal up to rounding. Scale or centre the features, or change C."
         )
+
+    def _warn_if_unpaired(self, batch: Batch, labels: Labels) -> None:
+        """Warn if there are too many classes for one-vs-one and the labels look noisy."""
+        classes = len(self.classes_)
+        plan = self._engine.plan
+        if classes < 3 or plan.pairs or plan.budget or not may_pair(self):
+            return
+        rows = spread_rows(len(labels), JUDGED)
+        f = self._engine.native.decision_of(batch, rows)
+        wrong = np.mean(np.argmax(f, axis=1) != labels[rows])
+        if wrong > NOISY:
+            warn(
+                f"{100 * wrong:.0f} % of the training rows are misclassified: the labels look "
+                "noisy. With this many classes, rows or steps, multiclass='auto' is one-vs-rest, "
+                "which is then less accurate than one-vs-one. To train pairs, set "
+                f"multiclass='ovo' ({problems_of(classes, True):,} binary problems); to accept "
+                "this model, set multiclass='ovr'."
+            )
 
     @on_draft
     def partial_fit(
@@ -267,6 +298,7 @@ class KernelClassifier(
         runs = self._runs(y)
         labels = None if runs else self._encode(y)
         weights = check_weights(sample_weight, X.shape[0])
+        self._weighs = (self._weighs and not first) or bool((weights != 1).any())
         following = 0 if first else self._engine.native.next_id
         names = check_ids(ids, X.shape[0], following)
         groups = self._check_groups(groups, X.shape[0])
@@ -302,7 +334,7 @@ class KernelClassifier(
         """Split rows before each new label if classes may be added."""
         if not self._grows:
             return []
-        check_classification_targets(y)
+        check_label_type(y)
         labels, first = np.unique(y, return_index=True)
         met = [label in self._index for label in labels.tolist()]
         if all(met):
@@ -458,6 +490,7 @@ class KernelClassifier(
         """Determine classes, gamma and precision before training starts."""
         X, _ = check_features(self, X, reset=True)
         self._check_classes(classes, first=True)
+        self._weighs = False
         self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
         self._begin_reservoir()
 
@@ -510,8 +543,9 @@ class KernelClassifier(
         state.pop("_index", None)
         if "_reservoir" in state:
             state["_reservoir"] = state["_reservoir"].state()
-        if not state.get("_grows", True):  # as in models of earlier versions
-            del state["_grows"]
+        for name in ("_grows", "_weighs"):
+            if not state.get(name, True):  # as in models of earlier versions
+                del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -545,6 +579,7 @@ class KernelClassifier(
     _may_grow: ClassVar[bool] = False  # whether new classes may be added without `classes`
     _starts_with_fit: ClassVar[bool] = False  # whether `partial_fit` only continues a model
     _grows: bool
+    _weighs: bool = False  # whether rows had other weights than 1
 
     def _check_classes(self, classes: ArrayLike | None, first: bool, y: Any = None) -> None:
         given = None if classes is None else np.unique(np.asarray(classes))
@@ -603,7 +638,7 @@ class KernelClassifier(
         return np.minimum(self._costs, HARD_COST * self._balance)
 
     def _encode(self, y: NDArray[Any]) -> Labels:
-        check_classification_targets(y)
+        check_label_type(y)
         labels, places = np.unique(y, return_inverse=True)
         numbers = np.array(
             [self._index.get(label, -1) for label in labels.tolist()], dtype=np.int32

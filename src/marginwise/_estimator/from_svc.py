@@ -90,6 +90,7 @@ class FromSVC:
         weights = check_weights(sample_weight, X.shape[0])
         labels = _check_same_rows(svc, X, y)
         _take_classes(model, svc)
+        model._weighs = bool((weights != 1).any())
         model._engine = model._make_engine(X, weights, streaming=False)
         solution = _solution(svc, X, labels)
         costs = (weights * model._penalties()[labels])[solution.ids]

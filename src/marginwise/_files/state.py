@@ -5,7 +5,7 @@ Every failure is a ValueError that names the part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ _ATTRIBUTES: dict[str, Rule] = {
     "n_features_in_": count(1, MOST_FEATURES),
     "_square": real(),
     "_full_size": count(),
+    "_weighs": (lambda v: v is True, "True"),
 }
 
 _FITTED = {"n_features_in_", "_machine", "_seen", "_since_finish"}
@@ -74,7 +75,7 @@ def check_classifier(kind: Any, state: State) -> None:
     state : mapping
         Supposed result of `__getstate__` of an instance.
     """
-    if not _check_outline(kind, state, _FITTED_CLASSIFIER):
+    if not _check_outline(kind, state, _FITTED_CLASSIFIER, {"_weighs"}):
         return
     _check_classes(state)
     classes = len(state["classes_"])
@@ -141,7 +142,7 @@ def _check_curve(curve: Any) -> None:
         raise ValueError("chosen must be one of n_vectors")
 
 
-def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
+def _check_outline(kind: Any, state: State, fitted: set[str], optional: Iterable[str] = ()) -> bool:
     """Check names and parameters; return whether the estimator is fitted."""
     names = set(kind._get_param_names())
     require_names(names, set(state) & names, "parameters")
@@ -150,7 +151,7 @@ def _check_outline(kind: Any, state: State, fitted: set[str]) -> bool:
     obey(_MORE_RULES, parameters)
     if not set(state) - names:
         return False
-    own = {"feature_names_in_", "_foresight", *kind._own_state}
+    own = {"feature_names_in_", "_foresight", *optional, *kind._own_state}
     require_names(fitted, set(state) - names - own, "attributes")
     obey(_ATTRIBUTES, state)
     if "feature_names_in_" in state:

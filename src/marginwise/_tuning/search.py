@@ -66,7 +66,7 @@ class Search:
         self.model, self.kind, self.X, self.y, self.weights = model, kind, X, y, weights
         self.places = places
         self.classes, self.labels = number_classes(y)
-        self.pairs = len(self.classes) > 2 and pairs_classes(model, len(self.classes))
+        self.pairs = len(self.classes) > 2 and pairs_classes(model, len(self.classes), len(y))
         Cs = values_around(model.Cs, CENTRAL_C)
         gammas = gammas_for(model.gammas, model.kernel, X, weights)
         self.candidates = [(C, gamma) for C in Cs.tolist() for gamma in gammas.tolist()]
@@ -175,6 +175,7 @@ class Search:
         """Return an unfitted estimator for a pair."""
         given = self.model.get_params(deep=False)
         plain = {name: value for name, value in given.items() if name not in OF_SEARCH}
+        plain["multiclass"] = "ovo" if self.pairs else "ovr"  # for a part of the rows as for all
         return self.kind(**{**plain, "calibration": None, "verbose": 0}, C=C, gamma=gamma)
 
     def _shares_values(self, labels: Labels) -> bool:
