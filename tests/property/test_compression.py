@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification, make_moons
+from sklearn.svm import SVC
 
 from marginwise import (
     ExactRampSVC,
@@ -17,6 +21,8 @@ from marginwise import (
     OnlineSVC,
     OnlineSVCCV,
     TrackingSVC,
+    load,
+    save,
 )
 from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import paired
@@ -212,3 +218,141 @@ def test_a_hard_margin_is_compressed() -> None:
     X, y = make_blobs(200, centers=2, random_state=3)
     model = OnlineSVC(C=np.inf, gamma=0.1, random_state=0).fit(X, y)
     assert model.compress(X, y, max_vectors=3).score(X, y) > 0.95
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+def mislabelled(classes: int = 2, n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of which class 0 has many wrong labels, and a mask of the wrong ones."""
+    X, y = make_moons(n, noise=0.15, random_state=1)
+    if classes > 2:
+        X, y = make_blobs(n, centers=classes, cluster_std=1.0, random_state=1)
+    wrong = (y == 0) & (np.random.default_rng(0).random(n) < 0.6)
+    return X, np.where(wrong, 1, y), wrong
+
+
+def agreement(small: Any, model: Any, X: np.ndarray) -> float:
+    return float(np.mean(small.predict(X) == model.predict(X)))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.01])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("model", [*CLASSIFIERS[:3], CLASSIFIERS[5]], ids=names)
+def test_a_weighted_model_is_compressed_to_a_similar_one(
+    model: Any, classes: int, weight: float
+) -> None:
+    X, y, wrong = mislabelled(classes)
+    size = 20 * (classes - 1)
+    weights = np.where(wrong, weight, 1.0)
+    model = clone(model).fit(X, y, sample_weight=weights)
+    assert model.score(X[wrong], y[wrong]) < 0.2
+    assert agreement(model.compress(X, y, max_vectors=size), model, X) > 0.97
+    assert agreement(model.compress(X, y, max_vectors=size, sample_weight=weights), model, X) > 0.94
+    ones = model.compress(X, y, max_vectors=size, sample_weight=np.ones(len(y)))
+    assert agreement(ones, model, X) < 0.9
+
+
+def streamed(X: Any, y: Any, weights: Any) -> OnlineSVC:
+    model = OnlineSVC(C=5.0, gamma=2.0).partial_fit(X[:50], y[:50], sample_weight=weights[:50])
+    for first in range(50, len(y), 50):
+        some = slice(first, first + 50)
+        model.partial_fit(X[some], y[some], sample_weight=weights[some])
+    return model.learn_many(X[:1], y[:1]).finish()
+
+
+WAYS: dict[str, Any] = {
+    "pickled": lambda X, y, w: pickle.loads(pickle.dumps(streamed(X, y, w))),
+    "imported": lambda X, y, w: OnlineSVC.from_svc(
+        SVC(C=5.0, gamma=2.0).fit(X, y, np.maximum(w, 1e-3)), X, y, np.maximum(w, 1e-3)
+    ),
+    "replayed": lambda X, y, w: OnlineSVC(C=5.0, gamma=2.0, replay=50).partial_fit(
+        X, y, sample_weight=w
+    ),
+    "with a budget": lambda X, y, w: OnlineSVC(C=5.0, gamma=2.0, budget=100).fit(X, y, w),
+    "calibrated": lambda X, y, w: OnlineSVC(C=5.0, gamma=2.0, calibration="sigmoid").fit(X, y, w),
+    "class weights": lambda X, y, w: (
+        ExactSVC(C=5.0, gamma=2.0, class_weight="balanced").fit(X, y, w).set_C(9.0).forget([0])
+    ),
+}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.01])
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_of_models_trained_in_any_way_are_known(
+    way: str, weight: float, tmp_path: Path
+) -> None:
+    X, y, wrong = mislabelled()
+    model = WAYS[way](X, y, np.where(wrong, weight, 1.0))
+    save(model, tmp_path / "model.mwz")
+    for one in (model, load(tmp_path / "model.mwz")):
+        assert agreement(one.compress(X, y, max_vectors=25), one, X) > 0.97
+
+
+def test_a_weighted_file_of_an_earlier_version_is_recognised_by_its_costs() -> None:
+    X, y, wrong = mislabelled()
+    model = OnlineSVC(C=5.0, gamma=2.0).fit(X, y, sample_weight=np.where(wrong, 0.01, 1.0))
+    state = model.__getstate__()
+    assert state.pop("_weighs")
+    old = OnlineSVC()
+    old.__setstate__(state)
+    assert agreement(old.compress(X, y, max_vectors=20), old, X) > 0.97
+
+
+UNWEIGHTED: dict[str, Any] = {
+    **{names(model): lambda X, y, model=model: clone(model).fit(X, y) for model in CLASSIFIERS},
+    "class weights": lambda X, y: OnlineSVC(class_weight="balanced").fit(X, y),
+    "a stream": lambda X, y: OnlineSVC(class_weight={0: 2.0}).partial_fit(X, y).partial_fit(X, y),
+    "a hard margin": lambda X, y: ExactSVC(C=np.inf, gamma=20.0).fit(X, y),
+    "another C": lambda X, y: ExactSVC(gamma=1.0).fit(X, y).set_C(1e4).set_C(0.3),
+    "forgotten": lambda X, y: ExactSVC(class_weight="balanced").fit(X, y).forget([0, 1]),
+    "a budget": lambda X, y: OnlineSVC(C=1e6, budget=20).fit(X, y),
+    "other units": lambda X, y: OnlineSVC(kernel="linear").fit(X * 1e9, y),
+    "duplicates": lambda X, y: OnlineSVC().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)),
+    "weights of 1": lambda X, y: OnlineSVC().fit(X, y, sample_weight=np.ones(len(y))),
+    "weights before": lambda X, y: OnlineSVC().fit(X, y, np.where(y == 1, 1.0, 0.1)).fit(X, y),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("data", [two_classes, four_classes])
+@pytest.mark.parametrize("way", UNWEIGHTED)
+def test_models_without_weights_are_fitted_to_labels(way: str, data: Any) -> None:
+    X, y = data(120)
+    model = UNWEIGHTED[way](X, y)
+    given = X * 1e9 if way == "other units" else X
+    found = model.compress(given, y, max_vectors=4)
+    fitted = model.compress(given, y, max_vectors=4, sample_weight=np.ones(len(y)))
+    assert binary_values(found, given).tolist() == binary_values(fitted, given).tolist()
+    assert not model.__getstate__().get("_weighs", False)
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_weights_act_like_repeated_rows(multiclass: str) -> None:
+    X, y = four_classes(150)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    model = OnlineSVC(C=2.0, gamma=0.1, multiclass=multiclass, random_state=0).fit(X, y)
+    weighted = model.compress(X, y, max_vectors=10, sample_weight=times)
+    repeated = model.compress(np.repeat(X, times, axis=0), np.repeat(y, times), max_vectors=10)
+    assert binary_values(weighted, X) == pytest.approx(binary_values(repeated, X), abs=2e-3)
+
+
+def test_the_size_is_chosen_by_weighted_errors_or_by_agreement() -> None:
+    X, y, wrong = mislabelled(n=600)
+    weights = np.where(wrong, 0.01, 1.0)
+    model = OnlineSVC(C=5.0, gamma=2.0, random_state=0).fit(X, y, sample_weight=weights)
+    weighted = model.compress(X, y, max_error_increase=0.02, sample_weight=weights)
+    assert weighted.error_curve_["full_error"] < 0.1
+    similar = model.compress(X, y, max_error_increase=0.02)
+    assert similar.error_curve_["full_error"] == 0.0
+    assert similar.error_curve_["error"][-1] <= 0.02
+    assert max(weighted.n_vectors_, similar.n_vectors_) < len(model.support_) / 2
+
+
+def test_probabilities_have_weights() -> None:
+    X, y, wrong = mislabelled()
+    weights = np.where(wrong, 0.0, 1.0)
+    model = OnlineSVC(C=5.0, gamma=2.0, calibration="sigmoid", random_state=0).fit(X, y, weights)
+    for given in ({}, {"sample_weight": weights}):
+        small = model.compress(X, y, max_vectors=20, **given)
+        assert small.predict_proba(X[wrong])[:, 0].mean() > 0.9

@@ -4,6 +4,8 @@ It minimizes |w|^2 / 2 + sum of C max(0, 1 - y f(x))^2 / 2 with f(x) = w.x + b. 
 loss is smooth, so a few Newton steps reach the minimum. A step uses only the rows within the margin
 and solves a linear system whose size is the number of these rows or of the coordinates, whichever
 is smaller.
+
+If the targets y are values instead of labels, the loss is C (y - f(x))^2 / 2.
 """
 
 from __future__ import annotations
@@ -28,20 +30,26 @@ MOST_COST = 1e6  # of a hard margin, if kernel values are about 1
 
 @dataclass
 class Rows:
-    """Rows of one binary problem: parts of all coordinates, with signs and costs.
+    """Rows of one binary problem: parts of all coordinates, with targets and costs.
 
     The parts are slices, so problems share the coordinates without copying them.
     """
 
     coordinates: Single
     parts: list[slice]
-    signs: Float
+    targets: Float
     costs: Float
+    valued: bool = False  # whether targets are values that f is to equal, instead of labels
 
     def __post_init__(self) -> None:
         self.costs = np.minimum(self.costs, MOST_COST)
         ends = np.cumsum([0, *(part.stop - part.start for part in self.parts)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+
+    def errors(self, f: Float) -> Float:
+        """Return targets minus f; 0 for rows without loss."""
+        errors = self.targets - f
+        return errors if self.valued else np.where(self.targets * errors > 0, errors, 0.0)
 
     def times(self, w: Float) -> Float:
         """Return w.x of the rows."""
@@ -89,15 +97,13 @@ def minimise(rows: Rows, w: Float, b: float, *, biased: bool) -> tuple[Float, fl
 
 
 def _point(rows: Rows, w: Float, b: float, f: Float) -> Point:
-    slack = np.maximum(0.0, 1.0 - rows.signs * f)
-    return Point(w, b, f, float(w @ w + rows.costs @ slack**2) / 2)
+    return Point(w, b, f, float(w @ w + rows.costs @ rows.errors(f) ** 2) / 2)
 
 
 def _step(rows: Rows, point: Point, biased: bool) -> tuple[Point, float]:
     """Take a Newton step; return the new point and the predicted decrease."""
-    slack = 1.0 - rows.signs * point.f
-    inside = slack > 0
-    pull = np.where(inside, -rows.signs * rows.costs * slack, 0.0)
+    errors = rows.errors(point.f)
+    inside, pull = errors != 0, -rows.costs * errors
     gradient, slope = point.w + rows.summed(pull), float(pull.sum())
     direction, rise = _direction(rows.some(inside), rows.costs[inside], gradient, slope, biased)
     promised = -float(direction @ gradient + rise * slope)

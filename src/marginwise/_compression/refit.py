@@ -32,14 +32,18 @@ class Training:
         Their classes.
     costs : ndarray of float64
         C of each row, in the units of the engine.
+    values : ndarray of shape (n, problems) or None
+        Values that the decision functions are fitted to, instead of the labels.
     """
 
     X: Any
     labels: Labels
     costs: Float
+    values: Float | None = None
 
     def take(self, places: Ints) -> Training:
-        return Training(take_rows(self.X, places), self.labels[places], self.costs[places])
+        values = None if self.values is None else self.values[places]
+        return Training(take_rows(self.X, places), self.labels[places], self.costs[places], values)
 
     def within(self, rows: int) -> Training:
         """Return a random sample of at most this many rows, with costs scaled up accordingly."""
@@ -67,7 +71,8 @@ def refit(
 ) -> Expansion:
     """Expand a model over other vectors, with coefficients fitted to rows.
 
-    Problems whose rows all have the same label keep their projected coefficients.
+    Problems whose rows all have the same label keep their projected coefficients. Values that the
+    projection does not reach are fitted by the smallest change of it.
     """
     span = span_of(engine, vectors)
     weights, intercept = span.project(model), model.intercept.copy()
@@ -75,9 +80,13 @@ def refit(
     training = training.within(max(auto_bytes(os.getpid()) // (4 * len(span.vectors)), 1))
     with Progress(len(weights), verbose, unit="problem") as progress:
         for c, rows in problems(engine, span, training):
-            if np.unique(rows.signs).size == 2:
-                biased = engine.algorithm.biased
-                weights[c], intercept[c] = minimise(rows, weights[c], intercept[c], biased=biased)
+            biased, w, b = engine.algorithm.biased, weights[c], intercept[c]
+            if rows.valued:
+                rest = replace(rows, targets=rows.targets - rows.times(w) - b)
+                change, rise = minimise(rest, np.zeros_like(w), 0.0, biased=biased)
+                weights[c], intercept[c] = w + change, b + rise
+            elif np.unique(rows.targets).size == 2:
+                weights[c], intercept[c] = minimise(rows, w, b, biased=biased)
             progress.count(1)
     return span.expansion(weights, intercept)
 
@@ -86,14 +95,16 @@ def problems(engine: Engine, span: Span, training: Training) -> Iterator[tuple[i
     """Yield the rows of each binary problem; all share the coordinates, sorted by class."""
     order: Ints = np.argsort(training.labels, kind="stable").astype(np.int64)
     labels, costs = training.labels[order], training.costs[order]
-    coordinates = span.coordinates(training.X, order)
-    everything = Rows(coordinates, [slice(0, len(order))], np.ones(len(order)), costs)
+    coordinates, valued = span.coordinates(training.X, order), training.values is not None
+    targets = engine.signs(labels) if training.values is None else training.values[order]
     if not engine.plan.pairs:
-        for c, signs in enumerate(engine.signs(labels).T):
-            yield c, replace(everything, signs=signs)
+        everything = [slice(0, len(order))]
+        for c in range(engine.plan.problems):
+            yield c, Rows(coordinates, everything, targets[:, c], costs, valued)
         return
     for c, pair in enumerate(zip(*paired(engine.plan.problems), strict=True)):
         parts = [slice(*np.searchsorted(labels, (k, k + 1)).tolist()) for k in pair]
-        signs = np.repeat([-1.0, 1.0], [part.stop - part.start for part in parts])
-        own = np.concatenate([costs[part] for part in parts])
-        yield c, Rows(coordinates, parts, signs, own)
+        own, paid = (
+            np.concatenate([some[part] for part in parts]) for some in (targets[:, c], costs)
+        )
+        yield c, Rows(coordinates, parts, own, paid, valued)

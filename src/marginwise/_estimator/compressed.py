@@ -99,6 +99,10 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
     _algorithm = ALGORITHM
     _rules: ClassVar[dict[str, Rule]] = {}
     _own_state = frozenset({"calibration"})
+    _to_calibrate = (
+        "Set calibration='sigmoid' or 'isotonic' in the original classifier, fit it again and "
+        "compress it again."
+    )
 
     n_jobs: int | None
     _intercept: Float

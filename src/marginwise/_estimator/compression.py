@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginwise._arrays import Float, Labels
+from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import (
     Rule,
     boolean,
     check_arguments,
     check_features,
+    check_weights,
     either,
     integer,
     non_negative,
@@ -31,10 +33,12 @@ from marginwise._estimator.attributes import squared_norms
 from marginwise._estimator.compressed import CompressedSVC
 from marginwise._warn import warn
 
+COST_OF_VALUES = 10.0  # C of rows whose targets are values, if kernel values are about 1
 DEFAULT_INCREASE = 0.001  # accepted increase of the error: a tenth of a percentage point
 FOLDS = 5  # for the calibration of compressed models
 MOST_VECTORS = 4096  # default limit, because time is cubic and memory quadratic in the number
 NEAR = 0.01  # accepted squared distance from the model, relative to |w|^2, if no rows are given
+SAME = 1e-6  # relative difference of costs that is rounding
 
 
 class Compressible:
@@ -54,6 +58,7 @@ class Compressible:
         max_vectors: int | None = None,
         max_error_increase: float | None = None,
         curve: bool = False,
+        sample_weight: ArrayLike | None = None,
     ) -> CompressedSVC:
         """Approximate the model with fewer vectors.
 
@@ -63,6 +68,10 @@ class Compressible:
         coefficients minimize the squared hinge loss on these rows, with the C and the class weights
         of this model. Otherwise, they minimize the distance to this model in the feature space of
         the kernel, which needs many more vectors for the same error.
+
+        If this model was fitted with sample weights and `sample_weight` is None, the labels without
+        these weights would give another model. The coefficients are then fitted to the decision
+        values of this model at the rows instead of to `y`.
 
         This model does not change.
 
@@ -86,6 +95,12 @@ class Compressible:
         curve : bool, default=False
             Whether `error_curve_` contains the held-out errors of all sizes up to `max_vectors`. If
             False, it contains only the sizes needed for the selection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights that multiply C for each row of `X`, as in `fit`, and that weight held-out
+            errors. Pass the weights that this model was fitted with. With None, all rows have
+            weight 1 if this model was fitted without weights. Otherwise, decision values of this
+            model replace the labels, and held-out errors count the rows that the compressed model
+            and this model classify differently.
 
         Returns
         -------
@@ -100,20 +115,22 @@ class Compressible:
         check_arguments(rules, curve=curve)
         check_is_fitted(model)
         _check_combination(model, X, y, max_error_increase, curve)
+        if X is None and sample_weight is not None:
+            raise ValueError("sample_weight needs the rows that it belongs to. Pass X and y.")
         if X is not None:
             X, y = check_features(model, X, y, reset=False)
-            y = np.asarray(y)
-            model._encode(y)
+            model._encode(np.asarray(y))
         source = Source(model, model._engine.clone())
         if X is None:
             return source.projected(max_vectors)
+        rows = source.rows(X, np.asarray(y), sample_weight)
         if max_vectors is None and max_error_increase is None:
             max_error_increase = DEFAULT_INCREASE
         largest = max(source.size, 1)  # a model that has learned nothing yet has no vectors
         most = min(MOST_VECTORS if max_vectors is None else max_vectors, largest)
         if max_error_increase is None and not curve:
-            return source.refitted(X, y, most)
-        return source.chosen(X, y, most, max_error_increase, curve)
+            return source.refitted(rows, most)
+        return source.chosen(rows, most, max_error_increase, curve)
 
     def _twin(self: Any) -> Any:
         """Return an unfitted estimator with the same settings."""
@@ -139,6 +156,29 @@ def _check_combination(
         raise ValueError(f"{what} needs rows to compute errors on. Pass X and y.")
 
 
+@dataclass
+class Rows:
+    """Rows to fit a compressed model to.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n, features)
+        The rows.
+    y : ndarray of shape (n,)
+        Their classes.
+    weights : ndarray of shape (n,) or None
+        Their weights. None if `y` and the targets are the predictions of the model.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weights: Float | None
+
+    def take(self, places: Ints) -> Rows:
+        weights = None if self.weights is None else self.weights[places]
+        return Rows(take_rows(self.X, places), self.y[places], weights)
+
+
 class Source:
     """Model to compress, with its engine, which must not change in the meantime."""
 
@@ -154,6 +194,27 @@ class Source:
         best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(best, dtype=np.int32)
 
+    def rows(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> Rows:
+        """Return validated rows of positive weight, or with the predictions of the model."""
+        if sample_weight is None and self._has_weights():
+            return Rows(X, self.model._labels(self.engine.decision(X)), None)
+        weights = check_weights(sample_weight, X.shape[0])
+        rows = Rows(X, y, weights)
+        return rows if weights.all() else rows.take(np.flatnonzero(weights))
+
+    def _has_weights(self) -> bool:
+        """Return whether rows had weights, or several values of C, when they were learned.
+
+        Models of earlier versions do not record weights, but store the costs of their members. A
+        budget limits these costs.
+        """
+        if self.model._weighs or self.engine.plan.budget:
+            return bool(self.model._weighs)
+        state = self.engine.state()
+        held = (state["rank"] >= 0).any(axis=0)
+        usual = self.engine.costs(self.model._penalties())[state["labels"][held]]
+        return not np.allclose(state["costs"][held], usual, rtol=SAME, atol=0.0)
+
     def projected(self, max_vectors: int | None) -> CompressedSVC:
         """Return the compressed model that is nearest in feature space."""
         norms = squared_norms(self.engine) * self.engine.plan.unit
@@ -167,18 +228,27 @@ class Source:
                 return self._made(found)
         return self._made(self.full)
 
-    def refitted(self, X: Any, y: NDArray[Any], size: int) -> CompressedSVC:
+    def refitted(self, rows: Rows, size: int) -> CompressedSVC:
         """Return the compressed model of a given size, fitted to rows."""
         if size >= self.size:
             return self._made(self.full)
-        labels = self.model._encode(y)
-        training = Training(X, labels, self.engine.costs(self.model._penalties()[labels]))
+        training = self._training(rows)
         vectors = self.candidates.choose(size, weighted=False)
         verbose = int(self.model.verbose)
         made = self._made(refit(self.engine, self.full, vectors, training, verbose))
-        if made.calibration is not None:
-            made._foresee(self._held_out(vectors, training), self.engine.signs(labels))
+        if made.calibration is not None and rows.weights is not None:
+            signed = self.engine.signs(training.labels) * rows.weights[:, np.newaxis]
+            made._foresee(self._held_out(vectors, training), signed)
         return made
+
+    def _training(self, rows: Rows) -> Training:
+        labels = self.model._encode(rows.y)
+        if rows.weights is None:
+            costs = np.full(len(labels), COST_OF_VALUES)
+            return Training(rows.X, labels, costs, self.engine.decision(rows.X))
+        return Training(
+            rows.X, labels, self.engine.costs(rows.weights * self.model._penalties()[labels])
+        )
 
     def _held_out(self, vectors: Vectors, training: Training) -> Float:
         """Return out-of-fold decision values of rows.
@@ -197,31 +267,35 @@ class Source:
                 f[held] = self._made(found)._score(take_rows(training.X, held))
         return f
 
-    def chosen(
-        self, X: Any, y: NDArray[Any], most: int, increase: float | None, curve: bool
-    ) -> CompressedSVC:
+    def chosen(self, rows: Rows, most: int, increase: float | None, curve: bool) -> CompressedSVC:
         """Return the smallest model within the accepted error on held-out rows."""
-        out = held_out(self.model._encode(y))
-        kept, held = np.flatnonzero(~out), np.flatnonzero(out)
-        rest, labels, check, expected = take_rows(X, kept), y[kept], take_rows(X, held), y[held]
-        twin = self.model._twin().set_params(calibration=None).fit(rest, labels)
-        source = Source(twin, twin._engine)
+        out = held_out(self.model._encode(rows.y))
+        rest, check = rows.take(np.flatnonzero(~out)), rows.take(np.flatnonzero(out))
+        source = self._without_held_out(rest)
 
         def error_of(model: Any) -> float:
-            return float(np.mean(model.predict(check) != expected))
+            return float(np.average(model.predict(check.X) != check.y, weights=check.weights))
 
         size, tried = climb(
             most,
-            error_of(twin),
+            error_of(source.model),
             increase,
-            lambda size: error_of(source.refitted(rest, labels, size)),
+            lambda size: error_of(source.refitted(rest, size)),
             all_=curve,
         )
         if size < self.size:  # otherwise, the result is the full model
             _warn_if_beyond(size, increase, tried)
-        compressed = self.refitted(X, y, size)
+        compressed = self.refitted(rows, size)
         compressed._note(size, tried)
         return compressed
+
+    def _without_held_out(self, rest: Rows) -> Source:
+        """Return a similar model of the other rows, or this one if its predictions are expected."""
+        if rest.weights is None:
+            return self
+        twin = self.model._twin().set_params(calibration=None)
+        twin.fit(rest.X, rest.y, sample_weight=rest.weights)
+        return Source(twin, twin._engine)
 
     def _made(self, found: Expansion) -> CompressedSVC:
         return CompressedSVC._from_expansion(self.model, self.engine, found, self.size)
