@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from typing import Any
 
 import numpy as np
@@ -57,9 +59,31 @@ def test_there_are_none_by_default(kind: Any, method: str) -> None:
     assert not hasattr(model.fit(X, Y), method)
     with pytest.raises(AttributeError) as raised:
         getattr(model, method)
-    assert f"this {kind.__name__} does not estimate probabilities. Set" in str(
-        raised.value.__cause__ or raised.value
+    assert str(raised.value) == (
+        f"this {kind.__name__} has no attribute '{method}', because it does not estimate "
+        "probabilities. Set calibration='sigmoid' or 'isotonic' and fit it again."
     )
+    assert "does not estimate" in traceback.format_exception(raised.value)[-1]
+    assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_compressed_model_refers_to_the_original(method: str) -> None:
+    small = made(OnlineSVC).fit(X, Y).compress(max_vectors=5)
+    assert not hasattr(small, method)
+    with pytest.raises(AttributeError, match=r"this CompressedSVC .* in the original classifier"):
+        getattr(small, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_methods_look_like_methods(method: str) -> None:
+    model = calibrated().fit(X, Y)
+    assert getattr(OnlineSVC, method).__name__ == getattr(model, method).__name__ == method
+    assert list(inspect.signature(getattr(OnlineSVC, method)).parameters) == ["self", "X"]
+    assert inspect.getdoc(getattr(OnlineSVC, method)) == inspect.getdoc(getattr(model, method))
+    assert np.array_equal(getattr(OnlineSVC, method)(model, X), getattr(model, method)(X))
+    with pytest.raises(AttributeError, match=f"has no attribute '{method}'"):
+        getattr(OnlineSVC, method)(made(OnlineSVC).fit(X, Y), X)
 
 
 @pytest.mark.parametrize("method", METHODS)

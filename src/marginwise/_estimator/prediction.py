@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,14 +23,26 @@ from marginwise.calibration import Calibrator
 CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
 
 
-def _calibrates(model: Predictor) -> bool:
-    """Return True if a classifier has probabilities, raise otherwise."""
-    if model.calibration is None:
-        raise AttributeError(
-            f"this {type(model).__name__} does not estimate probabilities. Set "
-            "calibration='sigmoid' or 'isotonic' and fit it again."
-        )
-    return True
+class IfCalibrated:
+    """Decorate a method to be available only with `calibration`.
+
+    This is `available_if` of scikit-learn, except that the error itself, and not its cause,
+    explains how to get probabilities.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        update_wrapper(cast(Any, self), method)
+        self._name = method.__name__
+        self._available = available_if(lambda model: model.calibration is not None)(method)
+
+    def __get__(self, model: Any, owner: Any = None) -> Any:
+        try:
+            return self._available.__get__(model, owner)
+        except AttributeError:
+            raise AttributeError(
+                f"this {type(model).__name__} has no attribute {self._name!r}, because it does not "
+                f"estimate probabilities. {model._to_calibrate}"
+            ) from None
 
 
 class Predictor(KernelModel):
@@ -36,6 +50,7 @@ class Predictor(KernelModel):
 
     classes_: NDArray[Any]
     calibration: str | None = None  # None for estimators without this parameter
+    _to_calibrate: ClassVar[str] = "Set calibration='sigmoid' or 'isotonic' and fit it again."
     _balance: Float  # class weights
 
     def decision_function(self, X: Any) -> Float:
@@ -170,7 +185,7 @@ class Predictor(KernelModel):
 
     # -- probabilities -------------------------------------------------------------------------
 
-    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    @IfCalibrated
     def predict_proba(self, X: Any) -> Float:
         """Estimate class probabilities.
 
@@ -194,7 +209,7 @@ class Predictor(KernelModel):
             )
         return model._probabilities_at(model._binary_values(X))
 
-    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    @IfCalibrated
     def predict_log_proba(self, X: Any) -> Float:
         """Estimate logarithms of class probabilities.
 
