@@ -101,8 +101,8 @@ def test_numbers_of_the_protocol_are_those_of_the_code() -> None:
     assert f"or {faults.PATIENCE:.0f} times the longest task" in text
     assert faults.MOST_TRIES == 5
     assert "after five attempts" in text
-    assert training.MOST_EXTRA == 3
-    assert "up to three more passes" in text
+    assert training.MOST_EXTRA == 10
+    assert "up to ten more passes" in text
 
 
 def test_limits_name_all_parameters_that_are_refused() -> None:

@@ -21,6 +21,7 @@ from marginwise.dask import DaskGapSVC, DaskOnlineSVC, plan, rounds, tasks
 from marginwise.dask.plan import Layout, block_rounds, round_sizes
 from marginwise.dask.snapshot import take_snapshot
 from tests.dask_support import cluster, digest, labelled_digits, moons
+from tests.support import cycle, missed_loss
 
 ROWS, BLOCK = 9000, 1000
 
@@ -79,11 +80,32 @@ def test_it_is_as_good_as_the_local_estimator(client: Client, seed: int, kind: t
         assert found.dual_objective() == pytest.approx(alone.dual_objective(), rel=0.01)
 
 
+# A share of all rows once decided whether another pass follows, which the rows of a rare class
+# hardly change.
+@pytest.mark.parametrize("rare", [0.02, 0.1])
+def test_passes_follow_while_rows_of_a_class_are_missed(
+    client: Client, seed: int, rare: float
+) -> None:
+    X, y = cycle(12_000, rare, seed)
+    blocks = da.from_array(X, chunks=(1500, X.shape[1])), da.from_array(y, chunks=1500)
+    found = model(client=client, C=32, gamma=2.0, round_rows=4096).fit(*blocks).to_local()
+    assert max(missed_loss(found, X, y)) < 0.0075
+
+
 def test_few_rows_are_learned_as_by_fit(client: Client, seed: int) -> None:
     X, y = moons(1500, 400, seed)
     found = model(client=client).fit(X, y)
     alone = OnlineSVC(C=10, gamma=1.0, random_state=0).fit(X.compute(), y.compute())
     assert digest(found) == digest(alone)
+
+
+def test_many_classes_are_learned_without_a_warning(client: Client, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(30), 20)
+    X = 3 * rng.normal(size=(30, 5))[y] + rng.normal(size=(len(y), 5))
+    blocks = da.from_array(X, chunks=(200, 5)), da.from_array(y, chunks=200)
+    found = model(client=client, gamma=0.05).fit(*blocks).to_local()  # warnings are errors
+    assert len(found.intercept_) == 435
 
 
 def test_only_rows_worth_learning_travel(client: Client, seed: int) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from marginwise._checks import check_finite, plain
 from marginwise._engine.plan import Plan, check_squares, squared_norms
+from marginwise._estimator.classifier import check_label_type
 from marginwise._sparse import check_sparse
 from marginwise.dask.tasks import features_of, labels_of
 from marginwise.dask.versions import check_version
@@ -264,7 +264,7 @@ def gather(censuses: Sequence[Census]) -> Population:
                 f"{first} has {plain(model.classes[0])!r}; all labels must be of one type."
             )
     classes = np.unique(np.concatenate([census.classes for _, census in filled]))
-    check_classification_targets(classes)
+    check_label_type(classes)
     return Population(censuses, classes)
 
 

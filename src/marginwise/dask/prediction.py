@@ -11,11 +11,10 @@ import dask.array as da
 import numpy as np
 from distributed import Client, get_client
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwise._arrays import Float
-from marginwise._estimator.prediction import Predictor, _calibrates
+from marginwise._estimator.prediction import IfCalibrated, Predictor
 from marginwise.dask.collections import delayed_blocks, is_array, is_collection
 
 
@@ -76,7 +75,7 @@ class DaskPredictor(Predictor):
         width = () if len(self.classes_) <= 2 else (len(self.classes_),)
         return self._lazily(X, "decision_function", np.dtype(np.float64), width)
 
-    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    @IfCalibrated
     def predict_proba(self, X: Any) -> Any:
         """Estimate class probabilities.
 
@@ -96,7 +95,7 @@ class DaskPredictor(Predictor):
         check_is_fitted(self)
         return self._lazily(X, "predict_proba", np.dtype(np.float64), (len(self.classes_),))
 
-    @available_if(_calibrates)  # type: ignore[untyped-decorator]
+    @IfCalibrated
     def predict_log_proba(self, X: Any) -> Any:
         """Estimate logarithms of class probabilities.
 

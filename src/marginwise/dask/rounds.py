@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future
 
-from marginwise._training.loop import AUDITED, FEW_MISSED, LEAST_AUDITED, MISSED
+from marginwise._training.loop import AUDITED, LEAST_AUDITED, class_weights, worth_a_look
 from marginwise._training.sift import STALE, WORTH_A_SKETCH, Sketch, Tally
 from marginwise.dask.checkpoint import RoundCheckpoint, Standing
 from marginwise.dask.faults import Batch, Collector, Published, Task
@@ -310,15 +310,17 @@ class Conductor:
     # -- the audit -----------------------------------------------------------------------------
 
     def has_missed(self, epoch: int) -> bool:
-        """Return whether the model has missed many rows, estimated on a random sample."""
+        """Return whether the model misses much loss, estimated on a random sample of all rows."""
         rows = min(AUDITED, max(LEAST_AUDITED, len(self._supply) // 32))
         published = self._snapshot()
         if published.value is None:
             return False
         pieces = self._supply.sample([self.rules.seed, epoch, 4], rows, AUDITED_BLOCKS)
         batch = self._collector.begin(self._tasks(audit, pieces, published))
-        counts = np.sum(self._collector.collect(batch), axis=0)
-        return bool((counts[1] > np.maximum(MISSED * counts[0], FEW_MISSED)).any())
+        counts, loss = np.sum(self._collector.collect(batch), axis=0)
+        # A pass costs the driver little, because workers evaluate its rows.
+        most = worth_a_look(len(self._supply), self._model._engine.native.size) / 3
+        return bool(class_weights(counts) @ loss >= most * counts.sum())
 
 
 def _drop(promise: Promise[Batch]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import canonical, check_finite, plain
 from marginwise._engine.plan import signs
-from marginwise._training.loop import GROSS
+from marginwise._training.loop import missed_by_row
 from marginwise._training.sift import Flags, Sieve, Single, Sketch, Tally, choose_centres
 from marginwise.dask.plan import Piece
 from marginwise.dask.snapshot import Snapshot
@@ -300,23 +300,23 @@ def draw_sketch(
     return Sketch(centres, *fitted, inserted=inserted)
 
 
-def audit(piece: Piece, rules: Rules, snapshot: Snapshot, *held: Any) -> Ints:
-    """Count the rows that each problem missed, among those that are not support vectors.
+def audit(piece: Piece, rules: Rules, snapshot: Snapshot, *held: Any) -> Float:
+    """Add up the hinge loss of rows in the problems of which they are not support vectors.
 
     Returns
     -------
-    counts : ndarray of shape (2, problems)
-        Number of rows that are not support vectors, and how many of them are missed because they
-        violate the margin by a large amount.
+    sums : ndarray of shape (2, classes)
+        Number of rows of each class, and the loss that counts for them.
     """
     X, labels, ids = read_piece(piece, rules, *held)
     signed = rules.signs(labels)
     judge = snapshot.judge
     rows = np.arange(len(ids), dtype=np.int64)
     margins = signed * judge.values(judge.engine.batch(X), rows)
-    fresh = (signed != 0) & ~_counts_in(snapshot, ids).any(axis=1, keepdims=True)
-    missed = fresh & (margins < 1 - GROSS)
-    return np.array([fresh.sum(axis=0), missed.sum(axis=0)], dtype=np.int64)
+    fresh = (signed != 0) & ~_counts_in(snapshot, ids)
+    loss = missed_by_row(np.where(fresh, np.maximum(0, 1 - margins), 0), signed)
+    most = len(rules.classes)
+    return np.array([np.bincount(labels, minlength=most), np.bincount(labels, loss, most)])
 
 
 def stacked(parts: Sequence[Any]) -> Any:

@@ -39,7 +39,7 @@ from marginwise.progress import Progress
 
 FEW_ROWS = 4096  # up to this number, the driver learns rows with the local `fit`
 SAMPLED = 64  # at least one in 64 rows, on average, is returned regardless of its score
-MOST_EXTRA = 3  # additional passes as long as an audit shows that many rows were missed
+MOST_EXTRA = 10  # additional passes while an audit shows that the model misses much loss
 _RUN_RULES: dict[str, Rule] = {
     "sift": non_negative(below=1),
     "checkpoint_minutes": non_negative(),
@@ -187,7 +187,7 @@ class DaskTraining(KernelClassifier):
                 "classes or more."
             )
         X, _ = check_features(self, sample, reset=True)
-        self._grows = False
+        self._grows = self._weighs = False
         shaped: Any = self._copy()  # with numeric weights and gamma
         if weights is not None:
             shaped.class_weight = weights
