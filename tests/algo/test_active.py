@@ -237,11 +237,11 @@ def test_plateau_of_three_labels(counts: list[int], stop: bool, window: float) -
     """Three labels, or a tenth of a pool of thirty."""
     rule = SupportVectorPlateau(window=window, tolerance=0.1)
     assert rule.check(Tiny(counts=counts)) is stop
-    if stop:
+    if len(counts) > 3 and counts[0]:
         moved = max(counts[-4:]) - min(counts[-4:])
         assert rule.reason == (
-            f"there are {counts[-1]} support vectors, which moved by {moved} in 3 labels, no more "
-            "than 10.0%."
+            f"over the last 3 labels, the number of support vectors, now {counts[-1]}, changed by "
+            f"{moved}, which is {'at most' if stop else 'more than'} 10.0% of it."
         )
 
 
@@ -271,6 +271,8 @@ def test_max_labels() -> None:
     assert [rule.check(Tiny(counts=[1] * have)) for have in (2, 3, 4)] == [False, True, True]
     rule.check(Tiny(counts=[1] * 2))
     assert rule.reason == "2 of 3 labels were given."
+    rule.check(Tiny(counts=[1] * 4))
+    assert rule.reason == "4 labels were given, more than the limit of 3."
 
 
 def test_one_is_enough_or_all_must_hold() -> None:

@@ -1,7 +1,9 @@
 """The examples and the benchmark run, and say what they should."""
 
+import base64
 import gzip
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -312,6 +314,62 @@ def test_benchmark_on_small_data(tmp_path: Path) -> None:
     assert abs(measured["error above SVC's, points"]) < 10
     assert measured["converge: error off SVC's, points"] < 10
     assert measured["microseconds a call, median"] > 0
+
+
+def test_errors_are_compared_with_those_of_svc(tmp_path: Path) -> None:
+    X, y = make_moons(1400, noise=0.2, random_state=0)
+    data, out = tmp_path / "banana.npz", tmp_path / "gap.json"
+    np.savez(data, X=X.astype(np.float32), y=2 * y - 1)
+    given = ("--quick", "--data", tmp_path, "--out", out, "--only", "banana", "settings")
+    done = run("benchmarks/gap_to_svc.py", *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^banana +[+-]\d\.\d{3} ± \d\.\d{3}$", done.stdout, re.MULTILINE)
+    assert "3 random settings, of which OnlineSVC refuses or is too slow in 0:" in done.stdout
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert report["data"] == {"banana.npz": hashlib.sha256(data.read_bytes()).hexdigest()}
+    assert {"machine", "versions", "commit", "dirty"} <= report.keys()
+    assert report["cases"].keys() == {"banana/500/0", *(f"settings/{k}" for k in range(3))}
+    for case in report["cases"].values():
+        assert len(case["ours"]) == 1
+        for fit in (case["svc"], *case["ours"]):
+            bits = np.unpackbits(np.frombuffer(base64.b64decode(fit["wrong"]), dtype=np.uint8))
+            assert fit["error"] == pytest.approx(100 * bits.sum() / fit["test_rows"])
+
+    # The results of SVC are kept when the package changes, unless the data change as well.
+    code, report["code"] = report["code"], "another version"
+    report["cases"]["settings/0"]["svc"]["cpu"] = -1.0
+    report["cases"]["settings/1"]["svc"] |= {"cpu": -1.0, "digest": "other data"}
+    report["cases"]["settings/2"]["ours"][0]["cpu"] = -1.0
+    out.write_text(json.dumps(report), encoding="utf-8")
+    done = run("benchmarks/gap_to_svc.py", *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = json.loads(out.read_text(encoding="utf-8"))["cases"]
+    assert cases["settings/0"]["svc"]["cpu"] == -1.0
+    assert cases["settings/1"]["svc"]["cpu"] >= 0
+    assert cases["settings/2"]["ours"][0]["cpu"] >= 0
+
+    # What is stored is not fitted again, and nothing else is fitted with --stored.
+    del cases["settings/2"]
+    out.write_text(json.dumps({**report, "code": code, "cases": cases}), encoding="utf-8")
+    done = run("benchmarks/gap_to_svc.py", *given, "--stored")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+    assert "2 random settings" in done.stdout
+
+
+def test_paired_differences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of four rows, OnlineSVC alone is wrong on two and SVC alone on one: a gap of 25 points.
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    paired = importlib.import_module("paired")
+    ours, svc = (paired.stored(np.array(rows) == 1) for rows in ([1, 1, 0, 0], [0, 0, 1, 0]))
+    one, none = paired.difference(ours, svc), paired.difference(svc, svc)
+    assert one.points == 25.0
+    assert one.error == pytest.approx(100 * (3 / 4 - 1 / 16) ** 0.5 / 2)  # of 1, 1, -1 and 0
+    assert not one.clearly_worse
+    mean = paired.averaged([one, none])
+    assert mean.points == 12.5
+    assert mean.error == pytest.approx(((one.error / 2) ** 2 + 12.5**2) ** 0.5)
+    assert paired.overall([[one], [none]]).error == pytest.approx(12.5)
 
 
 def test_benchmark_without_data_says_how_to_name_them(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def test_verdicts_are_conditions_with_reasons() -> None:
     assert not stop
     assert "60 rows are unseen" in reason
     learner = ActiveLearner(OnlineSVC(), X, random_state=0)
-    assert learner.stop == ErrorAudit()
+    assert learner.stop == "auto"
     assert learner.should_stop().reason == "only 0 labels were given, too few to compare models."
     learner = begun(X, y, 10, stop=MarginExhausted() | MaxLabels(10))
     verdict = learner.should_stop()
@@ -308,6 +308,18 @@ def test_verdicts_are_conditions_with_reasons() -> None:
     assert str(verdict) == verdict.reason == "10 of 10 labels were given."
     learner.teach(np.flatnonzero(learner._pool.status == 0), y[learner._pool.status == 0])
     assert learner.should_stop().reason == "all 60 rows of the pool were taught or skipped."
+
+
+@pytest.mark.parametrize("value", ["foo", 5, MaxLabels, np.array([1, 2]), np.array("auto")])
+def test_a_rule_is_checked_when_it_is_set(value: Any) -> None:
+    X, y = pool()
+    learner = begun(X, y, 20, stop="auto")
+    with pytest.raises(TypeError, match=r"stop must be a stopping rule, .* got"):
+        learner.stop = value
+    assert learner.stop == "auto"
+    learner.stop = "audit"
+    assert learner.stop == ErrorAudit()
+    assert learner.should_stop().reason.startswith("only ")
 
 
 # -- copies ---------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def test_searching_the_whole_pool(strategy: str, classes: int, own: str | None, 
         X,
         strategy=strategy,
         pool_size=None,
+        stop=None,  # no question is drawn at random
         y_pool=noted,
         random_state=seed,
     ).teach(np.arange(classes), y[:classes])

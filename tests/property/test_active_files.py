@@ -18,7 +18,14 @@ from sklearn.linear_model import SGDClassifier
 import marginwise
 from marginwise import ModelFileError, OnlineSVC
 from marginwise._files.format import pack, unpack, write_file
-from marginwise.active import ActiveLearner, MarginExhausted, MaxLabels, StoppingRule
+from marginwise.active import (
+    ActiveLearner,
+    ErrorAudit,
+    MarginExhausted,
+    MaxLabels,
+    StoppingRule,
+    TargetRecall,
+)
 from tests.active_support import assert_same_learner, begun, pool
 
 X, Y = pool(40)
@@ -192,6 +199,26 @@ def test_all_options_come_back(tmp_path: Path) -> None:
         assert getattr(loaded, name) == getattr(learner, name)
     with pytest.raises(ValueError, match="not one of the classes"):
         loaded.teach(0, "b")
+
+
+@pytest.mark.parametrize(
+    ("stop", "again"),
+    [
+        ("auto", "auto"),
+        ("audit", ErrorAudit()),
+        (TargetRecall(0.9) | MaxLabels(9), TargetRecall(0.9) | MaxLabels(9)),
+        (None, None),
+    ],
+    ids=repr,
+)
+def test_the_rule_of_a_search_comes_back(stop: Any, again: Any, tmp_path: Path) -> None:
+    """Files written when "audit" was the default contain ErrorAudit, which they keep."""
+    learner = begun(X, Y, 25, strategy="largest_positive", stop=stop)
+    learner.save(tmp_path / "learner.mwz")
+    loaded = ActiveLearner.load(tmp_path / "learner.mwz", X)
+    assert loaded.stop == again
+    assert loaded.should_stop() == learner.should_stop()
+    assert loaded.ask() == learner.ask()
 
 
 @pytest.mark.parametrize(

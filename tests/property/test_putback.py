@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from marginwise import OnlineSVC, load, save
-from marginwise.active import MarginExhausted, MaxLabels, StoppingRule, SupportVectorPlateau
+from marginwise import ActiveLearner, OnlineSVC, OnlineSVCCV, active, load, save
+from marginwise.active import (
+    AllOf,
+    ErrorAudit,
+    MarginExhausted,
+    MaxLabels,
+    StoppingRule,
+    SupportVectorPlateau,
+    TargetRecall,
+)
 from tests.support import Rows, assert_same_model, blobs, rings
 
 X, Y = rings(1500, 0, noise=0.02)
@@ -54,6 +63,102 @@ def test_the_rule_sees_what_was_learned() -> None:
     learner(stop=Watching()).fit(X, Y)
     assert [learned for learned, _, _ in seen] == sorted({learned for learned, _, _ in seen})
     assert seen[-1][2] == 50
+
+
+SUPPORTED: list[Any] = [
+    MarginExhausted(),
+    SupportVectorPlateau(window=30),
+    MaxLabels(60),
+    MaxLabels(60) | SupportVectorPlateau(window=0.2),
+    AllOf((MaxLabels(60), MarginExhausted(exact_below=0))),
+]
+REFUSED: list[Any] = [
+    ErrorAudit(),
+    TargetRecall(),
+    ErrorAudit() | MaxLabels(60),
+    StoppingRule(),
+]
+
+
+def test_every_public_rule_is_tried() -> None:
+    public = [getattr(active, name) for name in active.__all__]
+    rules = {kind for kind in public if isinstance(kind, type) and issubclass(kind, StoppingRule)}
+    assert {type(rule) for rule in SUPPORTED + REFUSED} == rules
+
+
+@pytest.mark.parametrize("rule", SUPPORTED, ids=repr)
+@pytest.mark.parametrize("selection", ["random", "gradient", "active", "autoactive"])
+@pytest.mark.parametrize("pool_size", [50, None])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rules_fit_a_model(rule: Any, selection: str, pool_size: int | None, classes: int) -> None:
+    A, b = (X[:300], Y[:300]) if classes == 2 else blobs(300, 1, classes)
+    model = learner(stop=rule, selection=selection, pool_size=pool_size).fit(A, b)
+    assert model.score(A, b) > 0.7
+
+
+@pytest.mark.parametrize("rule", REFUSED, ids=repr)
+@pytest.mark.parametrize("selection", ["random", "active"])
+def test_other_rules_are_refused_by_name(rule: Any, selection: str) -> None:
+    name = re.escape(type(rule).__name__)
+    with pytest.raises((ValueError, NotImplementedError), match=rf"{name}.*[Uu]se .*"):
+        learner(stop=rule, selection=selection).fit(X, Y)
+    with pytest.raises((ValueError, NotImplementedError), match=name):
+        OnlineSVCCV(Cs=[1, 10], gammas=[1.0], stop=rule, selection=selection).fit(X[:200], Y[:200])
+    model = learner().fit(X, Y)
+    before = model.decision_function(X)
+    with pytest.raises((ValueError, NotImplementedError), match=name):
+        model.set_params(stop=rule).fit(X[:200], Y[:200])
+    assert np.array_equal(model.decision_function(X), before)
+
+
+def test_own_rules_read_the_history() -> None:
+    """The keys are those of ActiveLearner, and the labels those of the user."""
+    named = np.array(["in", "out"])[Y]
+
+    class Found(StoppingRule):
+        def check(self, learner: Any) -> bool:
+            asked = ActiveLearner(OnlineSVC(), X[:2]).teach([0, 1], [0, 1]).history_
+            for step in learner.history_:
+                assert step.keys() == asked[0].keys()
+                assert step["label"] == named[step["row"]]
+            (first, last) = learner.history_[0], learner.history_[-1]
+            assert (first["asked"], first["purpose"], first["score"]) == (False, "given", None)
+            assert (last["asked"], last["purpose"], type(last["score"])) == (
+                True,
+                "strategy",
+                float,
+            )
+            found = sum(step["label"] == learner.classes_[0] for step in learner.history_)
+            return self.answer(found >= 40, f"{found} rows were found.")
+
+    model = learner(stop=Found()).fit(X, named)
+    assert 40 <= model.stats_["process"] < 200
+
+
+def test_own_rules_that_need_more_than_fit_has_are_refused() -> None:
+    class Drawing(StoppingRule):
+        def check(self, learner: Any) -> bool:
+            return self.answer(False, "one more row is drawn.")
+
+        def wants_audit(self, learner: Any, pending: int) -> int:
+            return 1
+
+    class Comparing(StoppingRule):
+        def check(self, learner: Any) -> bool:
+            return self.answer(learner.changed_predictions() is None, "there is no older model.")
+
+    with pytest.raises(ValueError, match=r"stop=.*Drawing.* needs the labels of rows drawn at ran"):
+        learner(stop=Drawing() & MaxLabels(50)).fit(X, Y)
+    model = learner().fit(X, Y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match=r"Comparing\(\) compares .* fit stores no earlier"):
+        model.set_params(stop=Comparing()).fit(X[:200], Y[:200])
+    assert np.array_equal(model.decision_function(X), before)
+
+
+def test_partial_fit_learns_every_row_whatever_the_rule() -> None:
+    streamed = learner(stop=MaxLabels(20)).partial_fit(X[:200], Y[:200])
+    assert_same_model(streamed, learner().partial_fit(X[:200], Y[:200]), "stop is for fit")
 
 
 def test_rules_stop_early_without_losing_accuracy() -> None:

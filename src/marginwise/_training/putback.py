@@ -5,11 +5,13 @@ It ends when a stopping rule is met or after a given number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import ENOUGH_INSIDE, MOST_SAMPLED
@@ -28,7 +30,9 @@ class PutBack:
     feed : ArrayFeed
         The rows.
     labels : ndarray of int32
-        Their classes.
+        Index of the class of each row.
+    classes : ndarray
+        Labels of the classes.
     rule : {"random", "gradient", "active", "autoactive"}
         Selection rule.
     size : int or None
@@ -46,6 +50,7 @@ class PutBack:
         trainer: Trainer,
         feed: ArrayFeed,
         labels: Labels,
+        classes: NDArray[Any],
         rule: str,
         size: int | None,
         stop: Any,
@@ -53,10 +58,13 @@ class PutBack:
         rng: np.random.RandomState,
     ) -> None:
         self._trainer, self._feed, self._labels = trainer, feed, labels
+        self._started = time.perf_counter()
         self._rule, self._size, self._stop, self._shaped = rule, size, stop, shaped
         self._rng = rng
         self._unseen = np.arange(len(labels), dtype=np.int64)  # unordered; learned rows are removed
         self._candidates = np.empty(0)
+        self.classes_ = classes
+        self.history_: list[dict[str, Any]] = []  # one entry per learned row, as in ActiveLearner
         self.support_counts_: list[Any] = []
 
     def learn(self, seeds: int) -> None:
@@ -64,11 +72,6 @@ class PutBack:
         self._trainer.train(self._feed, self._steps(seeds), EveryRow(), total=len(self._labels))
 
     # -- what a rule may look at ---------------------------------------------------------------
-
-    @property
-    def history_(self) -> Sequence[Any]:
-        """One entry per row that was learned."""
-        return range(self.n_pool_ - self.n_unseen_)
 
     @property
     def n_pool_(self) -> int:
@@ -102,6 +105,14 @@ class PutBack:
         """Return the decision values of the last sample."""
         return self._candidates
 
+    def changed_predictions(self, labels: int | None = None) -> NoReturn:
+        """Raise an error, because `fit` has no earlier model to compare with."""
+        raise ValueError(
+            f"stop={self._stop!r} compares the predictions with those of an earlier model, but fit "
+            "stores no earlier model. Use ActiveLearner with this rule, or another rule, such as "
+            "SupportVectorPlateau()."
+        )
+
     # -- parts ---------------------------------------------------------------------------------
 
     def _steps(self, seeds: int) -> Iterator[Step]:
@@ -109,23 +120,34 @@ class PutBack:
         first = np.zeros(self.n_pool_, dtype=bool)
         for label in range(int(self._labels.max()) + 1):
             first[np.flatnonzero(self._labels[order] == label)[: max(seeds, 1)]] = True
-        yield Step(self._take(order[first]))
+        yield Step(self._take(order[first], None, "given"))
         while len(self._unseen) and not self._is_met():
-            yield Step(self._take(np.array([self._best()], dtype=np.int64)))
+            row, score = self._best()
+            yield Step(self._take(np.array([row], dtype=np.int64), score, "strategy"))
         if self._trainer.finish_at_end:
             yield Step(NOTHING, finish=True)
 
-    def _take(self, rows: Ints) -> Ints:
+    def _take(self, rows: Ints, score: Any, purpose: str) -> Ints:
+        """Record rows to learn, and the number of support vectors when the rule is checked."""
         self._unseen = self._unseen[~np.isin(self._unseen, rows)]
-        self._count(len(rows))
+        if not self.history_ or (self.n_pool_ - self.n_unseen_) % LOOK == 0:
+            self._supports = len(self._trainer.engine.native.coefficients()[0])
+        self.support_counts_ += [self._supports] * len(rows)
+        labels = self.classes_[self._labels[rows]].tolist()
+        self.history_ += [
+            {
+                "row": row,
+                "label": label,
+                "asked": purpose != "given",
+                "purpose": purpose,
+                "score": score,
+                "predicted": None,
+                "support_vectors": self._supports,
+                "seconds": time.perf_counter() - self._started,
+            }
+            for row, label in zip(rows.tolist(), labels, strict=True)
+        ]
         return rows
-
-    def _count(self, learned: int) -> None:
-        """Record the number of support vectors, updated whenever the rule is checked."""
-        native = self._trainer.engine.native
-        if not self.support_counts_ or len(self.history_) % LOOK == 0:
-            self._supports = len(native.coefficients()[0])
-        self.support_counts_ += [self._supports] * learned
 
     def _is_met(self) -> bool:
         learned = len(self.history_)
@@ -133,10 +155,10 @@ class PutBack:
             return learned >= int(self._stop)
         return learned % LOOK == 0 and bool(self._stop.check(self))
 
-    def _best(self) -> int:
-        """Return the best row of a sample; any row if none lies within the margin."""
+    def _best(self) -> tuple[int, Any]:
+        """Return the best row of a sample, or any if none lies within the margin; its score."""
         if not self.has_model_ or self._rule == "random":
-            return int(self.sample_unseen(1)[0])
+            return int(self.sample_unseen(1)[0]), None
         most = MOST_SAMPLED if self._rule == "autoactive" else self._size or self.n_pool_
         rows = self._rng.permutation(self.sample_unseen(most))
         self._candidates = self.decision_values(rows)
@@ -146,7 +168,8 @@ class PutBack:
             inside = np.flatnonzero(distance < margin)
             if len(inside) >= ENOUGH_INSIDE:
                 distance = distance[: inside[ENOUGH_INSIDE - 1] + 1]
-        return int(rows[0 if distance.min() >= margin else distance.argmin()])
+        place = 0 if distance.min() >= margin else int(distance.argmin())
+        return int(rows[place]), self._candidates[place].tolist()
 
     def _distances(self, f: Float, rows: Ints) -> Float:
         """Return what selection minimizes: y f(x), |f(x)|, or half the lead of the best class."""

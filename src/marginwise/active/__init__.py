@@ -3,6 +3,7 @@
 from marginwise.active.audit import ErrorAudit
 from marginwise.active.learner import ActiveLearner
 from marginwise.active.questions import STRATEGIES, PoolExhaustedError
+from marginwise.active.recall import TargetRecall
 from marginwise.active.scores import closeness, pool_size_for
 from marginwise.active.stopping import MarginExhausted, MaxLabels, SupportVectorPlateau
 from marginwise.active.stream import BudgetRule, MarginRule
@@ -21,6 +22,7 @@ __all__ = [
     "PoolExhaustedError",
     "StoppingRule",
     "SupportVectorPlateau",
+    "TargetRecall",
     "Verdict",
     "closeness",
     "pool_size_for",

@@ -180,7 +180,7 @@ def _go_through(learner: ActiveLearner, state: dict[str, Any]) -> None:
         learner._started -= float(state["seconds"][-1])
     if state["verdict"] is not None:
         stop, reason = state["verdict"]
-        learner._verdict = len(learner._log), learner.stop, Verdict(bool(stop), str(reason))
+        learner._verdict = len(learner._log), learner._rule, Verdict(bool(stop), str(reason))
 
 
 def _natural(value: Any, most: int) -> int:
@@ -192,9 +192,9 @@ def _natural(value: Any, most: int) -> int:
 # -- labels, rules and logs as plain values --------------------------------------------------------
 
 
-def _rule_as_dict(rule: StoppingRule | None) -> Any:
-    if rule is None:
-        return None
+def _rule_as_dict(rule: StoppingRule | str | None) -> Any:
+    if rule is None or isinstance(rule, str):
+        return rule
     name = type(rule).__name__
     if RULES.get(name) is not type(rule):
         raise ValueError(
@@ -207,9 +207,9 @@ def _rule_as_dict(rule: StoppingRule | None) -> Any:
     return {"rule": name, **values}
 
 
-def _rule_from_dict(said: Any) -> StoppingRule | None:
-    if said is None:
-        return None
+def _rule_from_dict(said: Any) -> Any:
+    if said is None or isinstance(said, str):
+        return said
     values = dict(said)
     name = values.pop("rule")
     if name not in RULES:
@@ -222,7 +222,7 @@ def _rule_from_dict(said: Any) -> StoppingRule | None:
 def _verdict_as_list(learner: ActiveLearner) -> list[Any] | None:
     """Return the verdict at the end of `run` if it is still valid."""
     kept = learner._verdict
-    holds = kept is not None and kept[:2] == (len(learner._log), learner.stop)
+    holds = kept is not None and kept[:2] == (len(learner._log), learner._rule)
     return list(kept[2]) if kept is not None and holds else None
 
 

@@ -16,11 +16,10 @@ from marginwise._arrays import Float
 from marginwise._estimator.base import alone
 from marginwise.active.answering import Answering
 from marginwise.active.answers import checked_classes, noted_labels, positive_integer
-from marginwise.active.audit import ErrorAudit
 from marginwise.active.choose import model_for
 from marginwise.active.marks import Marks
 from marginwise.active.pool import UNSEEN
-from marginwise.active.questions import STRATEGIES, PoolExhaustedError
+from marginwise.active.questions import AUTO, STRATEGIES, PoolExhaustedError
 from marginwise.active.raw_pool import pool_for
 from marginwise.active.verdict import StoppingRule, Verdict
 from marginwise.progress import Progress
@@ -64,10 +63,14 @@ class ActiveLearner(Answering):
     pool_size : int or None, default=59
         Number of rows sampled for each query; see :func:`pool_size_for`. None compares all rows of
         the pool.
-    stop : StoppingRule, "audit" or None, default="audit"
+    stop : StoppingRule, "auto", "audit" or None, default="auto"
         Stopping rule that `should_stop` evaluates. Rules can be combined with ``|`` and ``&``.
-        "audit" means ``ErrorAudit()``, which draws some queries at random. None stops only when the
-        pool is exhausted.
+
+        - "auto" means ``TargetRecall()`` if the strategy is "largest_positive" and there are two
+          classes, and ``ErrorAudit()`` otherwise. Both rules draw some queries at random. If
+          positives are rare, ``TargetRecall()`` asks about nearly the whole pool.
+        - "audit" means ``ErrorAudit()`` with any strategy.
+        - None stops only when the pool is exhausted.
     classes : array-like, default=None
         All labels that can occur. By default, the learner discovers labels as they are taught and
         rebuilds the model whenever a new class appears.
@@ -108,6 +111,7 @@ class ActiveLearner(Answering):
     See Also
     --------
     ErrorAudit : Stop when further labels change little, and bound the error.
+    TargetRecall : Stop when most rows of the positive class were found.
     MarginExhausted : Stop when no unseen row lies inside the margin.
     SupportVectorPlateau : Stop when the number of support vectors is stable.
     MarginRule : Decide which rows of a stream to label.
@@ -137,17 +141,16 @@ class ActiveLearner(Answering):
         *,
         strategy: str | Callable[[Float], Any] = "active",
         pool_size: int | None = 59,
-        stop: StoppingRule | str | None = "audit",
+        stop: StoppingRule | str | None = AUTO,
         classes: ArrayLike | None = None,
         y_pool: Any = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        rule: Any = ErrorAudit() if isinstance(stop, str) and stop == "audit" else stop
-        _check_options(strategy, pool_size, rule)
+        _check_options(strategy, pool_size)
         self.strategy = strategy
         self.pool_size = None if pool_size is None else int(pool_size)
-        self.stop = rule
+        self.stop = stop
         self.verbose = verbose
         self._pool = pool_for(X_pool, estimator)
         self._model = model_for(estimator, self._pool)
@@ -211,7 +214,7 @@ class ActiveLearner(Answering):
                 progress.learned(len(self.history_) - before - given, self._size(), 0.0)
         if len(self.history_) > before:
             self.finish()
-        self._verdict = (len(self._log), self.stop, verdict) if verdict else None
+        self._verdict = (len(self._log), self._rule, verdict) if verdict else None
         return self
 
     def _next_rows(self, batch: int | None) -> list[int]:
@@ -243,14 +246,15 @@ class ActiveLearner(Answering):
         """
         if self._pool.n_unseen == 0:
             return Verdict(True, f"all {self._pool.n:,} rows of the pool were taught or skipped.")
-        if self._verdict is not None and self._verdict[:2] == (len(self._log), self.stop):
+        rule = self._rule
+        if self._verdict is not None and self._verdict[:2] == (len(self._log), rule):
             return self._verdict[2]  # still valid, although `run` has finished the model since
-        if self.stop is None:
+        if rule is None:
             return Verdict(
                 False, f"{self._pool.n_unseen:,} rows are unseen and there is no stopping rule."
             )
-        stop = self.stop.check(self)
-        return Verdict(stop, self.stop.reason)
+        stop = rule.check(self)
+        return Verdict(stop, rule.reason)
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -314,15 +318,10 @@ class ActiveLearner(Answering):
         self.__dict__.update(state)
 
 
-def _check_options(strategy: Any, pool_size: Any, stop: Any) -> None:
+def _check_options(strategy: Any, pool_size: Any) -> None:
     if not callable(strategy) and strategy not in STRATEGIES:
         listed = ", ".join(repr(name) for name in STRATEGIES)
         raise ValueError(f"strategy must be {listed} or a function, got {strategy!r}.")
     whole = isinstance(pool_size, int | np.integer) and pool_size >= 1
     if pool_size is not None and (isinstance(pool_size, bool) or not whole):
         raise ValueError(f"pool_size must be an integer of at least 1 or None, got {pool_size!r}.")
-    if stop is not None and not isinstance(stop, StoppingRule):
-        raise TypeError(
-            "stop must be a stopping rule, such as MarginExhausted() or MaxLabels(100), 'audit' or "
-            f"None, got {stop!r}."
-        )

@@ -23,9 +23,11 @@ from marginwise.active.answers import (
     places_of,
     positive_integer,
 )
+from marginwise.active.audit import ErrorAudit
 from marginwise.active.batch import different_rows
 from marginwise.active.log import AnswerLog, Event
 from marginwise.active.pool import UNSEEN
+from marginwise.active.recall import TargetRecall
 from marginwise.active.scores import (
     autoactive_size,
     by_function,
@@ -37,6 +39,8 @@ from marginwise.active.verdict import Changed, StoppingRule
 
 STRATEGIES = ("random", "gradient", "active", "autoactive", "near_boundary", "largest_positive")
 COMPARED = 2000  # sample size of `changed_predictions`
+AUTO = "auto"  # stopping rule that depends on the strategy
+NAMED = (AUTO, "audit")
 NONE: Ints = np.empty(0, dtype=np.int64)
 WHOLE_POOL = ("near_boundary", "largest_positive")
 
@@ -69,7 +73,22 @@ class Questions(AnswerLog):
     _noted: NDArray[Any] | None  # labels of y_pool
     _drawn: tuple[Any, Draw] | None  # arguments and result of the last draw
     _audited: set[int]  # rows whose last question was part of an audit
-    stop: StoppingRule | None
+    _stop: StoppingRule | str | None
+
+    @property
+    def stop(self) -> StoppingRule | str | None:
+        """Stopping rule, or "auto"; may be set at any time."""
+        return self._stop
+
+    @stop.setter
+    def stop(self, stop: Any) -> None:
+        named = isinstance(stop, str)
+        if not (stop is None or isinstance(stop, StoppingRule) or (named and stop in NAMED)):
+            raise TypeError(
+                "stop must be a stopping rule, such as MarginExhausted() or MaxLabels(100), "
+                f"'auto', 'audit' or None, got {stop!r}."
+            )
+        self._stop = ErrorAudit() if named and stop != AUTO else stop
 
     @overload
     def ask(self, n: None = None, *, exclude: ArrayLike | None = None) -> int: ...
@@ -271,10 +290,19 @@ class Questions(AnswerLog):
 
     def _audits(self, barred: Ints) -> int:
         """Return how many of the next questions must be drawn at random."""
-        if self.stop is None or not self.has_model_:
+        rule = self._rule
+        if rule is None or not self.has_model_:
             return 0
         pending = sum(row in self._audited for row in barred.tolist())
-        return self.stop.wants_audit(self, pending)
+        return rule.wants_audit(self, pending)
+
+    @property
+    def _rule(self) -> StoppingRule | None:
+        """The stopping rule; "auto" depends on what the strategy looks for."""
+        if not isinstance(self._stop, str):
+            return self._stop
+        finds = self.strategy == "largest_positive" and len(self._classes) <= 2
+        return TargetRecall() if finds else ErrorAudit()
 
     def _best(self, draw: Draw, wanted: int) -> Ints:
         """Return the positions of the candidates to query."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginwise.active.audit import ErrorAudit
+from marginwise.active.recall import TargetRecall
 from marginwise.active.scores import closeness, pool_size_for
 from marginwise.active.verdict import AllOf, AnyOf, Progressing, StoppingRule, require
 
@@ -169,10 +170,13 @@ class SupportVectorPlateau(StoppingRule):
         if len(counts) <= window or not counts[0]:
             return self.answer(False, f"fewer than {window:,} labels were learned by a model.")
         change = max(counts) - min(counts)
-        said = f"{counts[-1]:,} support vectors, which moved by {change:,} in {window:,} labels"
-        if change > self.tolerance * counts[-1]:
-            return self.answer(False, f"there are {said}, more than {self.tolerance:.1%}.")
-        return self.answer(True, f"there are {said}, no more than {self.tolerance:.1%}.")
+        stop = change <= self.tolerance * counts[-1]
+        return self.answer(
+            stop,
+            f"over the last {window:,} labels, the number of support vectors, now {counts[-1]:,}, "
+            f"changed by {change:,}, which is {'at most' if stop else 'more than'} "
+            f"{self.tolerance:.1%} of it.",
+        )
 
 
 @dataclass(frozen=True)
@@ -217,10 +221,22 @@ class MaxLabels(StoppingRule):
             Whether to stop.
         """
         have = len(learner.history_)
-        return self.answer(have >= self.labels, f"{have:,} of {self.labels:,} labels were given.")
+        if have > self.labels:  # in batches, or between two checks of `fit`
+            return self.answer(
+                True, f"{have:,} labels were given, more than the limit of {self.labels:,}."
+            )
+        return self.answer(have == self.labels, f"{have:,} of {self.labels:,} labels were given.")
 
 
 RULES: dict[str, type[StoppingRule]] = {
     kind.__name__: kind
-    for kind in (ErrorAudit, MarginExhausted, SupportVectorPlateau, MaxLabels, AnyOf, AllOf)
+    for kind in (
+        ErrorAudit,
+        TargetRecall,
+        MarginExhausted,
+        SupportVectorPlateau,
+        MaxLabels,
+        AnyOf,
+        AllOf,
+    )
 }

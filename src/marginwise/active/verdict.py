@@ -52,6 +52,10 @@ class Progressing(Protocol):
         """One entry per label."""
 
     @property
+    def classes_(self) -> NDArray[Any]:
+        """Known labels, sorted."""
+
+    @property
     def support_counts_(self) -> list[Any]:
         """Number of support vectors after each label; 0 without a model, None if not counted."""
 
@@ -104,12 +108,19 @@ class StoppingRule:
     """Base class of the stopping rules.
 
     Rules can be combined: ``a | b`` is met if at least one rule is met, ``a & b`` if all rules are
-    met. A subclass implements `check`, which returns the result of `answer`.
+    met. A subclass implements `check`, which returns the result of `answer`. It may use the
+    attributes `classes_`, `has_model_`, `history_`, `n_pool_`, `n_unseen_` and `support_counts_` of
+    the learner, and its methods `candidate_values`, `changed_predictions`, `decision_values` and
+    `sample_unseen`. All of them except `changed_predictions` also exist if the rule is the
+    parameter `stop` of :class:`marginwise.OnlineSVC`.
 
     Attributes
     ----------
     reason : str
         Explanation of the last decision of `check` in one sentence.
+    draws_rows : bool
+        Whether the rule needs labels of rows that are drawn at random. Such rules override
+        `wants_audit`, and `OnlineSVC` does not support them.
 
     See Also
     --------
@@ -141,7 +152,10 @@ class StoppingRule:
         stop : bool
             Whether to stop.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method check(learner), which decides when to stop. "
+            "Define it, or use another rule, such as MaxLabels(100)."
+        )
 
     def wants_audit(self, learner: Progressing, pending: int) -> int:
         """Return how many of the next queries must be drawn at random.
@@ -159,6 +173,11 @@ class StoppingRule:
             Number of rows.
         """
         return 0
+
+    @property
+    def draws_rows(self) -> bool:
+        """Whether the rule needs the labels of rows that are drawn at random."""
+        return type(self).wants_audit is not StoppingRule.wants_audit
 
     def values(self) -> dict[str, Any]:
         """Return the parameters of the rule.
@@ -234,6 +253,11 @@ class _Combination(StoppingRule):
             Largest number among the rules.
         """
         return max(rule.wants_audit(learner, pending) for rule in self.rules)
+
+    @property
+    def draws_rows(self) -> bool:
+        """Whether a rule needs the labels of rows that are drawn at random."""
+        return any(rule.draws_rows for rule in self.rules)
 
 
 @dataclass(frozen=True)

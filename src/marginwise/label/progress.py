@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 
 from marginwise.active import closeness
-from marginwise.label.agreement import agreements
-from marginwise.label.answered import Answered
-from marginwise.label.events import Event
-from marginwise.label.items import Items
-from marginwise.label.model import LabelModel
-from marginwise.label.queue import Queue, Settings
-from marginwise.label.review import (
+from marginwise.active.recall import (
     Estimate,
     Evidence,
     binomial_bounds,
@@ -26,6 +20,12 @@ from marginwise.label.review import (
     expected_relevant,
     verdict,
 )
+from marginwise.label.agreement import agreements
+from marginwise.label.answered import Answered
+from marginwise.label.events import Event
+from marginwise.label.items import Items
+from marginwise.label.model import LabelModel
+from marginwise.label.queue import Queue, Settings
 
 WINDOW = 50  # answers over which the accuracy of predictions is averaged
 POINTS = 300  # maximum number of points of a curve

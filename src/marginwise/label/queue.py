@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from marginwise._arrays import Ints
+from marginwise.active.recall import RANDOM_EVERY
 from marginwise.label.agreement import share_of
 from marginwise.label.answered import Answered
 from marginwise.label.items import Items
 from marginwise.label.model import LabelModel
 
 DEPTH = 3  # length of the queue
-AUDIT = 10  # one in this many questions is drawn at random
 ACTIVE = 1800.0  # seconds for which questions of other annotators remain reserved for them
 RETRIES = 10  # attempts to find a question about an item that is not shared
 AUDITS = "audit"  # name of the order in which random questions are drawn
@@ -202,7 +202,7 @@ class Queue:
         shares = {"holdout": settings.holdout, "overlap": settings.overlap}
         names = [name for name, share in shares.items() if self._count(name) < int(slot * share)]
         if settings.goal == "find":
-            audit = not self._model.ready or slot % AUDIT == 0
+            audit = not self._model.ready or slot % RANDOM_EVERY == 0
             names += ["random", "rank"] if audit else ["rank"]
         else:
             names.append("strategy")

@@ -1,8 +1,9 @@
 """Estimates of the number of relevant items that are still unseen when items are ranked.
 
-With the goal "find", the items with the highest scores are shown first, and one question in ten is
-about an item that is drawn at random from all unseen items. The estimate relies on the random
-questions, because relevant items that the model does not recognise yet do not have high scores.
+In a search for relevant items, the items with the highest scores are shown first, and one question
+in ten is about an item that is drawn at random from all unseen items. The estimate relies on the
+random questions, because relevant items that the model does not recognise yet do not have high
+scores.
 
 The number V of relevant unseen items has a lower and an upper bound. Both use binomial proportions
 and the method of Clopper and Pearson, which is conservative for draws without replacement:
@@ -38,8 +39,11 @@ import numpy as np
 from scipy.stats import beta
 
 from marginwise._arrays import Float
+from marginwise.active.answers import AUDIT, STRATEGY
+from marginwise.active.verdict import Progressing, StoppingRule, require
 from marginwise.calibration import Sigmoid
 
+RANDOM_EVERY = 10  # one in this many questions is drawn at random
 ERROR = 0.05  # probability that the true number is outside the bounds
 GOAL = 0.95  # recall at which to stop
 LATEST = 300  # most recent answers, to which the sigmoid is fitted
@@ -166,7 +170,7 @@ def expected_relevant(values: Float, relevant: Sequence[bool], unseen: Float) ->
     return float(curve(np.asarray(unseen, dtype=np.float64)).sum())
 
 
-def verdict(found: Estimate, evidence: Evidence) -> tuple[bool, str]:
+def verdict(found: Estimate, evidence: Evidence, goal: float = GOAL) -> tuple[bool, str]:
     """Return whether to stop, and why, in one sentence."""
     unseen = evidence.items - evidence.seen
     if unseen == 0:
@@ -174,10 +178,110 @@ def verdict(found: Estimate, evidence: Evidence) -> tuple[bool, str]:
     if not evidence.found or found.low is None or found.high is None:
         return False, "no relevant item was found yet."
     numbers = (
-        f"{evidence.found:,} relevant items were found, and {found.unseen_low:,.0f} to "
-        f"{found.unseen_high:,.0f} of the {unseen:,} unseen items may be relevant: with a "
-        f"confidence of {1 - ERROR:.0%}, recall is"
+        f"{evidence.found:,} relevant {'item was' if evidence.found == 1 else 'items were'} found, "
+        f"and {found.unseen_low:,.0f} to {found.unseen_high:,.0f} of the {unseen:,} unseen items "
+        f"may be relevant: with a confidence of {1 - ERROR:.0%}, recall is"
     )
-    if found.low >= GOAL:
+    if found.low >= goal:
         return True, f"{numbers} at least {found.low:.1%}."
     return False, f"{numbers} {found.low:.0%} to {found.high:.0%}."
+
+
+@dataclass(frozen=True)
+class TargetRecall(StoppingRule):
+    """Stop when most rows of the positive class were found.
+
+    One question in ten is drawn at random from the unseen rows, once there is a model. These rows
+    bound the number of unseen positives, and the rule stops when the recall, the fraction of all
+    positives that were found, reaches its target with 95 % confidence. The bound assumes that the
+    strategy finds positives faster than random draws would, and that rows added by `extend` are
+    like the others. It requires many random rows: if positives are rare, the rule asks about nearly
+    the whole pool. To stop earlier without a bound, use another rule, or the argument `max_labels`
+    of `run`.
+
+    The positive class is the second of two classes, as for the strategy "largest_positive".
+
+    Parameters
+    ----------
+    recall : float, default=0.95
+        Target recall.
+
+    See Also
+    --------
+    ErrorAudit : Stop when further labels change little, and bound the error.
+    MaxLabels : Stop after a number of labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from marginwise import ActiveLearner, OnlineSVC
+    >>> from marginwise.active import TargetRecall
+    >>> X, y = make_moons((900, 100), noise=0.1, random_state=0)
+    >>> learner = ActiveLearner(OnlineSVC(C=10, gamma=1.0), X, strategy="largest_positive",
+    ...                         stop=TargetRecall(0.8), random_state=0)
+    >>> learner.run(lambda row: y[row]).should_stop().stop
+    True
+    """
+
+    recall: float = GOAL
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.recall < 1,
+            f"recall must be between 0 and 1, both excluded, got {self.recall!r}.",
+        )
+
+    def check(self, learner: Progressing) -> bool:
+        """Return whether the lower bound of the recall has reached the target.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+
+        Returns
+        -------
+        stop : bool
+            Whether to stop.
+        """
+        if not learner.has_model_:
+            return self.answer(False, "there is no model yet.")
+        classes = learner.classes_.tolist()
+        if len(classes) > 2:
+            raise ValueError(
+                f"TargetRecall counts the rows of the second of two classes, but there are "
+                f"{len(classes)}: {classes!r:.100}. Use ErrorAudit or MaxLabels, or teach two "
+                "labels, such as 0 for irrelevant and 1 for relevant rows."
+            )
+        hits = [step["label"] == classes[1] for step in learner.history_]
+        draws = [step["purpose"] == AUDIT for step in learner.history_]
+        evidence = Evidence(
+            items=len(hits) + learner.n_unseen_,
+            seen=len(hits),
+            found=sum(hits),
+            sample=0,  # the draws do not follow one order
+            sample_found=0,
+            draws=[hit for hit, drawn in zip(hits, draws, strict=True) if drawn],
+        )
+        return self.answer(*verdict(estimate(evidence), evidence, self.recall))
+
+    def wants_audit(self, learner: Progressing, pending: int) -> int:
+        """Return how many of the next questions must be drawn at random.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+            The active learner.
+        pending : int
+            Number of random rows that were queried and not answered yet.
+
+        Returns
+        -------
+        rows : int
+            Number of rows.
+        """
+        counts = learner.support_counts_
+        begun = next((k for k, count in enumerate(counts) if count != 0), len(counts))
+        purposes = [step["purpose"] for step in learner.history_[begun + 1 :]]
+        due = purposes.count(STRATEGY) // (RANDOM_EVERY - 1)
+        return max(0, due - purposes.count(AUDIT) - pending)
