@@ -96,6 +96,26 @@ def test_single_keys_can_be_turned_off(serve: Serve, open_page: Open) -> None:
     assert len(server.events()) == 1
 
 
+def test_a_closed_dialog_gives_up_the_focus_at_once(serve: Serve, open_page: Open) -> None:
+    """Keys that are pressed before the next frame must not reach the checkbox of the dialog."""
+    page = open_page(serve())
+    page.keyboard.press("?")
+    page.focus("#single")
+    closed = """() => {
+        document.getElementById("help").close();
+        return document.activeElement.tagName;
+    }"""
+    assert page.evaluate(closed) == "BODY"
+    reopened = """() => {
+        document.getElementById("skip").focus();
+        document.getElementById("help").showModal();
+        document.getElementById("single").focus();
+        document.getElementById("help").close();
+        return document.activeElement.id;
+    }"""
+    assert page.evaluate(reopened) == "skip"
+
+
 def test_the_skip_link_leads_to_the_labels(serve: Serve, open_page: Open) -> None:
     page = open_page(serve())
     page.keyboard.press("Tab")

@@ -314,6 +314,11 @@ function wire() {
   });
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    // A dialog keeps the focus until the frame after it was closed. Without this, a quick Space
+    // toggles a checkbox that is no longer on screen.
+    dialog.addEventListener("beforetoggle", (event) => {
+      if (event.newState === "closed") document.activeElement?.blur();
+    });
   }
   $("always").addEventListener("change", () => remember("always", $("always").checked, sessionStorage));
   $("single").addEventListener("change", () => remember("single", $("single").checked, localStorage));
