@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from marginwise.cli import main
+from marginwise.label.store import LabelStore
 from tests.label_support import write_csv
 
 pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
@@ -105,26 +109,81 @@ def test_a_port_in_use_is_reported(folder: Path) -> None:
     assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
-    words = ["texts.csv", "--labels", "good,bad", "--no-open", "--json", "-q"]
+@contextlib.contextmanager
+def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """Run the command in a process; yield the process, the address and the token."""
+    command = [sys.executable, "-m", "marginwise", "label", "texts.csv", *words]
     with subprocess.Popen(
-        [sys.executable, "-m", "marginwise", "label", *words],
+        [*command, "--labels", "good,bad", "--no-open", "--json"],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     ) as process:
         try:
             assert process.stdout is not None
-            address = json.loads(process.stdout.readline())
-            base, token = address["url"].split("/?token=")
-            asked = urllib.request.Request(
-                f"{base}/api/state", headers={"Authorization": f"Bearer {token}"}
-            )
-            with urllib.request.urlopen(asked, timeout=30) as response:
-                assert len(json.load(response)["queue"]) == 3
-            process.send_signal(number)
-            assert process.wait(30) == 130
+            base, token = json.loads(process.stdout.readline())["url"].split("/?token=")
+            yield process, base, token
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
+    with served("-q") as (process, base, token):
+        asked = urllib.request.Request(
+            f"{base}/api/state", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked, timeout=30) as response:
+            assert len(json.load(response)["queue"]) == 3
+        process.send_signal(number)
+        assert process.wait(30) == 130
     assert not (folder / "labels.db-wal").exists()  # the store was closed
+
+
+def begun(base: str, token: str, request: str) -> socket.socket:
+    """Send the start of a request, or all of it, on a connection of its own."""
+    host = base.removeprefix("http://")
+    opened = socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2])), timeout=30)
+    head, _, body = request.partition("|")
+    lines = f"{head} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{body}"
+    opened.sendall(lines.encode())
+    return opened
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_open_requests_do_not_delay_the_end(folder: Path, number: signal.Signals) -> None:
+    """Idle connections, half a head and half a body: one line, and no traceback."""
+    half = "POST /api/answer|Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    requests = ["GET /api/state|\r\n", half, half, "GET /api/state|"]
+    with served() as (process, base, token), contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(begun(base, token, one)) for one in requests]
+        assert sockets[0].recv(12) == b"HTTP/1.1 200"
+        process.send_signal(number)
+        assert process.wait(30) == 130
+        assert process.stderr is not None
+        lines = process.stderr.read().splitlines()
+    assert lines[-1].startswith("marginwise: stopped; all answers are stored")
+    assert all(line.startswith("marginwise: ") for line in lines)
+
+
+def test_an_answer_on_its_way_is_stored_before_the_end(folder: Path) -> None:
+    with served() as (process, base, token):
+        body = json.dumps({"key": "k", "item": "", "label": "good"})
+        with begun(base, token, "GET /api/state|Connection: close\r\n\r\n") as opened:
+            state = opened.makefile().read().partition("\n\n")[2]
+        body = body.replace('""', json.dumps(json.loads(state)["queue"][0]["id"]))
+        head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        store = sqlite3.connect("labels.db", isolation_level=None)
+        store.execute("BEGIN IMMEDIATE")  # the server waits for this
+        with begun(base, token, f"POST /api/answer|{head}{body}"):
+            with begun(base, token, "GET /api/none|\r\n") as idle:
+                assert idle.recv(12) == b"HTTP/1.1 404"
+                process.send_signal(signal.SIGINT)
+                while idle.recv(4096):
+                    pass  # until the server closes the connection
+            store.execute("ROLLBACK")
+            assert process.wait(30) == 130
+        store.close()
+    with LabelStore.open("labels.db", readonly=True) as found:
+        assert [event.key for event in found.events()] == ["k"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import os
 import webbrowser
@@ -220,9 +221,11 @@ def label(
         report=console.say,
     )
     try:
-        run(session, service, console)
-    finally:
-        session.close()
+        with contextlib.closing(session):
+            run(session, service, console)
+    except KeyboardInterrupt:
+        console.say("stopped; all answers are stored, and the same command continues")
+        raise
 
 
 def scaled(recipe: Recipe, features: Features) -> Features:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import json
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +28,7 @@ TYPES = {
 }
 NO_PAGE = b"<!doctype html><html lang=en><title>marginwise</title><p>The page is not installed."
 MOST_HISTORY = 200
+GRACE = 0.2  # seconds in which responses are completed after SIGINT
 
 
 def need_starlette() -> None:
@@ -294,6 +297,9 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 def serve(app: App, opened: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve requests until SIGINT or SIGTERM.
 
+    Requests that are being answered have a moment to complete. All other connections, such as those
+    of pages that are still open, are closed.
+
     Parameters
     ----------
     app : ASGI application
@@ -313,13 +319,24 @@ def serve(app: App, opened: socket.socket, on_ready: Callable[[], None]) -> None
         server_header=False,
         lifespan="off",
         ws="none",
-        timeout_graceful_shutdown=3,
+        timeout_graceful_shutdown=1,
     )
 
     class Ready(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             on_ready()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Requests that are cut off are expected here, and uvicorn would log each traceback.
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+            asyncio.get_running_loop().call_later(GRACE, self._disconnect)
+            await super().shutdown(sockets)
+
+        def _disconnect(self) -> None:
+            """Close all connections, so that no request waits for the rest of its body."""
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
 
     Ready(config).run(sockets=[opened])
 
