@@ -14,6 +14,7 @@ import pytest
 
 from marginwise.label import Answers, Event, ItemSet, LabelStore, StoreError
 from marginwise.label.schema import APPLICATION_ID, VERSION
+from marginwise.label.store import ACTIVE
 
 posix = pytest.mark.skipif(os.name == "nt", reason="forks and kills processes as POSIX does")
 SMS = ItemSet("sms.csv", 5574, "f1")
@@ -118,6 +119,41 @@ def test_the_file_is_durable_and_names_its_format(tmp_path: Path) -> None:
         assert read("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert read("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
         assert read("PRAGMA user_version").fetchone() == (VERSION,)
+
+
+def test_a_store_of_version_1_is_migrated_and_keeps_its_events(tmp_path: Path) -> None:
+    path = tmp_path / "labels.db"
+    with LabelStore.open(path) as store:
+        kept = store.append(label("a"))
+        store._connection.execute("DROP TABLE assigned")
+        store._connection.execute("PRAGMA user_version = 1")
+    with LabelStore.open(path, readonly=True) as store:
+        assert store.events() == [kept]
+    with LabelStore.open(path) as store:
+        assert store.events() == [kept]
+        store.assign("ann", 0, lambda taken: [f"{item}:random" for item in taken])
+        found: list[set[str]] = []
+        store.assign("bob", kept.seq, lambda taken: found.append(taken) or [])
+        assert found == [{"a"}]
+
+
+def test_questions_of_inactive_annotators_are_free_again(tmp_path: Path) -> None:
+    found: list[set[str]] = []
+    with LabelStore.open(tmp_path / "labels.db") as store:
+        store.assign("ann", 0, lambda _: ["a:random", "b:strategy"])
+        store.assign("bob", 0, lambda taken: found.append(taken) or [])
+        store._connection.execute("UPDATE assigned SET time = time - ?", [ACTIVE])
+        store.assign("bob", 0, lambda taken: found.append(taken) or [])
+    assert found == [{"a", "b"}, set()]
+
+
+def test_questions_of_another_program_are_reported(tmp_path: Path) -> None:
+    with LabelStore.open(tmp_path / "labels.db") as store:
+        store.assign("ann", 0, lambda _: [])
+        for text in ("[", "7", "[7]"):
+            store._connection.execute("UPDATE assigned SET questions = ?", [text])
+            with pytest.raises(StoreError, match="the table assigned has questions that marg"):
+                store.assign("bob", 0, lambda _: [])
 
 
 # -- several at once -------------------------------------------------------------------------------
@@ -244,7 +280,7 @@ def test_a_newer_version_is_refused_by_its_number(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(StoreError, match=r"of version 7, made by a newer marginwise; .* up to 1"):
+    with pytest.raises(StoreError, match=r"of version 7, made by a newer marginwise; .* up to 2"):
         LabelStore.open(path)
 
 

@@ -281,6 +281,41 @@ def test_two_annotators_share_some_items(path: Path) -> None:
     assert summary_of(ann)["answered"] == 2 * 28 - 7
 
 
+@pytest.mark.parametrize("goal", ["learn", "find"])
+def test_annotators_who_take_turns_have_different_queues(path: Path, goal: str) -> None:
+    store = path.parent / "labels.db"
+    sessions = [open_session(path, store, annotator=name, goal=goal) for name in ("ann", "bob")]
+    for _ in range(12):
+        for one in sessions:
+            label_some(one, 1)
+            assert not set(queue_of(sessions[0])) & set(queue_of(sessions[1]))
+
+
+def test_annotators_at_the_same_moment_have_different_queues(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One server chooses after another has chosen and before that has stored its choice."""
+    store = path.parent / "labels.db"
+    ann, bob = (open_session(path, store, annotator=name) for name in ("ann", "bob"))
+    label_some(ann, 6)
+    label_some(bob, 6)
+    other = threading.Thread(target=label_some, args=(bob, 1))
+    fill = ann._queue.fill
+
+    def fill_while_the_other_does(*taken: set[str]) -> None:
+        short = len(ann._queue.questions) < 3
+        fill(*taken)
+        if short:
+            other.start()
+            other.join(1)  # it can only finish after this choice is stored
+
+    monkeypatch.setattr(ann._queue, "fill", fill_while_the_other_does)
+    label_some(ann, 1)
+    monkeypatch.undo()
+    other.join()
+    assert not set(queue_of(ann)) & set(queue_of(bob))
+
+
 def test_items_that_another_annotator_answered_leave_the_queue(path: Path) -> None:
     ann = open_session(path, path.parent / "labels.db", annotator="ann")
     bob = open_session(path, path.parent / "labels.db", annotator="bob")

@@ -16,7 +16,6 @@ from marginwise.label.items import Items
 from marginwise.label.model import LabelModel
 
 DEPTH = 3  # length of the queue
-ACTIVE = 1800.0  # seconds for which questions of other annotators remain reserved for them
 RETRIES = 10  # attempts to find a question about an item that is not shared
 AUDITS = "audit"  # name of the order in which random questions are drawn
 
@@ -91,7 +90,7 @@ class Queue:
 
     INVARIANT: the queue is a function of the items, the settings and the events of the store: it is
     the `pending` list of the annotator's last event, extended by `fill`. A restart therefore does
-    not change it.
+    not change it, unless other annotators were given questions in the meantime.
 
     Parameters
     ----------
@@ -129,16 +128,19 @@ class Queue:
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def restore(self) -> None:
-        """Restore the questions that were pending after the annotator's last event."""
+    def restore(self, taken: set[str]) -> None:
+        """Restore the questions that were pending after the annotator's last event.
+
+        Questions about items that were given to others in the meantime are not asked again.
+        """
         pending = self._answered.answers.last_pending(self._settings.annotator)
         self.questions = [
             Question(item, purpose or "strategy", self._model.version, self.score(item))
             for item, _, purpose in (entry.partition(":") for entry in pending)
-            if item in self._items
+            if item in self._items and (purpose == "overlap" or item not in taken)
         ]
         self.prune()
-        self.fill()
+        self.fill(taken)
 
     def reset(self) -> None:
         """Forget which items are answered, because some answers were reverted."""
@@ -160,10 +162,17 @@ class Queue:
         own = self._settings.annotator if asked.purpose == "overlap" else None
         return self._answered.answers.answer(asked.item, own) is None
 
-    def fill(self) -> None:
-        """Choose questions until the queue is full."""
+    def fill(self, taken: set[str]) -> None:
+        """Choose questions until the queue is full.
+
+        Parameters
+        ----------
+        taken : set of str
+            Items that other annotators are asked about; see `LabelStore.assign`.
+        """
+        others = {self._items.row(item) for item in taken if item in self._items}
         while len(self.questions) < DEPTH:
-            chosen = self._choose()
+            chosen = self._choose(others)
             if chosen is None:
                 break
             self.questions.append(chosen)
@@ -176,10 +185,10 @@ class Queue:
 
     # -- choosing ----------------------------------------------------------------------------------
 
-    def _choose(self) -> Question | None:
-        """Choose the next question, as a function of the answers and the queue."""
+    def _choose(self, others: set[int]) -> Question | None:
+        """Choose the next question, as a function of the answers, the queue and other queues."""
         slot = self._answered.given(self._settings.annotator) + len(self.questions) + 1
-        for purpose, chooser in self._choosers(slot):
+        for purpose, chooser in self._choosers(slot, others):
             found = chooser()
             if found is not None:
                 row, why = found if isinstance(found, tuple) else (found, purpose)
@@ -187,11 +196,11 @@ class Queue:
                 return Question(item, why, self._model.version, self.score(item))
         return None
 
-    def _choosers(self, slot: int) -> list[tuple[str, Chooser]]:
+    def _choosers(self, slot: int, others: set[int]) -> list[tuple[str, Chooser]]:
         """Return the choosers for the question of a slot, in order of preference."""
         settings = self._settings
         mine = {self._items.row(asked.item) for asked in self.questions}
-        taken = mine | self._of_others()
+        taken = mine | others
         choosers: dict[str, Chooser] = {
             "holdout": lambda: self._next("holdout", self._held, taken, None),
             "overlap": lambda: self._next("overlap", self._shared, mine, settings.annotator),
@@ -236,19 +245,6 @@ class Queue:
             self.audit_places = np.full(len(self._items), -1, dtype=np.int64)
             self.audit_places[self._audits] = np.arange(len(self._audits))
         return self._audits
-
-    def _of_others(self) -> set[int]:
-        """Return the items that are currently assigned to other active annotators."""
-        answers = self._answered.answers
-        lasts = [last for name in answers.annotators() if (last := answers.last(name)) is not None]
-        newest = max((last.time for last in lasts), default=0.0)
-        items = [
-            entry.partition(":")[0]
-            for last in lasts
-            if last.annotator != self._settings.annotator and newest - last.time < ACTIVE
-            for entry in answers.last_pending(last.annotator)
-        ]
-        return {self._items.row(item) for item in items if item in self._items}
 
     def _next(self, name: str, rows: Ints, without: set[int], annotator: str | None) -> int | None:
         """Return the first of some items that one annotator, or any, has not answered yet."""

@@ -56,5 +56,17 @@ _M001_EVENTS = (
     """,
 )
 
-MIGRATIONS = (_M001_EVENTS,)  # from version 0 to 1, from 1 to 2, and so on
+# The questions of each annotator, which other annotators are not asked. They change with every
+# question and are of no use later, so they are not events.
+_M002_ASSIGNED = (
+    """
+    CREATE TABLE assigned (
+      annotator TEXT PRIMARY KEY,
+      questions TEXT NOT NULL,    -- JSON list of items and purposes, as in event.pending
+      time REAL NOT NULL          -- seconds since 1970
+    )
+    """,
+)
+
+MIGRATIONS = (_M001_EVENTS, _M002_ASSIGNED)  # from version 0 to 1, from 1 to 2, and so on
 VERSION = len(MIGRATIONS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ class Session:
         self._measures = Measures(items, settings, self.model, self.answered, self._queue)
         self._import()
         self._refresh()
-        self._queue.restore()
+        self._assign(self._queue.restore)
 
     def _import(self) -> None:
         """Store the existing labels of the items, once."""
@@ -105,7 +105,7 @@ class Session:
         """Return the state that the page needs when it is opened."""
         with self._lock:
             self._refresh()
-            self._queue.fill()
+            self._assign(self._queue.fill)
             return {
                 "name": self.items.name,
                 "annotator": self.settings.annotator,
@@ -230,7 +230,7 @@ class Session:
             before = self.answered.answers.seq
             stored = self.store.append_all(events)
             self._refresh()
-            self._queue.fill()
+            self._assign(self._queue.fill)
             return len({event.seq for event in stored if event.seq > before})
 
     def withdraw(self, event: Event, key: str) -> int:
@@ -307,8 +307,17 @@ class Session:
             return False  # a repeated request
         self._queue.questions = questions
         self._refresh()
-        self._queue.fill()
+        self._assign(self._queue.fill)
         return True
+
+    def _assign(self, choose: Callable[[set[str]], None]) -> None:
+        """Choose questions, and store them before another annotator can be asked the same."""
+
+        def chosen(taken: set[str]) -> tuple[str, ...]:
+            choose(taken)
+            return pending(self._queue.questions)
+
+        self.store.assign(self.settings.annotator, self.answered.answers.seq, chosen)
 
     def _refresh(self) -> None:
         """Apply and learn the events that any process has stored in the meantime."""

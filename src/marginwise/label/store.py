@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from marginwise.label.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _COLUMNS = [part.name for part in fields(Event) if part.name != "seq"]
 _AS_JSON = ("score", "pending")
+ACTIVE = 1800.0  # seconds for which questions remain assigned to an annotator
 _SELECT = f"SELECT {', '.join([*_COLUMNS, 'seq'])} FROM event"
 _INSERT = f"INSERT INTO event ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _NEWEST = """
@@ -164,6 +165,8 @@ class LabelStore:
         if event.kind == "undo":
             event = self._aimed(connection, event)
         cursor = connection.execute(_INSERT, [_to_column(event, name) for name in _COLUMNS])
+        if event.pending is not None:
+            self._assign(connection, event.annotator, event.pending)
         return event.numbered(int(cursor.lastrowid or 0))
 
     def _aimed(self, connection: sqlite3.Connection, undo: Event) -> Event:
@@ -179,6 +182,43 @@ class LabelStore:
             )
         item = connection.execute("SELECT item FROM event WHERE seq = ?", [newest]).fetchone()[0]
         return replace(undo, undone=newest, item=item)
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def assign(
+        self, annotator: str, after: int, choose: Callable[[set[str]], Sequence[str]]
+    ) -> None:
+        """Choose the questions of an annotator while no other process can change the store.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the annotator.
+        after : int
+            Number of the last event that the caller knows.
+        choose : callable
+            Returns the questions, as entries of `Event.pending`. It is called with the items that
+            other active annotators are asked about, or that were answered after event `after`.
+        """
+        with self._writing() as connection:
+            lists = connection.execute(
+                "SELECT questions FROM assigned WHERE annotator != ? AND time > ?",
+                [annotator, time.time() - ACTIVE],
+            )
+            taken = {item for (text,) in lists.fetchall() for item in _asked(text, self.path)}
+            newer = connection.execute("SELECT item FROM event WHERE seq > ?", [after]).fetchall()
+            self._assign(connection, annotator, choose(taken | {item for (item,) in newer}))
+
+    def _assign(
+        self, connection: sqlite3.Connection, annotator: str, questions: Sequence[str]
+    ) -> None:
+        """Replace the questions of an annotator, unless the same ones were stored recently."""
+        text, now = json.dumps(questions), time.time()
+        connection.execute(
+            "INSERT INTO assigned VALUES (?1, ?2, ?3) ON CONFLICT (annotator) DO UPDATE "
+            "SET questions = ?2, time = ?3 WHERE questions != ?2 OR time < ?4",
+            [annotator, text, now, now - ACTIVE / 10],
+        )
 
     # -- metadata ----------------------------------------------------------------------------------
 
@@ -259,6 +299,17 @@ def _items_of(meta: dict[str, str]) -> ItemSet | None:
     if "items" not in meta:
         return None
     return ItemSet(meta.get("items_name", "?"), int(meta.get("items_count", 0)), meta["items"])
+
+
+def _asked(text: str, path: Path) -> list[str]:
+    """Return the items of stored questions."""
+    try:
+        return [entry.partition(":")[0] for entry in json.loads(text)]
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"{path}: the table assigned has questions that marginwise did not write ({error}). "
+            "Delete its rows while no server uses the file; they are only needed while servers run."
+        ) from error
 
 
 def _to_column(event: Event, name: str) -> Any:
