@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from click.testing import CliRunner, Result
 from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.pipeline import Pipeline
@@ -221,15 +223,15 @@ def test_features_of_one_range_keep_their_proportions() -> None:
     pixels = np.rint(255 * rng.random((50, 20)) * (rng.random((50, 20)) < 0.5))
     pixels[:, 3] = 0
     pixels[0, 3] = 2  # a pixel at the border
-    scaler = ranges_of([pixels[:20], pixels[20:]]).scaler("auto")
+    scaler = ranges_of([pixels[:20], pixels[20:]]).choose("auto").scaler
     assert np.array_equal(scaler.transform(pixels), pixels / pixels.max())
-    assert ranges_of([pixels / pixels.max()]).scaler("auto") is None
-    assert ranges_of([pixels]).scaler("none") is None
+    assert ranges_of([pixels / pixels.max()]).choose("auto").scaler is None
+    assert ranges_of([pixels]).choose("none").scaler is None
 
 
 def test_features_of_several_ranges_are_divided_by_their_deviations() -> None:
     X = make_moons(100, noise=0.1, random_state=0)[0] * [1, 1000]
-    scaled = ranges_of([X]).scaler("auto").transform(X)
+    scaled = ranges_of([X]).choose("auto").scaler.transform(X)
     assert np.allclose(scaled.std(axis=0), 1)
     assert np.allclose(scaled, X / X.std(axis=0))  # and not centred
 
@@ -240,6 +242,41 @@ def test_rows_of_one_length_share_a_range() -> None:
     X /= np.linalg.norm(X, axis=1)[:, None]
     assert ranges_of([X]).shared
     assert not ranges_of([2 * X[:25], X[25:]]).shared
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_empty_rows_do_not_change_the_scaling(make: Callable[[Any], Any]) -> None:
+    """A text without known words has a row of zeros among the rows of length 1."""
+    rng = np.random.default_rng(0)
+    X = rng.random((50, 6)) * 10.0 ** np.arange(-5, 1)
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    X[7] = 0
+    for chunks in ([X], [X[:7], X[7:8], X[8:]], [X[7:8], X]):
+        assert ranges_of(map(make, chunks)).shared
+    assert ranges_of([make(np.zeros((3, 2)))]).choose("auto").scaler is None
+
+
+@pytest.mark.parametrize(
+    ("factors", "options", "expected"),
+    [
+        ([1, 1], [], "divided by their largest value, 4, because they share one range"),
+        ([0.25, 0.25], [], "not scaled, because they share one range and the largest value is 1"),
+        ([1, 1000], [], "divided by their standard deviations, because their ranges differ"),
+        ([1, 1], ["--scale", "standard"],
+         "divided by their standard deviations, because of --scale standard"),
+        ([1, 1], ["--gamma", 2], "not scaled, because --gamma is a number"),
+        ([1, 1], ["--scale", "none"], "not scaled, because of --scale none"),
+        ([0, 0], [], "not scaled, because all are zero"),
+    ],
+)  # fmt: skip
+def test_train_reports_the_scaling_and_why(
+    tmp_path: Path, factors: list[float], options: list[Any], expected: str
+) -> None:
+    X = np.array([[1.0, 4.0], [4.0, 1.0], [2.0, 3.0], [3.0, 2.0]] * 3) * factors
+    np.savez(tmp_path / "rows.npz", X=X, y=[0, 1] * 6)
+    run = done("train", tmp_path / "rows.npz", tmp_path / "m", "--json", "--no-tune", *options)
+    assert json.loads(run.stdout)["scaling"] == expected
+    assert f"marginwise: features are {expected}\n" in run.stderr
 
 
 def test_samples_are_stratified_and_in_random_order() -> None:

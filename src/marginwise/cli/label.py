@@ -233,7 +233,7 @@ def scaled(recipe: Recipe, features: Features) -> Features:
     if not features.is_given:
         return features
     fixed = recipe.scale == "auto" and not isinstance(recipe.parameters.get("gamma", "scale"), str)
-    scaler = ranges_of([features.X]).scaler("none" if fixed else recipe.scale)
+    scaler = ranges_of([features.X]).choose("none" if fixed else recipe.scale).scaler
     if scaler is not None:
         features.X = scaler.transform(features.X).astype(np.float32)
         features.steps = [*features.steps, ("scaler", scaler)]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import Job
 from marginwise.cli.options import packed
-from marginwise.cli.reading import check_classes
-from marginwise.cli.training import Prepared, applied, scaling_steps
+from marginwise.cli.reading import Steps, check_classes
+from marginwise.cli.scaling import Scaling
+from marginwise.cli.training import Prepared, applied, scaling_of, scaling_steps
 from marginwise.data import DataError, open_source
 from marginwise.label.events import Answers
 from marginwise.label.features import make_features
@@ -122,8 +123,8 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
     if not len(y):
         raise Refused(f"{job.data} has no labels; label some items first.")
     check_classes(np.unique(y), job.data)
-    X, steps = _features(job, request, found)
-    return Prepared(None, steps, (X[rows], y))
+    X, steps, scaling = _features(job, request, found)
+    return Prepared(None, steps, (X[rows], y), scaling)
 
 
 def _classes(labels: list[str]) -> NDArray[Any]:
@@ -133,15 +134,16 @@ def _classes(labels: list[str]) -> NDArray[Any]:
     return np.array(labels)
 
 
-def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple[str, Any]]]:
+def _features(job: Job, request: Request, items: Items) -> tuple[Any, Steps, Scaling | None]:
     """Return the features of all items, and the steps with which `predict` computes them."""
     if request.features is not None:
-        return make_features(items, request.features).X, []
+        return make_features(items, request.features).X, [], None
     if items.given is not None:
-        steps = scaling_steps(None, (items.given, None), job)
+        scaling = scaling_of(None, (items.given, None), job)
+        steps = scaling_steps(scaling)
         scaled = applied(steps, (items.given, None))
         assert scaled is not None
-        return scaled[0], steps
+        return scaled[0], steps, scaling
     if items.kind == "image" or not is_table(request.items):
         raise Refused(
             f"{request.items}: the items are files, which `predict` cannot read; expected a table, "
@@ -152,7 +154,7 @@ def _features(job: Job, request: Request, items: Items) -> tuple[Any, list[tuple
     if items.kind == "text":
         columns = replace(columns, text=tuple(table.column_names))
     encoder = columns.encoder(scale=job.recipe.scale != "none").fit(table)
-    return encoder.transform(table), [("encoder", encoder)]
+    return encoder.transform(table), [("encoder", encoder)], None
 
 
 def _table(request: Request, items: Items) -> Any:

@@ -9,7 +9,7 @@ kernel is translation invariant.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,21 @@ from marginwise._arrays import Float
 SAME_LENGTH = 1e-3  # relative difference of the lengths of rows that count as normalised
 NEAR = 0.25  # fraction of the overall largest value that columns of one range reach
 OFTEN = 0.1  # columns that are nonzero in a smaller fraction of the rows are ignored
+
+
+class Scaling(NamedTuple):
+    """How features are scaled.
+
+    Parameters
+    ----------
+    scaler : transformer or None
+        Fitted transformer, or None if values are not scaled.
+    why : str
+        What is done and why, as the end of a sentence about the features.
+    """
+
+    scaler: Any
+    why: str
 
 
 class Ranges:
@@ -48,32 +63,47 @@ class Ranges:
         self._nonzeros += _nonzeros(X)
         self._rows += X.shape[0]
         lengths = _lengths(X)
-        self._lengths = [min(self._lengths[0], lengths.min()), max(self._lengths[1], lengths.max())]
+        lengths = lengths[lengths > 0]  # a text without a known word is normalised, too
+        if len(lengths):
+            shortest, longest = self._lengths
+            self._lengths = [min(shortest, lengths.min()), max(longest, lengths.max())]
         self._deviations.partial_fit(X)
+
+    @property
+    def same_length(self) -> bool:
+        """Whether all rows that are not empty have the same length."""
+        shortest, longest = self._lengths
+        return longest - shortest <= SAME_LENGTH * longest
 
     @property
     def shared(self) -> bool:
         """Whether the columns share one range.
 
-        They do if all rows have the same length, or if every column that is nonzero in at least a
-        tenth of the rows reaches a quarter of the overall largest value.
+        They do if all rows that are not empty have the same length, or if every column that is
+        nonzero in at least a tenth of the rows reaches a quarter of the overall largest value.
         """
         assert self._largest is not None
-        shortest, longest = self._lengths
-        if longest - shortest <= SAME_LENGTH * longest:
-            return True
         frequent = self._largest[self._nonzeros >= OFTEN * self._rows]
-        return bool((frequent >= NEAR * self._largest.max()).all())
+        return self.same_length or bool((frequent >= NEAR * self._largest.max()).all())
 
-    def scaler(self, rule: str) -> Any:
-        """Return a fitted transformer, or None if values are not scaled."""
+    def choose(self, rule: str) -> Scaling:
+        """Choose a transformer by a rule, one of "auto", "standard" and "none"."""
         assert self._largest is not None
-        if rule == "none" or not self._largest.any():
-            return None
-        if rule == "standard" or not self.shared:
-            return self._deviations
+        if rule == "none":
+            return Scaling(None, "not scaled, because of --scale none")
+        if not self._largest.any():
+            return Scaling(None, "not scaled, because all are zero")
+        by_deviation = "divided by their standard deviations, because "
+        if rule == "standard":
+            return Scaling(self._deviations, f"{by_deviation}of --scale standard")
+        if not self.shared:
+            return Scaling(self._deviations, f"{by_deviation}their ranges differ")
+        why = "all rows have the same length" if self.same_length else "they share one range"
         most = float(self._largest.max())
-        return None if most == 1.0 else _divisor(most, len(self._largest))
+        if most == 1.0:
+            return Scaling(None, f"not scaled, because {why} and the largest value is 1")
+        divisor = _divisor(most, len(self._largest))
+        return Scaling(divisor, f"divided by their largest value, {most:g}, because {why}")
 
 
 def ranges_of(chunks: Iterable[Any]) -> Ranges:

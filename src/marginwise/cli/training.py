@@ -28,7 +28,7 @@ from marginwise.cli.reading import (
     open_data,
 )
 from marginwise.cli.recipes import shown
-from marginwise.cli.scaling import ranges_of
+from marginwise.cli.scaling import Scaling, ranges_of
 from marginwise.cli.tuning import chosen, report_of, sampled, searched
 from marginwise.data import DataError
 
@@ -45,11 +45,14 @@ class Prepared:
         Steps, which become a part of the model file.
     arrays : tuple or None
         All features and labels, if they fit in memory.
+    scaling : Scaling or None
+        How features without names are scaled; None for tables and steps that were given.
     """
 
     source: Any
     steps: Steps
     arrays: tuple[Any, Any] | None = None
+    scaling: Scaling | None = None
 
     def __len__(self) -> int:
         return len(self.source) if self.arrays is None else self.arrays[0].shape[0]
@@ -101,6 +104,8 @@ def trained(
     clock = Clock()
     prepared = (preparing or prepare)(job)
     clock.note("read")
+    if prepared.scaling is not None:
+        console.say(f"features are {prepared.scaling.why}")
     search = tuned(prepared, job, console)
     clock.note("tune")
     recipe = replace(job.recipe, parameters={**job.recipe.parameters, **chosen(search, job.recipe)})
@@ -109,7 +114,9 @@ def trained(
     learn(model, prepared, replace(job, recipe=recipe), console)
     clock.note("fit")
     found = {} if search is None else report_of(search)
-    report = {"rows": len(prepared), **described(model), **found, "seconds": clock.seconds}
+    scaling = {} if prepared.scaling is None else {"scaling": prepared.scaling.why}
+    about = {"rows": len(prepared), **described(model), **scaling, **found}
+    report = {**about, "seconds": clock.seconds}
     return assembled(prepared.steps, model), report
 
 
@@ -142,25 +149,33 @@ def prepare(job: Job, steps: Steps | None = None) -> Prepared:
         check_classes(source.classes if y is None else np.unique(y), job.data)
     if encoder_of(source) is not None:
         return Prepared(source, [("encoder", encoder_of(source))], arrays)
+    scaling = None
     if steps is None:
-        steps = scaling_steps(source, arrays, job)
-    return Prepared(after(steps, source), steps, applied(steps, arrays))
+        scaling = scaling_of(source, arrays, job)
+        steps = scaling_steps(scaling)
+    return Prepared(after(steps, source), steps, applied(steps, arrays), scaling)
 
 
-def scaling_steps(source: Any, arrays: tuple[Any, Any] | None, job: Job) -> Steps:
-    """Return the step that scales columns without names, if any."""
+def scaling_of(source: Any, arrays: tuple[Any, Any] | None, job: Job) -> Scaling:
+    """Choose how columns without names are scaled."""
     recipe, rule = job.recipe, job.recipe.scale
+    if rule == "none":  # no need to read the rows
+        return Scaling(None, "not scaled, because of --scale none")
     # A numeric gamma refers to the unscaled values in the file.
-    if rule == "none" or (rule == "auto" and is_number(recipe.parameters.get("gamma"))):
-        return []
+    if rule == "auto" and is_number(recipe.parameters.get("gamma")):
+        return Scaling(None, "not scaled, because --gamma is a number")
     chunks = (X for X, _ in source.chunks()) if arrays is None else [arrays[0]]
     try:
-        scaler = ranges_of(chunks).scaler(rule)
+        return ranges_of(chunks).choose(rule)
     except DataError:
         raise
     except ValueError as error:
         raise Refused(f"{job.data}: {error}") from error
-    return [] if scaler is None else [("scaler", scaler)]
+
+
+def scaling_steps(scaling: Scaling) -> Steps:
+    """Return the step that scales columns without names, if any."""
+    return [] if scaling.scaler is None else [("scaler", scaling.scaler)]
 
 
 def is_number(value: Any) -> bool:
