@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from marginwise import load
+from marginwise.active.recall import binomial_bounds
 from marginwise.cli import main
 from marginwise.label import Answers, Event, LabelStore
 from marginwise.label.item_files import Columns, open_items
@@ -332,6 +333,96 @@ def test_train_on_a_store_of_rows_of_numbers(tmp_path: Path, suffix: str) -> Non
     predicted = done("predict", model, path, "-", "-q").stdout.split()
     right = np.mean(np.array(predicted) == np.where(X[:, 0] > 0, "up", "down"))
     assert right > 0.85
+
+
+def write_asked(folder: Path, purposes: list[str], unasked: int = 100) -> Path:
+    """Write a store whose strategy asked about items that cannot be told apart."""
+    rng = np.random.default_rng(0)
+    up = rng.random(len(purposes) + unasked) < 0.5
+    X = rng.normal(size=(len(up), 2)) + np.where(up, 4.0, -4.0)[:, None]
+    difficult = np.flatnonzero(np.array(purposes) == "strategy")
+    X[difficult] = rng.normal(size=(len(difficult), 2)) / 4
+    np.savez(folder / "rows.npz", X=X)
+    request = Request(str(folder / "rows.npz"), Columns())
+    items = open_items(request.items, request.columns)
+    with LabelStore.open(folder / "labels.db", items=item_set(items)) as store:
+        remember(store, request)
+        labels = zip(items.ids, purposes, up.tolist(), strict=False)
+        store.append_all(
+            Event(kind="label", item=item, label="up" if y else "down", annotator="a", purpose=why)
+            for item, why, y in labels
+        )
+    return folder / "labels.db"
+
+
+def test_the_error_is_that_of_answers_drawn_at_random(tmp_path: Path) -> None:
+    purposes = ["random", "strategy", "holdout", "strategy", "overlap", "strategy"] * 20
+    run = done("train", write_asked(tmp_path, purposes), tmp_path / "m.mwz", "--json")
+    report = json.loads(run.stdout)
+    assert report["error_rows"] == 60
+    assert report["error"] < 0.1  # of all answers, about a quarter are predicted wrongly
+    bounds = binomial_bounds(round(60 * report["error"]), 60)
+    assert (report["error_low"], report["error_high"]) == bounds
+    assert "cv_error" not in report
+    searched = "the 60 answers that were drawn at random"
+    assert report["searched_on"] == searched
+    assert f"selecting C and gamma on {searched}" in run.stderr
+    shown = done("train", tmp_path / "labels.db", tmp_path / "n.mwz", "-q").stdout
+    assert f"error {100 * report['error']:.2f} % (95 % interval " in shown
+    assert "60 answers drawn at random)" in shown
+
+
+@pytest.mark.parametrize(
+    ("drawn", "options", "why"),
+    [
+        (20, [], "because only 20 of them were drawn at random"),
+        (60, ["--search", "halving"], "because of --search halving"),
+    ],
+)
+def test_a_search_on_all_answers_says_why(
+    tmp_path: Path, drawn: int, options: list[str], why: str
+) -> None:
+    store = write_asked(tmp_path, ["random"] * drawn + ["strategy"] * 60)
+    run = done("train", store, tmp_path / "m.mwz", "--json", *options)
+    report = json.loads(run.stdout)
+    assert report["error_rows"] == drawn
+    assert report["error"] < 0.2
+    assert report["searched_on"] == f"all {60 + drawn} answers, {why}"
+
+
+def test_without_random_answers_no_error_is_reported(tmp_path: Path) -> None:
+    store = write_asked(tmp_path, ["random"] * 9 + ["strategy", "browse", "import"] * 20)
+    run = done("train", store, tmp_path / "m.mwz")
+    assert "no honest estimate of the error: 9 of 69 answers were drawn at random" in run.stderr
+    assert "Label with --holdout 0.1" in run.stderr
+    assert "error not estimated" in run.stdout
+    report = json.loads(done("train", store, tmp_path / "n.mwz", "-q", "--json").stdout)
+    assert report["error"] is None
+    assert "error_low" not in report
+
+
+def test_answers_to_all_items_are_a_sample_whatever_was_asked_first(tmp_path: Path) -> None:
+    store = write_asked(tmp_path, ["strategy", "import"] * 40, unasked=0)
+    report = json.loads(done("train", store, tmp_path / "m.mwz", "-q", "--json").stdout)
+    assert report["error_rows"] == 80
+    assert 0.1 < report["error"] < 0.5
+
+
+def test_a_corrected_random_answer_remains_random(tmp_path: Path) -> None:
+    store = write_asked(tmp_path, ["random"] * 10 + ["strategy"] * 30)
+    with LabelStore.open(store) as opened:
+        first = opened.events()[0]
+        again = {"label": first.label, "annotator": "b", "purpose": "browse"}
+        opened.append(Event(kind="label", item=first.item, **again))
+    report = json.loads(done("train", store, tmp_path / "m.mwz", "-q", "--json").stdout)
+    assert report["error_rows"] == 10
+
+
+def test_the_error_is_not_estimated_with_given_parameters(tmp_path: Path) -> None:
+    store = write_asked(tmp_path, ["random"] * 20)
+    for options, estimated in ((["-c", 1], False), (["-c", 1, "--cv", 4], True)):
+        run = done("train", store, tmp_path / "m.mwz", "-q", "--force", "--json", *options)
+        assert ("error" in json.loads(run.stdout)) == estimated
 
 
 def test_train_refuses_stores_that_cannot_be_learned(store: Path, tmp_path: Path) -> None:

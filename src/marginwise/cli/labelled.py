@@ -11,6 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from marginwise.cli.estimate import drawn_at_random
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import Job
 from marginwise.cli.options import packed
@@ -117,14 +118,17 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
         request = request_of(store, items)
         found = items_of(store, request)
         answers = Answers(store.events())
-    known = [(found.row(e.item), e.label) for e in answers.effective() if e.item in found]
-    rows = np.array([row for row, label in known if label is not None], dtype=np.int64)
-    y = _classes([label for _, label in known if label is not None])
+    known = [event for event in answers.effective() if event.item in found]
+    labelled = [event for event in known if event.label is not None]
+    rows = np.array([found.row(event.item) for event in labelled], dtype=np.int64)
+    y = _classes([event.label for event in labelled if event.label is not None])
     if not len(y):
         raise Refused(f"{job.data} has no labels; label some items first.")
     check_classes(np.unique(y), job.data)
     X, steps, scaling = _features(job, request, found)
-    return Prepared(None, steps, (X[rows], y), scaling)
+    complete = len(known) == len(found)
+    drawn = drawn_at_random(answers, [event.item for event in labelled], complete)
+    return Prepared(None, steps, (X[rows], y), scaling, drawn)
 
 
 def _classes(labels: list[str]) -> NDArray[Any]:

@@ -77,7 +77,7 @@ def train(
     is given. MODEL includes the preprocessing.
 
     DATA may also be a label store written by `marginwise label`. The model is then trained on the
-    labelled items.
+    labelled items, and its error is estimated on answers to questions that were drawn at random.
     """
     job = Job(data, model, **given)
     check_job(job)
@@ -188,4 +188,10 @@ def summary(report: dict[str, Any]) -> str:
         words.append(f"{report['support_vectors']:,} support vectors")
     if "cv_error" in report:
         words.append(f"cross-validated error {100 * report['cv_error']:.2f} %")
+    if report.get("error") is not None:
+        bounds = f"{100 * report['error_low']:.2f} to {100 * report['error_high']:.2f} %"
+        rows = f"{report['error_rows']:,} answers drawn at random"
+        words.append(f"error {100 * report['error']:.2f} % (95 % interval {bounds}, {rows})")
+    elif "error" in report:
+        words.append("error not estimated")
     return ", ".join(words)

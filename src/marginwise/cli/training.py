@@ -11,10 +11,12 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from marginwise._training.checkpoint import LastCheckpointError
 from marginwise._warn import warn
+from marginwise.cli.estimate import described_search, estimated_error, scoring
 from marginwise.cli.group import Refused, current_stopping
 from marginwise.cli.jobs import Job, note_of
 from marginwise.cli.output import STANDARD, Console
@@ -47,21 +49,24 @@ class Prepared:
         All features and labels, if they fit in memory.
     scaling : Scaling or None
         How features without names are scaled; None for tables and steps that were given.
+    drawn : ndarray of bool or None
+        Whether each row was drawn at random; None if there is no such distinction.
     """
 
     source: Any
     steps: Steps
     arrays: tuple[Any, Any] | None = None
     scaling: Scaling | None = None
+    drawn: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.source) if self.arrays is None else self.arrays[0].shape[0]
 
-    def sample(self, rows: int, seed: int) -> tuple[Any, Any]:
-        """Return features and labels of some rows, in random order."""
+    def sample(self, rows: int, seed: int) -> tuple[Any, Any, Any]:
+        """Return features and labels of some rows, in random order, and which were drawn."""
         X, y = self.arrays or self._read_some(rows, seed)
         some = sampled(y, rows, seed)
-        return X[some], y[some]
+        return X[some], y[some], None if self.drawn is None else self.drawn[some]
 
     def _read_some(self, rows: int, seed: int) -> tuple[Any, Any]:
         order = np.random.RandomState(seed).permutation(len(self.source))
@@ -114,6 +119,10 @@ def trained(
     learn(model, prepared, replace(job, recipe=recipe), console)
     clock.note("fit")
     found = {} if search is None else report_of(search)
+    if prepared.drawn is not None and job.tuning.is_due(job.recipe):
+        assert prepared.arrays is not None
+        found = estimated_error(*prepared.arrays, prepared.drawn, job, console)
+        clock.note("estimate")
     scaling = {} if prepared.scaling is None else {"scaling": prepared.scaling.why}
     about = {"rows": len(prepared), **described(model), **scaling, **found}
     report = {**about, "seconds": clock.seconds}
@@ -200,10 +209,12 @@ def tuned(prepared: Prepared, job: Job, console: Console) -> Any:
     """Return the finished search for C and gamma, or None if there is none."""
     if not job.tuning.is_due(job.recipe):
         return None
-    X, y = prepared.sample(job.tuning.rows, job.recipe.seed)
-    if len(y) < len(prepared):
+    X, y, drawn = prepared.sample(job.tuning.rows, job.recipe.seed)
+    if drawn is not None:
+        console.say(f"selecting C and gamma on {described_search(drawn, job.tuning)}")
+    elif len(y) < len(prepared):
         console.say(f"selecting C and gamma on {len(y):,} of {len(prepared):,} rows")
-    return searched(X, y, job.recipe, job.tuning, console)
+    return searched(X, y, job.recipe, job.tuning, console, scoring(drawn, job.tuning))
 
 
 def learn(model: Any, prepared: Prepared, job: Job, console: Console) -> None:

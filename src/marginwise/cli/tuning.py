@@ -141,9 +141,17 @@ def _of_search() -> list[click.Option]:
 
 
 def searched(
-    X: Any, y: NDArray[Any], recipe: Recipe, tuning: Tuning, console: Console
+    X: Any,
+    y: NDArray[Any],
+    recipe: Recipe,
+    tuning: Tuning,
+    console: Console,
+    scored: NDArray[np.bool_] | None = None,
 ) -> OnlineSVCCV | None:
-    """Return a fitted search, or None if the rows cannot be split into folds."""
+    """Return a fitted search, or None if the rows cannot be split into folds.
+
+    Candidates are scored on the rows `scored`, by default on all. Other rows are only learned.
+    """
     classes, counts = np.unique(y, return_counts=True)
     if np.sum(counts > 1) < 2 or X.shape[0] < 4:
         console.say(
@@ -154,9 +162,23 @@ def searched(
     model = tuning.make(recipe, console, X.shape[1])
     model.cv = min(model.cv, int(counts.max()))
     splittable = np.isin(y, classes[counts > 1])
+    if scored is not None:
+        model.cv = drawn_folds(y[splittable], scored[splittable], model.cv, recipe.seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return model.fit(X[splittable], y[splittable])
+
+
+def drawn_folds(
+    y: NDArray[Any], drawn: NDArray[np.bool_], folds: int, seed: int
+) -> list[tuple[Ints, Ints]]:
+    """Return cross-validation splits that test only some rows, with stratification."""
+    rows = np.flatnonzero(drawn)
+    rows = rows[sampled(y[rows], len(rows), seed)]
+    # Rows of one class are dealt out one after the other, so that each fold has its share.
+    dealt = rows[np.argsort(y[rows], kind="stable")]
+    tests = [np.sort(dealt[k::folds]) for k in range(min(folds, len(dealt)))]
+    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
 
 
 def sampled(y: NDArray[Any], rows: int, seed: int) -> Ints:

@@ -195,6 +195,11 @@ class Answers:
         event = self.newest("note", item, annotator)
         return "" if event is None else event.text or ""
 
+    def purposes(self, item: str) -> set[str | None]:
+        """Return the purposes of all answers to an item that were not reverted."""
+        numbers = self._by_item.get(("answer", item), [])
+        return {self._events[seq].purpose for seq in numbers}
+
     def has_earlier(self, answer: Event) -> bool:
         """Return whether the annotator had already answered the same item before."""
         return any(
