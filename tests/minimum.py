@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("parquet", "plot", "reproduce", "skops")  # those that users install
+EXTRAS = ("tables", "plot", "reproduce", "skops")  # those that users install
 PINNED_TOOLS = ("pytest",)
 FREE_TOOLS = ("hypothesis", "pandas", "psutil", "pytest-xdist")
 CEILINGS = ("pyparsing<3.2",)  # later versions deprecate what matplotlib 3.8 calls

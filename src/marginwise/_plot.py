@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from marginwise._extras import install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -17,7 +19,7 @@ def new_axes() -> Axes:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plotting requires matplotlib, which is not installed: pip install 'marginwise[plot]'."
+            f"plotting requires matplotlib, which is not installed. Run {install('plot')}."
         ) from error
     _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
     return ax

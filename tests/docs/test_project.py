@@ -262,7 +262,7 @@ def requirement(line: str) -> tuple[str, frozenset[str]]:
 def test_the_recipe_has_the_requirements_of_the_package() -> None:
     recipe = parsed("recipe/recipe.yaml")["requirements"]
     for part, listed in (
-        ("run", PROJECT["dependencies"]),
+        ("run", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tables"]]),
         ("host", PYPROJECT["build-system"]["requires"]),
     ):
         given = {requirement(line) for line in recipe[part]}

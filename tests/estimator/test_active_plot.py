@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 
 from marginwise import OnlineSVC
+from marginwise._extras import install
 from marginwise.active import ActiveLearner
 from marginwise.active.plot import STROKES, learning_curves, margin_history
 from tests.support import rings
@@ -144,4 +145,4 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert "marginwise[plot]" in done.stdout
+    assert install("plot") in done.stdout

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import marginwise
+from marginwise._extras import install
 from marginwise.cli import guessed_shape, main
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
 
@@ -207,4 +208,4 @@ def test_a_sheet_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_matplotlib_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.image", None)
-    refused(tmp_path, "marginwise[plot]", stored(tmp_path / "six.npz", X=pictures()))
+    refused(tmp_path, install("plot"), stored(tmp_path / "six.npz", X=pictures()))

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from marginwise import OnlineSVC, OnlineSVCCV
+from marginwise._extras import install
 from marginwise.inspect import MarginDisplay, TuningDisplay, find_label_errors
 from tests.support import rings
 
@@ -389,4 +390,4 @@ for display in (MarginDisplay([1.0]), TuningDisplay([1.0], Cs=[1])):
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("marginwise[plot]") == 2
+    assert done.stdout.count(install("plot")) == 2

@@ -159,7 +159,7 @@ def test_zstandard_without_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "compression.zstd", None)
     path = written(tmp_path, b"\x28\xb5\x2f\xfd" + bytes(20))
-    with pytest.raises(ImportError, match=r"pip install 'marginwise\[parquet\]'"):
+    with pytest.raises(ImportError, match=r"run pip install '.*\[tables\]'.*, or decompress"):
         SvmlightSource(path, zero_based=False).load()
 
 

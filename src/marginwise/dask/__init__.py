@@ -1,11 +1,13 @@
 """Training, tuning and scoring on a Dask cluster."""
 
+from marginwise._extras import install as _install
+
 try:
     import distributed as _distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
         "marginwise.dask needs dask and distributed, which are not installed. Run "
-        "pip install 'marginwise[dask]'."
+        f"{_install('dask')}."
     ) from error
 
 from marginwise.dask.clients import connected

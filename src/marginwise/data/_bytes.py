@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from marginwise._extras import install
 from marginwise.data.errors import DataError
 
 Bytes = NDArray[np.uint8]
@@ -52,7 +53,7 @@ def _open_zstd(path: str, file: BinaryIO) -> Any:
     except ImportError as error:
         raise ImportError(
             f"{path} is compressed with Zstandard, which needs pyarrow or Python 3.14: "
-            "pip install 'marginwise[parquet]', or decompress the file."
+            f"run {install('tables')}, or decompress the file."
         ) from error
     return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float
+from marginwise._extras import install
 
 MICROSECONDS = 86_400e6  # per day
 LARGEST = float(np.finfo(np.float32).max)
@@ -22,8 +23,7 @@ def need_arrow() -> Any:
         import pyarrow.compute
     except ImportError as error:
         raise ImportError(
-            "tables are read with pyarrow, which is not installed. Run "
-            "pip install 'marginwise[parquet]'."
+            f"tables are read with pyarrow, which is not installed. Run {install('tables')}."
         ) from error
     return pyarrow
 

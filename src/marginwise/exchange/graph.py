@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marginwise._extras import install
+
 Value = str | NDArray[Any] | int | float
 
 
 def missing(library: str) -> ImportError:
     """Return the error for a missing optional library."""
     return ImportError(
-        f"ONNX export needs the package {library}, which is not installed. Install it with "
-        "pip install 'marginwise[onnx]'."
+        f"ONNX export needs the package {library}, which is not installed. Run {install('onnx')}."
     )
 
 

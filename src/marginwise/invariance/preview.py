@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._checks import is_integer
+from marginwise._extras import install
 from marginwise.invariance.virtual import VirtualSet
 
 GAP = 2  # pixels between two images
@@ -110,7 +111,6 @@ def _write(path: str | os.PathLike[str], sheet: Any) -> None:
         from matplotlib.image import imsave
     except ImportError as error:
         raise ImportError(
-            "writing a sheet requires matplotlib, which is not installed: "
-            "pip install 'marginwise[plot]'."
+            f"writing a sheet requires matplotlib, which is not installed. Run {install('plot')}."
         ) from error
     imsave(os.fspath(path), sheet, cmap="gray", vmin=0, vmax=255, format="png")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._arrays import Ints
+from marginwise._extras import install
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # other formats are rejected
@@ -32,8 +33,7 @@ def need_pillow() -> Any:
         from PIL import Image
     except ImportError as error:
         raise ImportError(
-            "images are read with Pillow, which is not installed. Run "
-            "pip install 'marginwise[label]'."
+            f"images are read with Pillow, which is not installed. Run {install('label')}."
         ) from error
     return Image
 

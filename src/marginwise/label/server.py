@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 
+from marginwise._extras import install
 from marginwise.label.images import served
 from marginwise.label.opening import StoreError
 from marginwise.label.security import Address, App, Guard, Message, RefusedError, Scope
@@ -39,7 +40,7 @@ def need_starlette() -> None:
     except ImportError as error:
         raise ImportError(
             "the labelling page is served with Starlette and uvicorn, which are not installed. "
-            "Run pip install 'marginwise[label]'."
+            f"Run {install('label')}."
         ) from error
 
 
