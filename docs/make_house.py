@@ -32,6 +32,7 @@ PURPOSE = {
     "_algorithm": ("basement", "records, probabilities, progress"),
     "_checks": ("basement", "checking what callers give"),
     "_arrays": ("basement", "types, plots, warnings"),
+    "_extras": ("basement", "commands that install extras"),
     "_core": ("core", "the native core, in C++"),
 }
 COLOURS = {
