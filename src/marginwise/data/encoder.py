@@ -25,33 +25,37 @@ from marginwise.data.columns import (
     read_column,
 )
 from marginwise.data.matrix import standardised
-from marginwise.data.parsing import conform
-from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missing_column
+from marginwise.data.notations import COMMA, PLAIN, POINT
+from marginwise.data.parsing import TOKENS, Spelling, conform
+from marginwise.data.readings import NOTATIONS
+from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missing_column, without
 
 Names = Sequence[str] | None
 
 DENSE = 0.25  # fraction of nonzero values from which features are dense
 
 
-def _names() -> Rule:
-    def are_names(value: Any) -> bool:
+def _strings(what: str) -> Rule:
+    def are_strings(value: Any) -> bool:
         return value is None or (
             not isinstance(value, str)
             and isinstance(value, Sequence | np.ndarray)
             and all(isinstance(name, str) for name in value)
         )
 
-    return are_names, "a list of column names or None"
+    return are_strings, f"a list of {what} or None"
 
 
 _RULES: dict[str, Rule] = {
-    "numeric": _names(),
-    "categorical": _names(),
-    "text": _names(),
-    "drop": _names(),
+    "numeric": _strings("column names"),
+    "categorical": _strings("column names"),
+    "text": _strings("column names"),
+    "drop": _strings("column names"),
     "unseen": one_of("ignore", "error"),
     "max_categories": integer(1),
     "scale": boolean(),
+    "missing": _strings("strings"),
+    "decimal": one_of("auto", ".", ","),
 }
 
 
@@ -61,7 +65,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     `fit` recognises the kind of each column:
 
     - Numbers, booleans and dates (as days) are standardised. Missing values are replaced by the
-      mean.
+      mean. Strings are parsed if all of them are numbers, booleans or dates; "NA", "null", "?" and
+      similar strings are missing values then. Numbers may have separators of thousands, a decimal
+      comma, a percent sign or a currency, if all numbers of the column are written in one way.
     - Strings with few distinct values are categories, which are one-hot encoded. Missing values are
       a separate category.
     - Strings of several words that are mostly distinct are texts, which are encoded as TF-IDF
@@ -89,6 +95,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Maximum number of distinct strings of a column that is recognised as categorical.
     scale : bool, default=True
         Whether to standardise numbers. If False, they are used unchanged.
+    missing : list of str, default=None
+        Strings that represent missing values in all columns. They are stored with the encoder.
+    decimal : {"auto", ".", ","}, default="auto"
+        Decimal mark of numbers in strings that can be read in two ways, such as "1,234". "auto"
+        reads them as thousands, with a warning.
 
     Attributes
     ----------
@@ -113,6 +124,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Vectorizer of each text column.
     sizes_ : list of int
         Number of values of each vector column.
+    notations_ : list of str
+        Notation of the numbers in each column of strings: the decimal mark, followed by the sign
+        that accompanies each number, such as "," or ".%". Empty for numbers in plain notation and
+        for columns of other kinds.
+    tokens_ : list of str
+        Strings that represent missing values in columns of numbers, booleans and dates, in lower
+        case.
     sparse_ : bool
         Whether `transform` returns a sparse matrix, which is the case if less than a quarter of the
         features are expected to be nonzero.
@@ -147,6 +165,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing_: list[bool]
     vectorizers_: list[Any]
     sizes_: list[int]
+    notations_: list[str]
+    tokens_: list[str]
     sparse_: bool
     _unchecked = False
 
@@ -160,6 +180,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unseen: str = "ignore",
         max_categories: int = 1000,
         scale: bool = True,
+        missing: Names = None,
+        decimal: str = "auto",
     ) -> None:
         self.numeric = numeric
         self.categorical = categorical
@@ -168,6 +190,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.unseen = unseen
         self.max_categories = max_categories
         self.scale = scale
+        self.missing = missing
+        self.decimal = decimal
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -232,7 +256,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                         "once in numeric, categorical, text or drop."
                     )
                 declared[name] = kind
-        return TableProfile(declared, self.max_categories)
+        notations = (COMMA, PLAIN, POINT) if self.decimal == COMMA else NOTATIONS
+        return TableProfile(declared, self.max_categories, self.missing or (), notations)
 
     def _conclude(self, profile: TableProfile) -> Self:
         """Set the fitted attributes."""
@@ -251,6 +276,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.categories_, self.missing_ = profile.categories(kinds)
         self.vectorizers_ = profile.vectorizers(kinds)
         self.sizes_ = profile.sizes(kinds)
+        self.notations_, self.tokens_ = profile.notations(kinds), list(TOKENS)
         self.sparse_ = profile.nonzeros(kinds) < DENSE * len(self.get_feature_names_out())
         return self
 
@@ -269,7 +295,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self._unchecked:
             self._unchecked = False
-            self._profile.warn(self.kinds_)
+            self._profile.warn(self.kinds_, doubts=self.decimal == "auto")
 
     # -- encoding ------------------------------------------------------------------------------
 
@@ -310,13 +336,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts: list[Any] = []
         places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
         present = set(table.column_names)  # a property that builds a list on each access
-        for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
+        names, tokens = self.feature_names_in_.tolist(), tuple(self.tokens_)
+        for name, kind, notation in zip(names, self.kinds_, self.notations_, strict=True):
             if kind in UNUSED:
                 continue
             group = "numeric" if kind in MEASURED else kind
             if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
-            column = conform(read_column(table[name], name), name, kind, table.num_rows)
+            column = without(read_column(table[name], name), self.missing or ())
+            column = conform(column, name, kind, table.num_rows, Spelling(notation, tokens))
             parts.append(self._encode(column, name, kind, places[group]))
             places[group] += 1
         return parts

@@ -48,7 +48,8 @@ class TableSource:
     classes : array-like, default=None
         All class labels. By default, the labels that occur in the data.
     missing : collection of str, default=()
-        Values of a CSV file to treat as missing, in addition to empty values.
+        Values of a CSV file to treat as missing, in addition to empty values. An encoder that is
+        fitted to the rows stores them, so that they need not be given again.
     header : bool, default=True
         Whether the first line of a CSV file contains the column names. Otherwise, columns are named
         "x0", "x1" and so on.
@@ -95,9 +96,9 @@ class TableSource:
         self.files = [table.name for table in self._tables.files]
         self.random_access = self._tables.random_access
         if isinstance(encoder, str) and encoder == "types":
-            encoder = ColumnTypes()
+            encoder = ColumnTypes(self._tables.first.parse)
         ready = isinstance(encoder, ColumnTypes | ColumnMatrix)
-        self._encoder: Any = encoder if ready else checked_encoder(encoder)
+        self._encoder: Any = encoder if ready else checked_encoder(encoder, missing)
         self.label = self._find_label(label, labelled)
         self._labels: LabelColumn | None = None
         if labelled:
@@ -304,7 +305,7 @@ class TableSource:
                 if self._labels is not None:
                     self._labels.observe(block.table, block.place)
                 if profile is not None:
-                    profile.observe(block.table.select(features), self._tables.first.parse)
+                    profile.observe(block.table.select(features))
             except ValueError as error:
                 raise _located(error, block) from error
         self._conclude(profile)
@@ -388,15 +389,18 @@ def _some(table: Any, rows: Ints) -> Any:
     return table.take(need_arrow().array(rows))
 
 
-def checked_encoder(encoder: Any) -> TableEncoder | None:
-    """Return a fitted encoder unchanged, or an unfitted copy; raise if it is invalid."""
-    if encoder is None or isinstance(encoder, TableEncoder):
-        if encoder is None or hasattr(encoder, "kinds_"):
-            return encoder
-        made: TableEncoder = clone(encoder)
-        return made
+def checked_encoder(encoder: Any, missing: Collection[str] = ()) -> TableEncoder | None:
+    """Return a fitted encoder unchanged, or an unfitted copy; raise if it is invalid.
+
+    The copy stores the strings that represent missing values.
+    """
+    if encoder is None or hasattr(encoder, "kinds_"):
+        return encoder  # type: ignore[no-any-return]
     if isinstance(encoder, str) and encoder == "auto":
-        return TableEncoder()
+        encoder = TableEncoder()
+    if isinstance(encoder, TableEncoder):
+        made: TableEncoder = clone(encoder)
+        return made.set_params(missing=[*(made.missing or ()), *missing]) if missing else made
     raise TypeError(
         f"encoder must be a TableEncoder, 'auto', 'types' or None, got {encoder!r:.60}. Use "
         "TransformedSource for other transformers."
