@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from marginwise import OnlineSVC, load, save
-from marginwise.data import TableEncoder
+from marginwise.data import TableEncoder, open_source
 from marginwise.data.notations import SIGNS, parse_notation, sign_of
 from marginwise.data.parsing import TOKENS
 
@@ -174,6 +174,36 @@ def test_types_that_declare_categories_stay_categories() -> None:
     codes = pa.array(["1", "2", "1"]).dictionary_encode()
     encoder = TableEncoder().fit({"a": codes, "n": [1, 2, 3]})
     assert encoder.categories_ == [["1", "2"]]
+
+
+def test_declared_numbers_may_have_a_categorical_type() -> None:
+    codes = pa.array(["1", "2", "1"]).dictionary_encode()
+    assert TableEncoder(numeric=["a"]).fit({"a": codes, "n": [1, 2, 3]}).mean_[0] == 4 / 3
+
+
+@pytest.mark.parametrize("values", [[1.0, -999, 3], ["1", "-999", "3"], ["1,0", "-999", "3"]])
+def test_numbers_that_represent_missing_values(values: list[Any]) -> None:
+    """They are missing among strings and among numbers, also in new rows."""
+    table = {"a": values, "n": [1, 2, 3]}
+    source = open_source(table, label="n", missing=["-999", "x"])
+    assert source.encoder.mean_.tolist() == [2]
+    assert source.encoder.missing == ["-999", "x"]
+    assert source.encoder.transform({"a": values[1:]})[:, 0].tolist() == pytest.approx(
+        [0, 1.225], abs=0.001
+    )
+
+
+def test_streams_store_missing_values() -> None:
+    batches = iter([{"a": ["1", "x", "3"], "y": [0, 1, 0]}, {"a": ["x", "2", "3"], "y": [0, 1, 0]}])
+    tables = (pa.table(batch) for batch in batches)
+    stream = open_source(tables, classes=[0, 1], missing=["x"])
+    chunks = [X[:, 0].tolist() for X, _ in stream.chunks()]
+    assert chunks == [
+        pytest.approx([-1.225, 0, 1.225], abs=0.001),
+        pytest.approx([0, 0, 1.225], abs=0.001),
+    ]
+    with pytest.raises(ValueError, match="missing must be a list of strings, got 'x'"):
+        open_source({"a": ["1", "x"], "y": [0, 1]}, missing="x")
 
 
 # -- new rows and files --------------------------------------------------------------------------

@@ -88,8 +88,8 @@ layout_options = packed(
             ["--missing"],
             metavar="VALUE",
             multiple=True,
-            help="CSV value to treat as missing, in addition to empty values; may be repeated. "
-            "Models store it.",
+            help="Value of tables to treat as missing, in addition to empty values; may be "
+            "repeated. Models store it.",
         ),
     ],
 )

@@ -28,7 +28,14 @@ from marginwise.data.matrix import standardised
 from marginwise.data.notations import COMMA, PLAIN, POINT
 from marginwise.data.parsing import TOKENS, Spelling, conform
 from marginwise.data.readings import NOTATIONS
-from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missing_column, without
+from marginwise.data.table_profile import (
+    MEASURED,
+    UNUSED,
+    TableProfile,
+    missing_column,
+    numbers_of,
+    without,
+)
 
 Names = Sequence[str] | None
 
@@ -96,7 +103,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     scale : bool, default=True
         Whether to standardise numbers. If False, they are used unchanged.
     missing : list of str, default=None
-        Strings that represent missing values in all columns. They are stored with the encoder.
+        Strings that represent missing values in all columns, such as "unknown" or "-999", which
+        also stands for the number. They are stored with the encoder.
     decimal : {"auto", ".", ","}, default="auto"
         Decimal mark of numbers in strings that can be read in two ways, such as "1,234". "auto"
         reads them as thousands, with a warning.
@@ -257,7 +265,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     )
                 declared[name] = kind
         notations = (COMMA, PLAIN, POINT) if self.decimal == COMMA else NOTATIONS
-        return TableProfile(declared, self.max_categories, self.missing or (), notations)
+        return TableProfile(declared, self.max_categories, self._missing(), notations)
+
+    def _missing(self) -> list[str]:
+        """Return the strings that represent missing values in all columns."""
+        return [] if self.missing is None else list(self.missing)
 
     def _conclude(self, profile: TableProfile) -> Self:
         """Set the fitted attributes."""
@@ -329,6 +341,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         used = {name: kind for name, kind in kinds if kind not in UNUSED}
         if self.sparse_ or {*used.values()} != {"numeric"} or not {*used} <= {*table.column_names}:
             return None
+        if numbers_of(self._missing()):
+            return None
         return standardised([table[name] for name in used], self.mean_, self.scale_, self.fill_)
 
     def _parts(self, table: Any) -> list[Any]:
@@ -336,14 +350,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts: list[Any] = []
         places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
         present = set(table.column_names)  # a property that builds a list on each access
-        names, tokens = self.feature_names_in_.tolist(), tuple(self.tokens_)
+        names = self.feature_names_in_.tolist()
+        missing, tokens = self._missing(), tuple(self.tokens_)
         for name, kind, notation in zip(names, self.kinds_, self.notations_, strict=True):
             if kind in UNUSED:
                 continue
             group = "numeric" if kind in MEASURED else kind
             if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
-            column = without(read_column(table[name], name), self.missing or ())
+            column = without(read_column(table[name], name), missing)
             column = conform(column, name, kind, table.num_rows, Spelling(notation, tokens))
             parts.append(self._encode(column, name, kind, places[group]))
             places[group] += 1

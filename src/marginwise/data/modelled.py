@@ -40,7 +40,7 @@ class Layout:
     header : bool
         Whether the first line of CSV contains the column names.
     missing : sequence of str
-        Values of CSV to treat as missing, in addition to empty values.
+        Values to treat as missing, in addition to empty values.
     """
 
     label: str | None = None

@@ -102,7 +102,7 @@ class NumberReadings:
         """Return the values of each reading that is possible; equal ones are one object."""
         if self._sign is None and strings.null_count < len(strings):
             self._sign = "" if plain is not None else sign_of(strings.drop_null()[0].as_py())
-        if plain is not None and (COMMA not in self._profiles or not _any(strings, "[.]")):
+        if plain is not None and (COMMA not in self._profiles or not _contain(strings, POINT)):
             return dict.fromkeys(self._profiles, plain)
         found = {}
         for mark in self._profiles:
@@ -118,7 +118,7 @@ class NumberReadings:
 
     def _separate(self, strings: Any) -> None:
         """Give a profile of its own to each reading, because their values differ from now on."""
-        if not _any(strings, "[.,]"):
+        if not (_contain(strings, POINT) or _contain(strings, COMMA)):
             return
         self._profiles = {mark: copy(profile) for mark, profile in self._profiles.items()}
         if self._example is None:
@@ -204,7 +204,7 @@ class Readings:
             self.odd = list(dict.fromkeys([*self.odd, *others]))[:MOST_ODD]
 
 
-def _any(strings: Any, pattern: str) -> bool:
-    """Return whether a pattern occurs in any string."""
+def _contain(strings: Any, mark: str) -> bool:
+    """Return whether any string contains a mark."""
     pc = need_arrow().compute
-    return bool(pc.any(pc.match_substring_regex(strings, pattern), min_count=0).as_py())
+    return bool(pc.any(pc.match_substring(strings, mark), min_count=0).as_py())

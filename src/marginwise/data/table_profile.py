@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from marginwise._warn import warn
 from marginwise.data.columns import (
     CellError,
@@ -14,12 +16,13 @@ from marginwise.data.columns import (
     Numbers,
     Strings,
     Vectors,
+    need_arrow,
     read_column,
 )
 from marginwise.data.doubts import doubt_of, oddity_of
 from marginwise.data.notations import COMMA, PLAIN
 from marginwise.data.number_profile import NumberProfile
-from marginwise.data.parsing import blanked, conform
+from marginwise.data.parsing import blanked, conform, parse_numbers
 from marginwise.data.profiles import Profile, StringProfile, VectorProfile
 from marginwise.data.readings import NOTATIONS, Readings
 
@@ -119,7 +122,8 @@ class TableProfile:
         declared = self._declared.get(name)
         if declared == "categorical":
             return StringProfile(None)
-        if declared == "text" or column.coded or not self._notations:
+        codes = column.coded and declared is None
+        if declared == "text" or codes or not self._notations:
             return StringProfile(self._most, as_text=declared == "text")
         return StringProfile(self._most, Readings(self._notations, declared == "numeric"))
 
@@ -234,10 +238,22 @@ class TableProfile:
 
 
 def without(column: Column | None, missing: Collection[str]) -> Column | None:
-    """Replace strings that represent missing values by null."""
+    """Replace strings that represent missing values by null, and equal numbers by NaN."""
     if isinstance(column, Strings) and missing:
         return replace(column, values=blanked(column.values, missing, exact=True))
+    if isinstance(column, Numbers) and column.family == "numeric" and (gaps := numbers_of(missing)):
+        gone = np.isin(column.values, gaps)
+        return replace(column, values=np.where(gone, np.nan, column.values))
     return column
+
+
+def numbers_of(missing: Collection[str]) -> list[float]:
+    """Return the numbers among the strings that represent missing values."""
+    if not missing:
+        return []
+    array = need_arrow().array(list(missing), need_arrow().string())
+    plain = [parse_numbers(array[k : k + 1]) for k in range(len(array))]
+    return [float(value[0]) for value in plain if value is not None]
 
 
 def _form(profile: Profile) -> type[Column]:

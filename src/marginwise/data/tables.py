@@ -48,8 +48,9 @@ class TableSource:
     classes : array-like, default=None
         All class labels. By default, the labels that occur in the data.
     missing : collection of str, default=()
-        Values of a CSV file to treat as missing, in addition to empty values. An encoder that is
-        fitted to the rows stores them, so that they need not be given again.
+        Values to treat as missing, in addition to empty values. An encoder that is fitted to the
+        rows stores them, so that they need not be given again. Without an encoder, only values of
+        CSV files can be declared.
     header : bool, default=True
         Whether the first line of a CSV file contains the column names. Otherwise, columns are named
         "x0", "x1" and so on.
@@ -92,6 +93,8 @@ class TableSource:
         missing: Collection[str] = (),
         header: bool = True,
     ) -> None:
+        if isinstance(missing, str):
+            raise ValueError(f"missing must be a list of strings, got {missing!r:.60}.")
         self._tables = open_tables(tables, missing=missing, header=header)
         self.files = [table.name for table in self._tables.files]
         self.random_access = self._tables.random_access
@@ -400,7 +403,7 @@ def checked_encoder(encoder: Any, missing: Collection[str] = ()) -> TableEncoder
         encoder = TableEncoder()
     if isinstance(encoder, TableEncoder):
         made: TableEncoder = clone(encoder)
-        return made.set_params(missing=[*(made.missing or ()), *missing]) if missing else made
+        return made.set_params(missing=[*made._missing(), *missing]) if missing else made
     raise TypeError(
         f"encoder must be a TableEncoder, 'auto', 'types' or None, got {encoder!r:.60}. Use "
         "TransformedSource for other transformers."
