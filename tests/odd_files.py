@@ -199,6 +199,12 @@ NOTATIONS = {
         notation=",",
         said=("column 'n' has numbers such as '1.234', which can be 1.234 or 1234",),
     ),
+    "a unit": column(
+        *("5 kg", "7.5 kg"),
+        kind="categorical",
+        said=("column 'a' has numbers with the unit 'kg', first in row 0; it is read as strings",),
+    ),
+    "codes that are no numbers": column("A5", "B7", "5-7", "5/7", "12:30", kind="categorical"),
     "two currencies": column(
         *("$5", "€4"), kind="categorical", said=("'a' has numbers in different notations",)
     ),

@@ -17,6 +17,7 @@ from marginwise import OnlineSVC, load, save
 from marginwise.data import TableEncoder, open_source
 from marginwise.data.notations import SIGNS, parse_notation, sign_of
 from marginwise.data.parsing import TOKENS
+from tests.oracle.test_data_oracle import dense
 
 pa = pytest.importorskip("pyarrow")
 
@@ -122,6 +123,40 @@ def test_any_chunks_give_the_same_notation(case: str) -> None:
     assert (values is None) == (whole.kinds_[0] == "categorical")
     np.testing.assert_allclose(parts.mean_, whole.mean_, rtol=1e-12)
     np.testing.assert_allclose(parts.scale_, whole.scale_, rtol=1e-12)
+
+
+STRINGS = [
+    *("1", "1.5", "1,5", "1.234", "1,234", "1,234,567", "1.234.567", " 2 ", "1e3", "0"),
+    *("5%", "7 %", "1,5%", "$5", "-$1,234", "5 kg", "NA", "?", "", "x", "true", "FALSE"),
+    *("2024-01-31", "-", "+7", "−3", "12.03.2024"),
+]
+
+
+@given(
+    strings=st.lists(st.sampled_from(STRINGS), min_size=1, max_size=12),
+    few=st.integers(1, len(STRINGS)),
+    size=st.integers(1, 5),
+    decimal=st.sampled_from(["auto", ".", ","]),
+)
+def test_no_cut_changes_what_is_read_or_said(
+    strings: list[str], few: int, size: int, decimal: str
+) -> None:
+    strings = [STRINGS[STRINGS.index(text) % few] for text in strings]
+    whole, parts = TableEncoder(decimal=decimal), TableEncoder(decimal=decimal)
+    whole.partial_fit({"a": strings})
+    for k in range(0, len(strings), size):
+        parts.partial_fit({"a": strings[k : k + size]})
+    assert (parts.kinds_, parts.notations_) == (whole.kinds_, whole.notations_)
+    assert (parts.categories_, parts.missing_) == (whole.categories_, whole.missing_)
+    np.testing.assert_allclose(parts.mean_, whole.mean_, rtol=1e-12)
+    np.testing.assert_allclose(parts.scale_, whole.scale_, rtol=1e-9)
+    if set(whole.kinds_) != {"constant"}:
+        with warnings.catch_warnings(record=True, action="always") as first:
+            made = dense(whole.transform({"a": strings}))
+        with warnings.catch_warnings(record=True, action="always") as second:
+            again = dense(parts.transform({"a": strings}))
+        np.testing.assert_allclose(again, made, rtol=1e-5)
+        assert [str(one.message) for one in first] == [str(one.message) for one in second]
 
 
 def test_numbers_that_can_be_read_in_two_ways_are_named() -> None:

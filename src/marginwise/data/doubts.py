@@ -14,6 +14,12 @@ def oddity_of(readings: Readings, name: str, kind: str) -> str | None:
     if readings.are_possible or 2 * readings.numeric <= readings.present:
         return None
     read = "dropped as an identifier" if kind == "identifier" else f"read as strings ({kind})"
+    if readings.unit:
+        return (
+            f"column {name!r} has numbers with the unit {readings.unit!r}, first in row "
+            f"{readings.row}; it is {read}. Remove the unit, or name the column in categorical, "
+            "text or drop."
+        )
     odd = " and ".join(f"{value!r:.60}" for value in readings.odd)
     if readings.numeric == readings.present:
         return (

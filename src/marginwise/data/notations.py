@@ -37,7 +37,7 @@ def _pattern(digits: str, sign: str) -> str:
 
 _DIGITS = {mark: _digits(mark) for mark in (POINT, COMMA)}
 _EITHER = f"(?:{_DIGITS[POINT]}|{_DIGITS[COMMA]})"
-_ANY = _pattern(_EITHER, f"{_SIGN}?")
+_UNIT = re.compile(r"[-+−]?[\d.,]*\d ?([^\W\d_]+|°[CF]?)")
 
 
 def sign_of(text: str) -> str:
@@ -57,9 +57,19 @@ def parse_notation(strings: Any, notation: str) -> Float | None:
     return floats(bare.cast(need_arrow().float64()))
 
 
-def look_like_numbers(strings: Any) -> Any:
-    """Return which strings are numbers in some notation, as a pyarrow array of booleans."""
-    return need_arrow().compute.match_substring_regex(strings, _ANY)
+def unit_of(text: str) -> str:
+    """Return the unit after the number in a string, such as "kg"; empty if there is none."""
+    found = _UNIT.fullmatch(text)
+    return "" if found is None or found[1] in SIGNS else found[1]
+
+
+def look_like_numbers(strings: Any, unit: str = "") -> Any:
+    """Return which strings are numbers in some notation, as a pyarrow array of booleans.
+
+    Numbers may be followed by `unit`.
+    """
+    signs = f"(?:{_SIGN}|{re.escape(unit)})?"
+    return need_arrow().compute.match_substring_regex(strings, _pattern(_EITHER, signs))
 
 
 def described(notation: str) -> str:

@@ -58,25 +58,21 @@ def parse_dates(strings: Any) -> Float | None:
     return None
 
 
-def blanked(strings: Any, tokens: Collection[str], exact: bool = False) -> Any:
-    """Replace strings that represent missing values by null.
+def blanked(strings: Any, tokens: Collection[str]) -> Any:
+    """Strip white space, and replace strings that represent missing values by null.
 
     Parameters
     ----------
     strings : pyarrow array
         The strings.
     tokens : collection of str
-        Strings that represent missing values; in lower case unless `exact`.
-    exact : bool, default=False
-        Whether case and surrounding white space distinguish strings.
+        Strings that represent missing values, in lower case.
     """
-    if not tokens:
-        return strings
     pa = need_arrow()
     pc = pa.compute
-    words = strings if exact else pc.utf8_lower(pc.utf8_trim_whitespace(strings))
-    gone = pc.is_in(words, value_set=pa.array(list(tokens), pa.string()))
-    return pc.if_else(gone, pa.scalar(None, pa.string()), strings)
+    bare = pc.utf8_trim_whitespace(strings)
+    gone = pc.is_in(pc.utf8_lower(bare), value_set=pa.array(tokens, pa.string()))
+    return pc.if_else(gone, pa.scalar(None, pa.string()), bare)
 
 
 def first_unparsed(strings: Any, parse: Any) -> int:
@@ -169,7 +165,7 @@ def parsed(strings: Any, name: str, kind: str, spelling: Spelling) -> Float:
     parse = spelling.parser(kind)
     values = parse(strings)
     if values is None:
-        strings = blanked(strings, spelling.tokens)
+        strings = blanked(strings, spelling.tokens) if spelling.tokens else strings
         values = parse(strings)
     if values is None:
         row = first_unparsed(strings, parse)

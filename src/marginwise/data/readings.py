@@ -15,6 +15,7 @@ from marginwise.data.notations import (
     look_like_numbers,
     parse_notation,
     sign_of,
+    unit_of,
 )
 from marginwise.data.number_profile import NumberProfile
 from marginwise.data.parsing import (
@@ -145,6 +146,7 @@ class Readings:
         self.numeric = self.present = 0  # numbers, and strings that are not missing
         self.odd: list[str] = []  # strings that ended the reading as numbers
         self.row: int | None = None  # row of the first of them
+        self.unit = ""  # unit of the number in the first of them
         self._rows = 0
 
     @property
@@ -191,12 +193,13 @@ class Readings:
         if self._only:
             raise CellError(row, name, f"expected a number, got {value!r:.60}.")
         self.row, self.odd = self._rows + row, [value]
+        self.unit = unit_of(value)
         self.numeric = self.present = before
 
     def _look(self, strings: Any) -> None:
         """Count the strings that are numbers, and record some of the others."""
         pc = need_arrow().compute
-        looks = look_like_numbers(strings)
+        looks = look_like_numbers(strings, self.unit)
         self.numeric += pc.sum(looks, min_count=0).as_py()
         self.present += len(strings) - strings.null_count
         if len(self.odd) < MOST_ODD:

@@ -22,7 +22,7 @@ from marginwise.data.columns import (
 from marginwise.data.doubts import doubt_of, oddity_of
 from marginwise.data.notations import COMMA, PLAIN
 from marginwise.data.number_profile import NumberProfile
-from marginwise.data.parsing import blanked, conform, parse_numbers
+from marginwise.data.parsing import conform, parse_numbers
 from marginwise.data.profiles import Profile, StringProfile, VectorProfile
 from marginwise.data.readings import NOTATIONS, Readings
 
@@ -239,8 +239,11 @@ class TableProfile:
 
 def without(column: Column | None, missing: Collection[str]) -> Column | None:
     """Replace strings that represent missing values by null, and equal numbers by NaN."""
+    pa = need_arrow()
     if isinstance(column, Strings) and missing:
-        return replace(column, values=blanked(column.values, missing, exact=True))
+        gone = pa.compute.is_in(column.values, value_set=pa.array(list(missing), pa.string()))
+        null = pa.scalar(None, pa.string())
+        return replace(column, values=pa.compute.if_else(gone, null, column.values))
     if isinstance(column, Numbers) and column.family == "numeric" and (gaps := numbers_of(missing)):
         gone = np.isin(column.values, gaps)
         return replace(column, values=np.where(gone, np.nan, column.values))
