@@ -157,7 +157,11 @@ MISSING = {
     "a word that is not declared": column(
         *("3", "unknown", "8"),
         kind="categorical",
-        said=("column 'a' has numbers in 66 % of its values, but also 'unknown', first in row 1",),
+        said=(
+            "column 'a' has numbers in 66 % of its values, but also 'unknown', first in row 1; it "
+            "is read as strings (categorical). If they mean that the value is missing, pass them "
+            "to --missing; otherwise pass the column to --categorical, --text or --drop.",
+        ),
     ),
     "a dash that is not declared": OddFile(
         table(["-", *map(str, range(100, 99 + ROWS))]),
@@ -186,7 +190,10 @@ NOTATIONS = {
         *("1,234", "2,500"),
         delimiter="\t",
         notation=".",
-        said=("column 'a' has numbers such as '1,234', which can be 1234 or 1.234; they are",),
+        said=(
+            "column 'a' has numbers such as '1,234', which can be 1234 or 1.234; they are read as "
+            "1234. Pass --decimal , if the comma is the decimal mark, and --decimal . if it is not",
+        ),
     ),
     "declared decimal commas": column(
         "1,234", "2,500", delimiter=";", notation=",", options=("--decimal", ",")

@@ -14,16 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float
 from marginwise._checks import Rule, boolean, check_params, integer, one_of
 from marginwise.data.columns import (
-    LARGEST,
     CellError,
     Column,
     Numbers,
-    Strings,
     Vectors,
     as_table,
-    need_arrow,
     read_column,
 )
+from marginwise.data.features import measured, one_hot
 from marginwise.data.matrix import standardised
 from marginwise.data.notations import COMMA, PLAIN, POINT
 from marginwise.data.parsing import TOKENS, Spelling, conform
@@ -367,7 +365,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _encode(self, column: Column, name: str, kind: str, place: int) -> Any:
         """Return the features of a column; `place` is its position among columns of its kind."""
         if isinstance(column, Numbers):
-            return self._standardised(column.values, name, place)
+            return measured(
+                column.values, name, self.mean_[place], self.scale_[place], self.fill_[place]
+            )
         if isinstance(column, Vectors):
             if column.values.shape[1] != self.sizes_[place]:
                 size = column.values.shape[1]
@@ -377,42 +377,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return column.values.astype(np.float32, copy=False)
         if kind == "text":
             return self.vectorizers_[place].transform(column.values.fill_null("").to_pylist())
-        return self._one_hot(column, name, place)
-
-    def _standardised(self, values: Float, name: str, place: int) -> NDArray[np.float32]:
-        filled = np.where(np.isnan(values), self.fill_[place], values)
-        made = (filled - self.mean_[place]) / self.scale_[place]
-        wrong = np.flatnonzero(np.abs(made) > LARGEST)
-        if wrong.size:
-            raise CellError(
-                int(wrong[0]),
-                name,
-                f"{values[wrong[0]]:g} is outside the range of float32 after standardising; "
-                f"expected a number near {self.mean_[place]:g}.",
-            )
-        features: NDArray[np.float32] = made.astype(np.float32)[:, None]
-        return features
-
-    def _one_hot(self, column: Strings, name: str, place: int) -> Any:
-        pa = need_arrow()
         categories, missing = self.categories_[place], self.missing_[place]
-        found = pa.compute.index_in(column.values, value_set=pa.array(categories, pa.string()))
-        places = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        absent = column.values.is_null().to_numpy(zero_copy_only=False)
-        if missing:
-            places[absent] = len(categories)
-        rows = np.flatnonzero(places >= 0)
-        if self.unseen == "error" and len(rows) < len(places):
-            row = int(np.flatnonzero(places < 0)[0])
-            raise CellError(
-                row,
-                name,
-                f"the category {column.values[row].as_py()!r:.60} did not occur in fit. Pass "
-                "unseen='ignore' to encode it as zeros.",
-            )
-        shape = (len(places), len(categories) + missing)
-        ones = np.ones(len(rows), dtype=np.float32)
-        return sp.csr_array((ones, (rows, places[rows])), shape=shape)
+        return one_hot(column, name, categories, missing, strict=self.unseen == "error")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features.

@@ -11,12 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from marginwise._arrays import Ints
-from marginwise.data.columns import CellError, need_arrow
+from marginwise.data.columns import CellError
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
 from marginwise.data.matrix import ColumnMatrix
-from marginwise.data.rows import check_chunks, check_ids, gather, join_rows, rechunk, take
+from marginwise.data.rows import (
+    check_chunks,
+    check_ids,
+    gather,
+    join_rows,
+    rechunk,
+    some_rows,
+    take,
+)
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
 from marginwise.data.table_profile import UNUSED, missing_column
@@ -259,7 +267,7 @@ class TableSource:
         """Return features and labels of some rows of a block."""
         size = block.table.num_rows
         if 2 * len(rows) < size:
-            return self._encode(block, _some(block.table, rows), rows)
+            return self._encode(block, some_rows(block.table, rows), rows)
         # If most rows are needed, encoding all and selecting features is cheaper than selecting
         # rows of the table first.
         X, y = self._encode(block, block.table, np.arange(size, dtype=np.int64))
@@ -383,13 +391,6 @@ def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataE
         return DataError(f"{block.head}: {error}")
     row = error.row if rows is None else int(rows[error.row])
     return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
-
-
-def _some(table: Any, rows: Ints) -> Any:
-    """Return rows of a table, without a copy if they are consecutive."""
-    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
-        return table.slice(int(rows[0]), len(rows))
-    return table.take(need_arrow().array(rows))
 
 
 def checked_encoder(encoder: Any, missing: Collection[str] = ()) -> TableEncoder | None:
