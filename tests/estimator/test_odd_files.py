@@ -79,9 +79,28 @@ def test_no_option_is_repeated_after_train(name: str, path: Path, tmp_path: Path
     assert set(lines) <= set(map(str, file.classes))
     assert done("continue", model, path, tmp_path / "more.mwz")["rows"] == ROWS
     assert tuple(load(tmp_path / "more.mwz")[0].kinds_) == file.kinds
-    of_the_file = ("--no-header", "--label")  # a file is described without its model
-    layout = file.options if file.options[:1] in [(name,) for name in of_the_file] else ()
-    assert call("info", path, *layout).exit_code == 0
+
+
+@pytest.mark.parametrize("name", [name for name in TRAINED if not ODD_FILES[name].options])
+def test_info_describes_the_encoding(name: str, path: Path) -> None:
+    file = ODD_FILES[name]
+    result = call("info", path, "--json")
+    assert result.exit_code == 0, result.output
+    assert all(said in result.stderr for said in file.said)
+    found = json.loads(result.stdout)
+    assert found["rows"] == ROWS
+    kinds = [entry.partition(": ")[2].partition(", as in ")[::2] for entry in found["kinds"]]
+    assert tuple(kind for kind, _ in kinds) == file.kinds
+    assert (kinds[0][1] == "") == (file.notation == "")
+
+
+def test_info_names_what_a_model_stores(tmp_path: Path) -> None:
+    path, model = tmp_path / "x.csv", tmp_path / "model.mwz"
+    path.write_text("a;n;label\n" + "1,5 €;3;no\n2 €;many;yes\n2 €;4;no\n")
+    assert train(path, model, "--missing", "many").exit_code == 0
+    found = done("info", model)
+    assert found["kinds"] == ["a: numeric, as in €1.234,5", "n: numeric"]
+    assert found["missing"] == ["many"]
 
 
 @pytest.mark.parametrize("name", REFUSED)

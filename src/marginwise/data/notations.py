@@ -72,7 +72,7 @@ def look_like_numbers(strings: Any, unit: str = "") -> Any:
     return need_arrow().compute.match_substring_regex(strings, _pattern(_EITHER, signs))
 
 
-def described(notation: str) -> str:
+def example_of(notation: str) -> str:
     """Return an example of a notation, for messages."""
     number = {PLAIN: "1234.5", POINT: "1,234.5", COMMA: "1.234,5"}[notation[:1]]
     sign = notation[1:]

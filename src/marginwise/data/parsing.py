@@ -21,7 +21,7 @@ from marginwise.data.columns import (
     floats,
     need_arrow,
 )
-from marginwise.data.notations import PLAIN, described, parse_notation
+from marginwise.data.notations import PLAIN, example_of, parse_notation
 
 TRUTHS = ("false", "true")
 # Strings that represent missing values among numbers, as in pandas, without case.
@@ -121,7 +121,7 @@ class Spelling:
     def expected(self, kind: str) -> str:
         """Return what is expected, for messages."""
         if kind == "numeric" and self.notation != PLAIN:
-            return f"a number such as {described(self.notation)}"
+            return f"a number such as {example_of(self.notation)}"
         return _WANTED[kind]
 
 
