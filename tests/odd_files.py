@@ -115,6 +115,9 @@ ENCODINGS = {
     "utf-16 little-endian": refused(b"\xff\xfe" + PLAIN.decode().encode("utf-16-le"), "UTF-16"),
     "utf-16 big-endian": refused(b"\xfe\xff" + PLAIN.decode().encode("utf-16-be"), "UTF-16"),
     "utf-16 without a mark": refused(PLAIN.decode().encode("utf-16-le"), "is not text"),
+    "carriage returns": refused(
+        PLAIN.replace(b"\n", b"\r"), "expected names of columns, and lines"
+    ),
     "latin-1 value": refused(
         table(repeated("Köln", "Bonn")).decode().encode("latin-1"), ":2: byte 2 of the line is not"
     ),
@@ -127,6 +130,10 @@ DELIMITERS = {
     "semicolons": column("3", "5", "8", delimiter=";"),
     "tabs": column("3", "5", "8", delimiter="\t"),
     "bars": column("3", "5", "8", delimiter="|"),
+    "a declared delimiter": OddFile(b"\xef\xbb\xbfsep=;\r\n" + PLAIN.replace(b",", b";"), TWO),
+    "quoted numbers": OddFile(
+        PLAIN.replace(b",", b'","').replace(b"\n", b'"\n"').join([b'"', b""])[:-1], TWO
+    ),
     "quoted delimiters": column("x,y", "z", kind="categorical"),
     "quoted newlines": column("x\ny", "z", kind="categorical"),
     "doubled quotes": column('the "x"', "y", kind="categorical"),

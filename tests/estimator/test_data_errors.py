@@ -108,7 +108,7 @@ def test_csv_of_another_encoding(tmp_path: Path) -> None:
     with raises(f"{path}:1: byte 6 of the header is not UTF-8 text"):
         use(open_source(path))
     path.write_bytes(GOOD.encode("utf-16"))
-    with raises(f"{path}:1: the file is UTF-16 text; expected svmlight text, CSV"):
+    with raises(f"{path}:1: the file is UTF-16 text, to be converted to UTF-8"):
         use(open_source(path))
 
 

@@ -29,8 +29,8 @@ FOREIGN = {
     b"FEA1": "is a Feather file of version 1",
     b"SQLite format 3": "is an SQLite database",
     b"%PDF": "is a PDF document",
-    b"\xff\xfe": "is UTF-16 text",
-    b"\xfe\xff": "is UTF-16 text",
+    b"\xff\xfe": "is UTF-16 text, to be converted to UTF-8, for instance with iconv",
+    b"\xfe\xff": "is UTF-16 text, to be converted to UTF-8, for instance with iconv",
 }
 EXPECTED = (
     "expected svmlight text, CSV, JSON lines (each plain, gz or zst), Parquet, Arrow, .npy or .npz"
