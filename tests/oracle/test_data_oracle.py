@@ -258,6 +258,25 @@ def test_types_of_a_csv_file_are_those_of_pandas(tmp_path: Path) -> None:
     assert y.tolist() == theirs["label"].tolist()
 
 
+PANDAS = [  # the documented default of na_values in pandas.read_csv
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+]
+
+
+def test_missing_values_are_those_of_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    values = ["1", *PANDAS, "4"]
+    path.write_text("\n".join(["x,y", *(f"{value},{k % 2}" for k, value in enumerate(values))]))
+    theirs = pd.read_csv(path)["x"]
+    assert theirs.isna().sum() == len(PANDAS)
+    for encoder in (open_source(path).encoder, TableEncoder().fit({"x": values})):
+        assert encoder.kinds_ == ["numeric"]
+        assert encoder.mean_[0] == theirs.mean()
+    ours = open_source(path, encoder="types").load()[0]["x"].to_pandas()
+    assert ours.isna().tolist() == theirs.isna().tolist()
+
+
 def test_kinds_are_decided_by_all_rows_of_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     numbers = [str(k % 7) for k in range(9000)]
