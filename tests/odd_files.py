@@ -303,7 +303,8 @@ OTHERS = {
     "dates in JSON": OddFile(json_lines("2024-01-31", "2023-05-01", None), ("date", "numeric")),
     "strings of numbers in JSON": OddFile(json_lines("3", "NA", "8"), TWO),
     "decimal commas in JSON": OddFile(json_lines("3,5", "8"), TWO, notation=","),
-    "numbers and NA in JSON": refused(json_lines(3, "NA"), "expected number as before, got"),
+    "numbers and NA in JSON": OddFile(json_lines("NA", 3, " null ", 8), TWO),
+    "numbers and words in JSON": refused(json_lines(3, "NA", "x"), 'number as before, got "x"'),
 }
 
 ODD_FILES: dict[str, OddFile] = {
