@@ -453,6 +453,8 @@ def test_info_describes_models_and_data(files: Path) -> None:
     assert (found["kind"], found["estimator"]) == ("model", "OnlineSVC")
     assert found["steps"] == ["TableEncoder"]
     assert found["columns"] == ["width", "height", "colour", "customer"]
+    kinds = ["width: numeric", "height: numeric", "colour: categorical", "customer: dropped"]
+    assert found["kinds"] == kinds
     assert found["classes"] == ["down", "up"]
     assert found["support_vectors"] == len(load(files / "model.mwz")[-1].support_)
     found = report("info", files / "moons.svm")

@@ -108,7 +108,7 @@ def test_csv_of_another_encoding(tmp_path: Path) -> None:
     with raises(f"{path}:1: byte 6 of the header is not UTF-8 text"):
         use(open_source(path))
     path.write_bytes(GOOD.encode("utf-16"))
-    with raises(f"{path}:1: the file is UTF-16 text; expected svmlight text, CSV"):
+    with raises(f"{path}:1: the file is UTF-16 text, to be converted to UTF-8"):
         use(open_source(path))
 
 
@@ -140,8 +140,8 @@ def test_values_that_the_encoder_did_not_see(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(GOOD)
     encoder = open_source(path, encoder=TableEncoder(unseen="error")).encoder
-    path.write_text("a,b,y\n1,x,0\nn/a,x,1\n")
-    with raises(f"{path}:3: column 'a': expected a number, got 'n/a'."):
+    path.write_text("a,b,y\n1,x,0\nmany,x,1\n")
+    with raises(f"{path}:3: column 'a': expected a number, got 'many'."):
         open_source(path, encoder=encoder).load()
     path.write_text("a,b,y\n1,x,0\n2,other,1\n")
     with raises(f"{path}:3: column 'b': the category 'other' did not occur in fit."):
@@ -502,3 +502,51 @@ def test_codes_of_levels_that_do_not_exist(tmp_path: Path) -> None:
     np.savez(path, X_num=np.ones((3, 1)), X_cat=codes, color_levels=["red", "blue"], y=[0, 1, 0])
     with raises(f"{path}: row 2 of X_cat has the code -1 for color, whose levels have the codes"):
         load_dataset("mixed", data=tmp_path)
+
+
+# -- labels of CSV files -------------------------------------------------------------------------
+
+LABELS = {
+    "integers": (["0", "1", "10"], [0, 1, 10]),
+    "signs": (["+1", "-1"], [-1, 1]),
+    "whole floats": (["1.0", "2.0"], [1, 2]),
+    "leading zeros": (["01", "1", "02"], ["01", "02", "1"]),
+    "one leading zero": (["10", "01"], ["01", "10"]),
+    "one number in two forms": (["1", "1.0", "2"], ["1", "1.0", "2"]),
+    "exponents": (["1e3", "2"], ["1e3", "2"]),
+    "underscores": (["1_0", "2_0"], ["1_0", "2_0"]),
+    "NA among names": (["NA", "x"], ["NA", "x"]),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_are_those_of_the_file(case: str, tmp_path: Path) -> None:
+    given, expected = LABELS[case]
+    path = tmp_path / "x.csv"
+    rows = [f"{k},{label}" for k, label in enumerate(given * 2)]
+    path.write_text("\n".join(["a,y", *rows]))
+    source = open_source(path)
+    assert source.classes.tolist() == expected
+    assert [str(y) for y in source.load()[1].tolist()] == [
+        label if label in expected else str(int(float(label))) for label in given * 2
+    ]
+
+
+def test_labels_that_are_missing_among_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,y\n1,0\n2,1\n3,NA\n")
+    with raises(f"{path}:4: column 'y': the label is 'NA', but all other labels are numbers"):
+        use(open_source(path))
+    path.write_text("a,y\n1,01\n2,0.5\n")
+    with raises(f"{path}:3: column 'y': the label is the number 0.5"):
+        use(open_source(path))
+
+
+def test_labels_in_another_form_are_not_the_classes_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,y\n1,1.0\n2,01\n")
+    with raises(f"{path}:3: column 'y': the label '01' is not one of the classes [0, 1]"):
+        open_source(path, classes=[0, 1]).load()
+    path.write_text("a,y\n1,01\n2,1\n")
+    with raises(f"{path}:3: column 'y': the label '1' is not one of the classes ['01', '02']"):
+        open_source(path, classes=["01", "02"]).load()

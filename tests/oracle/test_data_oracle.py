@@ -258,19 +258,39 @@ def test_types_of_a_csv_file_are_those_of_pandas(tmp_path: Path) -> None:
     assert y.tolist() == theirs["label"].tolist()
 
 
+PANDAS = [  # the documented default of na_values in pandas.read_csv
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+]
+
+
+def test_missing_values_are_those_of_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    values = ["1", *PANDAS, "4"]
+    path.write_text("\n".join(["x,y", *(f"{value},{k % 2}" for k, value in enumerate(values))]))
+    theirs = pd.read_csv(path)["x"]
+    assert theirs.isna().sum() == len(PANDAS)
+    for encoder in (open_source(path).encoder, TableEncoder().fit({"x": values})):
+        assert encoder.kinds_ == ["numeric"]
+        assert encoder.mean_[0] == theirs.mean()
+    ours = open_source(path, encoder="types").load()[0]["x"].to_pandas()
+    assert ours.isna().tolist() == theirs.isna().tolist()
+
+
 def test_kinds_are_decided_by_all_rows_of_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     numbers = [str(k % 7) for k in range(9000)]
     rows = [f"{a},{b},{k % 2}" for k, (a, b) in enumerate(zip(numbers, numbers, strict=True))]
-    rows[8500] = "n/a,3,0"
+    rows[8500] = "many,3,0"
     path.write_text("\n".join(["x,z,y", *rows]))
-    with pytest.warns(UserWarning, match="column 'x' has numbers up to row 8500, which has 'n/a'"):
+    said = "column 'x' has numbers in 99 % of its values, but also 'many', first in row 8500"
+    with pytest.warns(UserWarning, match=said):
         encoder = open_source(path).encoder
     assert encoder.kinds_ == ["categorical", "numeric"]
-    assert encoder.categories_ == [["0", "1", "2", "3", "4", "5", "6", "n/a"]]
-    source = open_source(path, missing=["n/a"])
+    assert encoder.categories_ == [["0", "1", "2", "3", "4", "5", "6", "many"]]
+    source = open_source(path, missing=["many"])
     assert source.encoder.kinds_ == ["numeric", "numeric"]
-    expected = pd.read_csv(path)["x"]
+    expected = pd.read_csv(path, na_values=["many"])["x"]
     assert source.encoder.mean_[0] == pytest.approx(expected.mean())
 
 

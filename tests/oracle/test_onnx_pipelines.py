@@ -232,7 +232,8 @@ def test_tables(dtype: str, seed: int) -> None:
     pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
     table, y = visits(300, seed)
     fitted = {name: column[:200] for name, column in table.items()}
-    encoder = TableEncoder(text=["note"], categorical=["plan"])
+    fitted["plan"][0] = "unknown"
+    encoder = TableEncoder(text=["note"], categorical=["plan"], missing=["unknown"])
     model = StreamPipeline([("encode", encoder), ("svc", OnlineSVC(C=2.0, random_state=0))])
     model.fit(fitted, y[:200])
     assert set(model[0].kinds_) >= {"numeric", "boolean", "date", "categorical", "text", "vector"}
@@ -240,7 +241,7 @@ def test_tables(dtype: str, seed: int) -> None:
     names = [entry.name for entry in converted.graph.input]
     assert names == ["plan", "age", "note", "day", "vector", "paid", "size"]
     test = {name: column[200:] for name, column in table.items()}
-    test["plan"][0] = "unseen"
+    test["plan"][:2] = "unseen", "unknown"
     found = run_proto(converted, columns_of(test, dtype))
     assert found["decision"].dtype == dtype
     assert_same(model, test, found, tolerance=1e-3)
@@ -252,6 +253,10 @@ def test_tables_that_cannot_be_converted() -> None:
     strict = make_pipeline(TableEncoder(unseen="error"), OnlineSVC(gamma=1.0))
     with pytest.raises(ValueError, match=r"unseen='error' cannot be converted.*unseen='ignore'"):
         to_onnx(strict.fit(table, [0, 1, 1, 0]))
+    texts = {"note": ["late again", "paid late", "no order", "never paid"]}
+    tokens = make_pipeline(TableEncoder(text=["note"], missing=["late"]), OnlineSVC(gamma=1.0))
+    with pytest.raises(ValueError, match="column 'note' is text with words of 'late'"):
+        to_onnx(tokens.fit(texts, [0, 1, 1, 0]))
 
 
 # -- what cannot be converted --------------------------------------------------------------------

@@ -12,7 +12,9 @@ import numpy as np
 
 from marginwise._files.format import DOCUMENT, guarded, unpack
 from marginwise._training.checkpoint import KIND
-from marginwise.cli.reading import Layout, load_model, open_data, split_model
+from marginwise.cli.reading import Layout, encoder_of, load_model, open_data, split_model
+from marginwise.data import TableEncoder
+from marginwise.data.notations import example_of
 
 MOST_SHOWN = 20  # maximum number of labels or columns to print
 
@@ -51,6 +53,7 @@ def model_contents(path: str) -> dict[str, Any]:
     if steps:
         found["steps"] = [type(step).__name__ for _, step in steps]
         found["columns"] = shortened(getattr(steps[0][1], "feature_names_in_", []))
+        found |= encoding_of(steps[0][1])
     found["parameters"] = estimator.get_params(deep=False)
     if not hasattr(estimator, "n_features_in_"):
         return {**found, "fitted": False}
@@ -88,6 +91,7 @@ def data_contents(path: str, layout: Layout) -> dict[str, Any]:
     found["features"] = source.n_features
     if source.feature_names is not None:
         found["feature_names"] = shortened(source.feature_names)
+    found |= encoding_of(encoder_of(source))
     counts: dict[Any, int] = {}
     for _, y in source.chunks():
         if y is not None:
@@ -95,6 +99,19 @@ def data_contents(path: str, layout: Layout) -> dict[str, Any]:
             for label, count in zip(labels.tolist(), times.tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
     return {**found, "classes": dict(sorted(counts.items()))}
+
+
+def encoding_of(step: Any) -> dict[str, Any]:
+    """Describe how an encoder reads the columns of tables; empty for other steps."""
+    if not isinstance(step, TableEncoder):
+        return {}
+    columns = zip(step.feature_names_in_.tolist(), step.kinds_, step.notations_, strict=True)
+    kinds = [
+        f"{name}: {kind}{f', as in {example_of(notation)}' if notation else ''}"
+        for name, kind, notation in columns
+    ]
+    missing = {} if step.missing is None else {"missing": list(step.missing)}
+    return {"kinds": shortened(kinds), **missing}
 
 
 def shortened(values: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from marginwise.cli.reading import (
 )
 from marginwise.cli.recipes import shown
 from marginwise.cli.training import assembled, described, learn_with_checkpoint, prepare
+from marginwise.data.modelled import completed
 from marginwise.progress import Progress
 
 Result = tuple[Any, dict[str, Any]]  # a model and a report
@@ -65,6 +66,7 @@ def updated(
         raise Refused(f"{path} holds a {type(estimator).__name__}, which cannot learn more rows.")
     estimator.set_params(n_jobs=threads)
     data = placed(data)
+    layout = completed(layout, steps[0][1] if steps else None, data)
     source = open_for(model, data, layout, labelled=hasattr(estimator, "classes_"))
     names = None if groups is None else groups_of(data, layout, groups)
     rows = 0

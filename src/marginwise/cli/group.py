@@ -41,7 +41,11 @@ IN_PYTHON = {  # advice for Python users, and the corresponding advice for comma
     "Train it with calibration='sigmoid'": "Train it with --calibration sigmoid",
     "call again to score the others": "repeat the command to score the others",
     "pass allow_local=True": "pass --allow-local",
-    "name it in missing": "pass it to --missing",
+    "name them in missing": "pass them to --missing",
+    "name the column in categorical, text or drop": "pass the column to --categorical, --text or "
+    "--drop",
+    "Pass decimal=',' if the comma is the decimal mark, and decimal='.'": "Pass --decimal , if the "
+    "comma is the decimal mark, and --decimal .",
     "Name the column of the label.": "Name the column of the label by --label.",
     "Name the column of the label, or pass labelled=False": "Name the column by --label",
     "Name the column of the label, or pass classes": "Name the column by --label",

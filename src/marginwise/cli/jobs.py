@@ -93,6 +93,7 @@ def _check(job: Job) -> None:
         type(recipe.seed) is int and 0 <= recipe.seed < 2**32,
         type(recipe.threads) is int and recipe.threads != 0 and abs(recipe.threads) < 2**31,
         columns.unseen in ("ignore", "error"),
+        columns.decimal in ("auto", ".", ","),
     )
     if not all(rules):
         raise ValueError("the note is not of a command")

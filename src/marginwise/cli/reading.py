@@ -39,6 +39,8 @@ class Columns:
         Columns to treat as the given kind, regardless of their content.
     unseen : {"ignore", "error"}
         How to handle categories that did not occur in training.
+    decimal : {"auto", ".", ","}
+        Decimal mark of numbers that can be read in two ways.
     groups : str or None
         Column with the group of each row.
     """
@@ -48,6 +50,7 @@ class Columns:
     text: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     unseen: str = "ignore"
+    decimal: str = "auto"
     groups: str | None = None
 
     def encoder(self, scale: bool) -> TableEncoder:
@@ -58,6 +61,7 @@ class Columns:
             text=list(self.text),
             drop=[*self.drop, *([] if self.groups is None else [self.groups])],
             unseen=self.unseen,
+            decimal=self.decimal,
             scale=scale,
         )
 
@@ -84,7 +88,8 @@ layout_options = packed(
             ["--missing"],
             metavar="VALUE",
             multiple=True,
-            help="CSV value to treat as missing, in addition to empty values; may be repeated.",
+            help="Value of tables to treat as missing, in addition to empty values; may be "
+            "repeated. Models store it.",
         ),
     ],
 )
@@ -109,6 +114,14 @@ column_options = packed(
             show_default=True,
             help="How to handle categories that did not occur in training: ignore encodes them as "
             "zeros, error rejects the row.",
+        ),
+        click.Option(
+            ["--decimal"],
+            type=click.Choice(["auto", ".", ","]),
+            default="auto",
+            show_default=True,
+            help="Decimal mark of numbers that can be read in two ways, such as 1,234. auto reads "
+            "them as thousands, with a warning.",
         ),
         click.Option(
             ["--groups"],

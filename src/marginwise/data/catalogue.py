@@ -178,7 +178,9 @@ def _mixed(path: Path, archive: Any, part: str) -> Any:
                 f"{path}: row {row} of {_key('X_cat', part)} has the code {int(codes[row, k])} for "
                 f"{name}, whose levels have the codes 0 to {len(levels) - 1}."
             )
-        columns[name] = pa.array(levels, pa.string()).take(pa.array(codes[:, k].astype(np.int64)))
+        places = pa.array(codes[:, k].astype(np.int32))
+        # The type declares categories, of which the levels may be numbers.
+        columns[name] = pa.DictionaryArray.from_arrays(places, pa.array(levels, pa.string()))
     return pa.table(columns)
 
 

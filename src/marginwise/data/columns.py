@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ class Strings:
     """Strings in a pyarrow array; missing values are null."""
 
     values: Any
+    coded: bool = False  # whether the type of the column declares them as categories
     family: str = "string"
 
 
@@ -126,7 +127,8 @@ def read_column(array: Any, name: str) -> Column | None:
     if types.is_null(kind):
         return None
     if types.is_dictionary(kind):
-        return read_column(array.cast(kind.value_type), name)
+        column = read_column(array.cast(kind.value_type), name)
+        return replace(column, coded=True) if isinstance(column, Strings) else column
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return Strings(whole(array.cast(pa.string())))
     if types.is_boolean(kind):

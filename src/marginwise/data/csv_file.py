@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from marginwise.data.sniff import HEAD, open_bytes, read_some
 from marginwise.data.text_file import RawBlock, RowCutter, TextFile
 
 DELIMITERS = ",;\t|"
+DECLARED = re.compile(f"sep=([{DELIMITERS}])", re.IGNORECASE)  # a first line for spreadsheets
 BOM = b"\xef\xbb\xbf"
 
 
@@ -25,7 +27,7 @@ class CsvFile(TextFile):
     ----------
     path : Path
         The file, plain or compressed. The delimiter is the comma, semicolon, tab or vertical bar
-        that is most frequent in the header.
+        that is most frequent in the header, or that a first line such as "sep=;" declares.
     missing : collection of str, default=()
         Values to treat as missing, in addition to empty values.
     header : bool, default=True
@@ -36,7 +38,12 @@ class CsvFile(TextFile):
     def __init__(self, path: Path, missing: Collection[str] = (), header: bool = True) -> None:
         start, number, line = _first_line(path)
         text = _decoded(line, path)
-        self._delimiter = max(DELIMITERS, key=lambda mark: text.count(mark))
+        declared = DECLARED.fullmatch(text.strip())
+        if declared is not None:
+            start, number, line = _first_line(path, skip=start + len(line))
+            text = _decoded(line, path)
+        frequent = max(DELIMITERS, key=lambda mark: text.count(mark))
+        self._delimiter = frequent if declared is None else declared[1]
         names = _split(text, self._delimiter, path)
         if header:
             start, number = start + len(line), number + line.count(b"\n")
@@ -117,15 +124,15 @@ class CsvFile(TextFile):
         return pa.table(columns, names=table.column_names)
 
 
-def _first_line(path: Path) -> tuple[int, int, bytes]:
-    """Return the offset, the number and the content of the first non-empty line."""
+def _first_line(path: Path, skip: int = 0) -> tuple[int, int, bytes]:
+    """Return the offset, the number and the content of the first non-empty line after `skip`."""
     with open_bytes(path) as file:
         head = read_some(file, HEAD, path)
         while len(head) < 64 * HEAD and (more := read_some(file, HEAD, path)):
-            if len(RowCutter(b",").ends(head)):
+            if len(RowCutter(b",").ends(head[skip:])):
                 break
             head += more
-    mark = len(BOM) if head.startswith(BOM) else 0
+    mark = max(skip, len(BOM) if head.startswith(BOM) else 0)
     start = len(head) - len(head[mark:].lstrip(b"\r\n"))
     if start == len(head):
         raise DataError(f"{path}:1: the file is empty; expected a header and rows.")

@@ -14,44 +14,53 @@ from sklearn.utils.validation import check_is_fitted
 from marginwise._arrays import Float
 from marginwise._checks import Rule, boolean, check_params, integer, one_of
 from marginwise.data.columns import (
-    LARGEST,
     CellError,
     Column,
     Numbers,
-    Strings,
     Vectors,
     as_table,
-    need_arrow,
     read_column,
 )
+from marginwise.data.features import measured, one_hot
 from marginwise.data.matrix import standardised
-from marginwise.data.parsing import conform
-from marginwise.data.table_profile import MEASURED, UNUSED, TableProfile, missing_column
+from marginwise.data.notations import COMMA, PLAIN, POINT
+from marginwise.data.parsing import TOKENS, Spelling, conform
+from marginwise.data.readings import NOTATIONS
+from marginwise.data.table_profile import (
+    MEASURED,
+    UNUSED,
+    TableProfile,
+    missing_column,
+    numbers_of,
+    without,
+)
 
 Names = Sequence[str] | None
 
 DENSE = 0.25  # fraction of nonzero values from which features are dense
 
 
-def _names() -> Rule:
-    def are_names(value: Any) -> bool:
+def _strings(what: str) -> Rule:
+    def are_strings(value: Any) -> bool:
         return value is None or (
             not isinstance(value, str)
             and isinstance(value, Sequence | np.ndarray)
             and all(isinstance(name, str) for name in value)
         )
 
-    return are_names, "a list of column names or None"
+    return are_strings, f"a list of {what} or None"
 
 
 _RULES: dict[str, Rule] = {
-    "numeric": _names(),
-    "categorical": _names(),
-    "text": _names(),
-    "drop": _names(),
+    "numeric": _strings("column names"),
+    "categorical": _strings("column names"),
+    "text": _strings("column names"),
+    "drop": _strings("column names"),
     "unseen": one_of("ignore", "error"),
     "max_categories": integer(1),
     "scale": boolean(),
+    "missing": _strings("strings"),
+    "decimal": one_of("auto", ".", ","),
 }
 
 
@@ -61,7 +70,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     `fit` recognises the kind of each column:
 
     - Numbers, booleans and dates (as days) are standardised. Missing values are replaced by the
-      mean.
+      mean. Strings are parsed if all of them are numbers, booleans or dates; "NA", "null", "?" and
+      similar strings are missing values then. Numbers may have separators of thousands, a decimal
+      comma, a percent sign or a currency, if all numbers of the column are written in one way.
     - Strings with few distinct values are categories, which are one-hot encoded. Missing values are
       a separate category.
     - Strings of several words that are mostly distinct are texts, which are encoded as TF-IDF
@@ -89,6 +100,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Maximum number of distinct strings of a column that is recognised as categorical.
     scale : bool, default=True
         Whether to standardise numbers. If False, they are used unchanged.
+    missing : list of str, default=None
+        Strings that represent missing values in all columns, such as "unknown" or "-999", which
+        also stands for the number. They are stored with the encoder.
+    decimal : {"auto", ".", ","}, default="auto"
+        Decimal mark of numbers in strings that can be read in two ways, such as "1,234". "auto"
+        reads them as thousands, with a warning.
 
     Attributes
     ----------
@@ -113,6 +130,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Vectorizer of each text column.
     sizes_ : list of int
         Number of values of each vector column.
+    notations_ : list of str
+        Notation of the numbers in each column of strings: the decimal mark, followed by the sign
+        that accompanies each number, such as "," or ".%". Empty for numbers in plain notation and
+        for columns of other kinds.
+    tokens_ : list of str
+        Strings that represent missing values in columns of numbers, booleans and dates, in lower
+        case.
     sparse_ : bool
         Whether `transform` returns a sparse matrix, which is the case if less than a quarter of the
         features are expected to be nonzero.
@@ -147,6 +171,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing_: list[bool]
     vectorizers_: list[Any]
     sizes_: list[int]
+    notations_: list[str]
+    tokens_: list[str]
     sparse_: bool
     _unchecked = False
 
@@ -160,6 +186,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unseen: str = "ignore",
         max_categories: int = 1000,
         scale: bool = True,
+        missing: Names = None,
+        decimal: str = "auto",
     ) -> None:
         self.numeric = numeric
         self.categorical = categorical
@@ -168,6 +196,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.unseen = unseen
         self.max_categories = max_categories
         self.scale = scale
+        self.missing = missing
+        self.decimal = decimal
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -232,7 +262,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                         "once in numeric, categorical, text or drop."
                     )
                 declared[name] = kind
-        return TableProfile(declared, self.max_categories)
+        notations = (COMMA, PLAIN, POINT) if self.decimal == COMMA else NOTATIONS
+        return TableProfile(declared, self.max_categories, self._missing(), notations)
+
+    def _missing(self) -> list[str]:
+        """Return the strings that represent missing values in all columns."""
+        return [] if self.missing is None else list(self.missing)
 
     def _conclude(self, profile: TableProfile) -> Self:
         """Set the fitted attributes."""
@@ -251,6 +286,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.categories_, self.missing_ = profile.categories(kinds)
         self.vectorizers_ = profile.vectorizers(kinds)
         self.sizes_ = profile.sizes(kinds)
+        self.notations_, self.tokens_ = profile.notations(kinds), list(TOKENS)
         self.sparse_ = profile.nonzeros(kinds) < DENSE * len(self.get_feature_names_out())
         return self
 
@@ -269,7 +305,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self._unchecked:
             self._unchecked = False
-            self._profile.warn(self.kinds_)
+            self._profile.warn(self.kinds_, doubts=self.decimal == "auto")
 
     # -- encoding ------------------------------------------------------------------------------
 
@@ -303,6 +339,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         used = {name: kind for name, kind in kinds if kind not in UNUSED}
         if self.sparse_ or {*used.values()} != {"numeric"} or not {*used} <= {*table.column_names}:
             return None
+        if numbers_of(self._missing()):
+            return None
         return standardised([table[name] for name in used], self.mean_, self.scale_, self.fill_)
 
     def _parts(self, table: Any) -> list[Any]:
@@ -310,13 +348,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts: list[Any] = []
         places = dict.fromkeys((*MEASURED, "categorical", "text", "vector"), 0)
         present = set(table.column_names)  # a property that builds a list on each access
-        for name, kind in zip(self.feature_names_in_.tolist(), self.kinds_, strict=True):
+        names = self.feature_names_in_.tolist()
+        missing, tokens = self._missing(), tuple(self.tokens_)
+        for name, kind, notation in zip(names, self.kinds_, self.notations_, strict=True):
             if kind in UNUSED:
                 continue
             group = "numeric" if kind in MEASURED else kind
             if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
-            column = conform(read_column(table[name], name), name, kind, table.num_rows)
+            column = without(read_column(table[name], name), missing)
+            column = conform(column, name, kind, table.num_rows, Spelling(notation, tokens))
             parts.append(self._encode(column, name, kind, places[group]))
             places[group] += 1
         return parts
@@ -324,7 +365,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _encode(self, column: Column, name: str, kind: str, place: int) -> Any:
         """Return the features of a column; `place` is its position among columns of its kind."""
         if isinstance(column, Numbers):
-            return self._standardised(column.values, name, place)
+            return measured(
+                column.values, name, self.mean_[place], self.scale_[place], self.fill_[place]
+            )
         if isinstance(column, Vectors):
             if column.values.shape[1] != self.sizes_[place]:
                 size = column.values.shape[1]
@@ -334,42 +377,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return column.values.astype(np.float32, copy=False)
         if kind == "text":
             return self.vectorizers_[place].transform(column.values.fill_null("").to_pylist())
-        return self._one_hot(column, name, place)
-
-    def _standardised(self, values: Float, name: str, place: int) -> NDArray[np.float32]:
-        filled = np.where(np.isnan(values), self.fill_[place], values)
-        made = (filled - self.mean_[place]) / self.scale_[place]
-        wrong = np.flatnonzero(np.abs(made) > LARGEST)
-        if wrong.size:
-            raise CellError(
-                int(wrong[0]),
-                name,
-                f"{values[wrong[0]]:g} is outside the range of float32 after standardising; "
-                f"expected a number near {self.mean_[place]:g}.",
-            )
-        features: NDArray[np.float32] = made.astype(np.float32)[:, None]
-        return features
-
-    def _one_hot(self, column: Strings, name: str, place: int) -> Any:
-        pa = need_arrow()
         categories, missing = self.categories_[place], self.missing_[place]
-        found = pa.compute.index_in(column.values, value_set=pa.array(categories, pa.string()))
-        places = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        absent = column.values.is_null().to_numpy(zero_copy_only=False)
-        if missing:
-            places[absent] = len(categories)
-        rows = np.flatnonzero(places >= 0)
-        if self.unseen == "error" and len(rows) < len(places):
-            row = int(np.flatnonzero(places < 0)[0])
-            raise CellError(
-                row,
-                name,
-                f"the category {column.values[row].as_py()!r:.60} did not occur in fit. Pass "
-                "unseen='ignore' to encode it as zeros.",
-            )
-        shape = (len(places), len(categories) + missing)
-        ones = np.ones(len(rows), dtype=np.float32)
-        return sp.csr_array((ones, (rows, places[rows])), shape=shape)
+        return one_hot(column, name, categories, missing, strict=self.unseen == "error")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features.

@@ -9,6 +9,7 @@ from typing import Any
 
 from marginwise.data.columns import need_arrow
 from marginwise.data.errors import DataError
+from marginwise.data.parsing import TOKENS
 from marginwise.data.text_file import RawBlock, TextFile
 
 LABELS = ("label", "target", "class", "y")
@@ -19,7 +20,7 @@ class JsonLinesFile(TextFile):
     """A file of JSON objects, one per line, as a table.
 
     The columns are the keys that occur in the first block of rows. If a line lacks a key, its value
-    is missing.
+    is missing; so are strings such as "NA" among numbers.
 
     Parameters
     ----------
@@ -84,6 +85,8 @@ class JsonLinesFile(TextFile):
     def _column(self, raw: RawBlock, name: str, values: list[Any]) -> Any:
         """Return the values of a key as a pyarrow array."""
         pa = need_arrow()
+        if {_form(value) for value in values if value is not None} == {"number", "string"}:
+            values = [None if _is_token(value) else value for value in values]
         first = next((_form(value) for value in values if value is not None), None)
         for row, value in enumerate(values):
             if value is not None and (_form(value) != first or first == "object"):
@@ -103,6 +106,11 @@ class JsonLinesFile(TextFile):
                 f"{self.path}:{raw.line}: column {name!r}, in this or the next {raw.rows} lines: "
                 f"{error}."
             ) from error
+
+
+def _is_token(value: Any) -> bool:
+    """Return whether a string represents a missing value among numbers."""
+    return isinstance(value, str) and value.strip().lower() in TOKENS
 
 
 def _form(value: Any) -> str:

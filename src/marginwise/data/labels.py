@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from marginwise.data.columns import CellError, need_arrow
 from marginwise.data.errors import DataError
-from marginwise.data.parsing import parse_numbers
+from marginwise.data.parsing import TOKENS, parse_numbers
 
 MOST_CLASSES = 10_000
 EXPECTED = "expected a class: a string or an integer"
+USUAL = re.compile(r"[+-]?(0|[1-9]\d*)(\.0+)?", re.ASCII)  # form of labels that become integers
 
 
 class LabelColumn:
@@ -24,7 +26,7 @@ class LabelColumn:
     name : str
         Name of the column.
     parse : bool
-        Whether to convert labels to integers if all of them are strings of integers.
+        Whether to convert labels to integers if all of them are integers in their usual form.
     classes : ndarray or None, default=None
         All class labels, if they are known in advance.
     """
@@ -74,14 +76,14 @@ class LabelColumn:
         known: set[Any] = set(self.classes.tolist())
         found, first = np.unique(values, return_index=True)
         for label, row in sorted(zip(found.tolist(), first.tolist(), strict=True), key=_second):
-            spelled = isinstance(label, str) and self.classes.dtype.kind in "iufb"
-            value = float(label) if self._parse and spelled and _is_number(label) else label
+            numeric = isinstance(label, str) and self.classes.dtype.kind in "iufb"
+            usual = self._parse and numeric and USUAL.fullmatch(label)
+            value = int(label.partition(".")[0]) if usual else label
             if value not in known:
-                shown = int(value) if isinstance(value, float) and value.is_integer() else value
                 raise CellError(
                     row,
                     self.name,
-                    f"the label {shown!r:.60} is not one of the classes "
+                    f"the label {value!r:.60} is not one of the classes "
                     f"{self.classes.tolist()[:20]}.",
                 )
 
@@ -120,30 +122,33 @@ class LabelColumn:
         """Convert strings to integers."""
         pa = need_arrow()
         numbers = parse_numbers(pa.array(values.tolist(), pa.string()))
-        if numbers is None:
-            texts = values.tolist()
-            row = next(k for k, text in enumerate(texts) if not _is_number(text))
-            raise CellError(row, self.name, f"the label {texts[row]!r:.60} is not an integer.")
+        assert numbers is not None  # because all classes are numbers
         return self._integers(numbers)
 
     def _as_numbers(self, found: NDArray[Any]) -> NDArray[Any]:
-        """Convert labels to integers if all of them are strings of numbers."""
-        if not self._parse or not all(_is_number(text) for text in found.tolist()):
+        """Convert labels to integers if all of them are integers in their usual form.
+
+        Otherwise, labels remain strings, so that 01 and 1 are different classes.
+        """
+        if not self._parse:
             return found
+        pa, labels = need_arrow(), found.tolist()
+        present = [label for label in labels if label.lower() not in TOKENS]
+        if not present or parse_numbers(pa.array(present)) is None:
+            return found
+        for label in sorted(set(labels) - set(present)):
+            raise DataError(
+                f"{self._places[label]}column {self.name!r}: the label is {label!r}, but all other "
+                "labels are numbers; expected a class. Remove the row, or rename the class."
+            )
         try:
-            return self._numbers(found)
+            numbers = self._numbers(found)
         except CellError as error:
             place = self._places[found[error.row]]
             raise DataError(f"{place}column {self.name!r}: {error.fault}") from error
+        usual = all(USUAL.fullmatch(label) for label in labels)
+        return numbers if usual and len(np.unique(numbers)) == len(labels) else found
 
 
 def _second(pair: tuple[Any, int]) -> int:
     return pair[1]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

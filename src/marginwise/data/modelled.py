@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ from sklearn.pipeline import Pipeline
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.matrix import ColumnMatrix
-from marginwise.data.recognise import open_source
+from marginwise.data.recognise import expand, open_source
 from marginwise.data.sniff import kind_of
 from marginwise.data.table_profile import missing_column
 from marginwise.data.tables import TableSource
 from marginwise.data.transformed import TransformedSource
 
+NUMBERED = re.compile(r"x\d+", re.ASCII)  # names of columns of CSV files without a header
 TYPED = ("parquet", "arrow", "arrow stream")  # tables whose columns have types
 
 Steps = list[tuple[str, Any]]  # names and fitted transformers
@@ -37,7 +40,7 @@ class Layout:
     header : bool
         Whether the first line of CSV contains the column names.
     missing : sequence of str
-        Values of CSV to treat as missing, in addition to empty values.
+        Values to treat as missing, in addition to empty values.
     """
 
     label: str | None = None
@@ -116,6 +119,24 @@ def open_rows(
     return after(steps, source)
 
 
+def completed(layout: Layout, encoder: Any, path: str) -> Layout:
+    """Return a layout with the options that a fitted encoder stores, for a file like its own."""
+    if not isinstance(encoder, TableEncoder):
+        return layout
+    header = layout.header and not _lacks_header(path, encoder.feature_names_in_.tolist())
+    return replace(layout, missing=[*layout.missing, *(encoder.missing or ())], header=header)
+
+
+def _lacks_header(path: str, names: list[str]) -> bool:
+    """Return whether a file is CSV without a header, as the file with these columns was."""
+    first = expand(path)[0]
+    if kind_of(first) != "csv" or not all(NUMBERED.fullmatch(name) for name in names):
+        return False
+    rows = open_source(first, header=False, encoder=None, labelled=False).chunks(1)
+    values = [column[0].as_py() for X, _ in itertools.islice(rows, 1) for column in X.columns]
+    return not set(names) <= set(values)
+
+
 def open_layout(path: str, layout: Layout, **more: Any) -> Any:
     """Return the source of a file; `more` are arguments of `open_source`."""
     options: dict[str, Any] = {"zero_based": layout.zero_based, "header": layout.header}
@@ -181,6 +202,7 @@ def _open_encoded(
     encoder: TableEncoder, estimator: Any, path: str, layout: Layout, labelled: bool
 ) -> TableSource:
     """Open a table with the encoder of a model; the label is one of the other columns."""
+    layout = completed(layout, encoder, path)
     raw = open_layout(path, layout, encoder=None, labelled=False)
     needed = list(encoder.feature_names_in_)
     if not isinstance(raw, TableSource):

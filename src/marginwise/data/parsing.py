@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,14 @@ from marginwise.data.columns import (
     floats,
     need_arrow,
 )
+from marginwise.data.notations import PLAIN, example_of, parse_notation
 
 TRUTHS = ("false", "true")
+# Strings that represent missing values among numbers, as in pandas, without case.
+TOKENS = (
+    *("", "?", "na", "n/a", "<na>", "#na", "#n/a", "#n/a n/a", "nan", "-nan", "null", "none"),
+    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+)
 
 
 def parse_numbers(strings: Any) -> Float | None:
@@ -50,6 +58,23 @@ def parse_dates(strings: Any) -> Float | None:
     return None
 
 
+def blanked(strings: Any, tokens: Collection[str]) -> Any:
+    """Strip white space, and replace strings that represent missing values by null.
+
+    Parameters
+    ----------
+    strings : pyarrow array
+        The strings.
+    tokens : collection of str
+        Strings that represent missing values, in lower case.
+    """
+    pa = need_arrow()
+    pc = pa.compute
+    bare = pc.utf8_trim_whitespace(strings)
+    gone = pc.is_in(pc.utf8_lower(bare), value_set=pa.array(tokens, pa.string()))
+    return pc.if_else(gone, pa.scalar(None, pa.string()), bare)
+
+
 def first_unparsed(strings: Any, parse: Any) -> int:
     """Find the first string that a function cannot parse, by bisection."""
     low, high = 0, len(strings)
@@ -72,7 +97,37 @@ _WANTED = {
 }
 
 
-def conform(column: Column | None, name: str, kind: str, rows: int) -> Column:
+@dataclass(frozen=True)
+class Spelling:
+    """How strings represent numbers, booleans or dates.
+
+    Parameters
+    ----------
+    notation : str, default=""
+        Notation of numbers.
+    tokens : tuple of str, default=()
+        Strings that represent missing values, in lower case.
+    """
+
+    notation: str = PLAIN
+    tokens: tuple[str, ...] = ()
+
+    def parser(self, kind: str) -> Callable[[Any], Float | None]:
+        """Return the function that parses strings of a kind."""
+        if kind == "numeric" and self.notation != PLAIN:
+            return partial(parse_notation, notation=self.notation)
+        return PARSERS[kind]
+
+    def expected(self, kind: str) -> str:
+        """Return what is expected, for messages."""
+        if kind == "numeric" and self.notation != PLAIN:
+            return f"a number such as {example_of(self.notation)}"
+        return _WANTED[kind]
+
+
+def conform(
+    column: Column | None, name: str, kind: str, rows: int, spelling: Spelling | None = None
+) -> Column:
     """Convert a column to the kind that was declared or found before.
 
     Parameters
@@ -85,6 +140,8 @@ def conform(column: Column | None, name: str, kind: str, rows: int) -> Column:
         Kind of the column.
     rows : int
         Number of rows.
+    spelling : Spelling, default=None
+        How strings represent numbers, booleans or dates. By default, in plain notation.
     """
     if kind in ("categorical", "text"):
         if isinstance(column, Vectors):
@@ -97,19 +154,23 @@ def conform(column: Column | None, name: str, kind: str, rows: int) -> Column:
     if column is None:
         return Numbers(kind, np.full(rows, np.nan))
     if isinstance(column, Strings):
-        return Numbers(kind, parsed(column.values, name, kind))
+        return Numbers(kind, parsed(column.values, name, kind, spelling or Spelling()))
     if isinstance(column, Vectors):
         raise ValueError(f"column {name!r} has lists of numbers; expected {_WANTED[kind]}.")
     return column
 
 
-def parsed(strings: Any, name: str, kind: str) -> Float:
+def parsed(strings: Any, name: str, kind: str, spelling: Spelling) -> Float:
     """Parse strings of a given kind as numbers; raise if any string is invalid."""
-    parse = PARSERS[kind]
+    parse = spelling.parser(kind)
     values = parse(strings)
     if values is None:
+        strings = blanked(strings, spelling.tokens) if spelling.tokens else strings
+        values = parse(strings)
+    if values is None:
         row = first_unparsed(strings, parse)
-        raise CellError(row, name, f"expected {_WANTED[kind]}, got {strings[row].as_py()!r:.60}.")
+        wanted, got = spelling.expected(kind), strings[row].as_py()
+        raise CellError(row, name, f"expected {wanted}, got {got!r:.60}.")
     check_finite(values, name)
     return values
 

@@ -5,7 +5,6 @@ Profiles process a column in chunks. Apart from rounding, the result does not de
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -14,84 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from marginwise._arrays import Float
-from marginwise.data.columns import (
-    CellError,
-    Column,
-    Numbers,
-    Strings,
-    Vectors,
-    check_finite,
-    need_arrow,
-)
-from marginwise.data.parsing import PARSERS, first_unparsed, parse_numbers
+from marginwise.data.columns import CellError, Column, Strings, Vectors, need_arrow
+from marginwise.data.number_profile import FEW_ROWS, NumberProfile
+from marginwise.data.readings import Readings
 
-FEW_ROWS = 20  # below this number of rows, row numbers and identifiers are not recognised
 WORDS = 1.5  # strings with more words on average are text
 MOST_TERMS = 100_000  # maximum number of terms of a text column; the most frequent are kept
-CLEAN = 10  # minimum number of numbers before the first other string that cause a warning
-
-
-class NumberProfile:
-    """Moments of numbers.
-
-    Parameters
-    ----------
-    family : {"numeric", "boolean", "date"}
-        Meaning of the numbers.
-    """
-
-    def __init__(self, family: str) -> None:
-        self.family = family
-        self.rows = self.count = 0
-        self.mean = self._squares = 0.0
-        self._low, self._high = math.inf, -math.inf
-        self._first, self._counts_rows = math.nan, True
-        self.whole = True  # whether all numbers are integers that doubles represent exactly
-
-    def update(self, column: Column, name: str) -> None:
-        """Take more rows into account."""
-        assert isinstance(column, Numbers)
-        self.add(column.values)
-
-    def add(self, values: Float) -> None:
-        """Take more numbers into account; NaN is a missing value."""
-        if self.rows == 0 and len(values):
-            self._first = float(values[0])
-        if self._counts_rows:
-            expected = self._first + np.arange(self.rows, self.rows + len(values))
-            self._counts_rows = bool(np.array_equal(values, expected))
-        self.rows += len(values)
-        values = values[~np.isnan(values)]
-        if len(values) == 0:
-            return
-        self.whole &= bool((values == np.floor(values)).all() and np.abs(values).max() < 2**53)
-        self._low = min(self._low, float(values.min()))
-        self._high = max(self._high, float(values.max()))
-        n, count, mean = len(values), self.count, float(values.mean())
-        shift = mean - self.mean
-        self.count = count + n
-        self.mean += shift * n / self.count
-        squares = float(np.square(values - mean).sum())
-        self._squares += squares + shift * shift * count * n / self.count
-
-    def skip(self, rows: int) -> None:
-        """Take rows without values into account."""
-        self.add(np.full(rows, np.nan))
-
-    @property
-    def scale(self) -> float:
-        """Standard deviation of the values, with missing values replaced by the mean."""
-        return math.sqrt(self._squares / max(self.rows, 1)) or 1.0
-
-    def kind(self) -> str:
-        """Return the kind of the column."""
-        if not self._low < self._high:
-            return "constant"
-        numbers_rows = self._counts_rows and self._first in (0.0, 1.0)
-        if self.family == "numeric" and numbers_rows and self.rows >= FEW_ROWS:
-            return "row number"
-        return self.family
 
 
 class TermCounts:
@@ -140,28 +67,29 @@ class StringProfile:
     ----------
     most : int or None
         Maximum number of categories; None for any number.
-    parse : bool, default=False
-        Whether to parse strings if all of them are numbers, booleans or dates.
+    readings : Readings, default=None
+        Readings of the strings as other kinds, if they should be parsed.
     as_text : bool, default=False
         Whether the column is declared as text.
     """
 
     family = "string"
 
-    def __init__(self, most: int | None, parse: bool = False, as_text: bool = False) -> None:
+    def __init__(
+        self, most: int | None, readings: Readings | None = None, as_text: bool = False
+    ) -> None:
         self._most, self._as_text = most, as_text
         self.rows = self.missing = 0
         self.counts: dict[str, int] | None = {}
         self.terms: TermCounts | None = None
-        self.readings = {name: NumberProfile(name) for name in PARSERS} if parse else {}
-        self.spoiled: tuple[int, str] | None = None  # row and value of a string after many numbers
+        self.readings = readings
 
     def update(self, column: Column, name: str) -> None:
         """Take more rows into account."""
         assert isinstance(column, Strings)
         strings = column.values
-        for family in list(self.readings):
-            self._parse(family, strings, name)
+        if self.readings is not None:
+            self.readings.update(strings, name)
         self._count(strings)
         self.rows += len(strings)
         self.missing += strings.null_count
@@ -170,22 +98,8 @@ class StringProfile:
         """Take rows without values into account."""
         self.rows += rows
         self.missing += rows
-        for reading in self.readings.values():
-            reading.skip(rows)
-
-    def _parse(self, family: str, strings: Any, name: str) -> None:
-        """Parse strings as numbers, or drop this reading of the column if that fails."""
-        values = PARSERS[family](strings)
-        if values is not None:
-            check_finite(values, name)
-            self.readings[family].add(values)
-            return
-        reading = self.readings.pop(family)
-        if family == "numeric":
-            row = first_unparsed(strings, parse_numbers)
-            clean = reading.count + row - strings[:row].null_count
-            if clean >= CLEAN:
-                self.spoiled = self.rows + row, strings[row].as_py()
+        if self.readings is not None:
+            self.readings.skip(rows)
 
     def _count(self, strings: Any) -> None:
         """Count categories or, once there are too many of them, terms."""
@@ -220,9 +134,9 @@ class StringProfile:
 
     def kind(self) -> str:
         """Return the kind of the column."""
-        numbers = self.numbers()
-        if numbers is not None:
-            return numbers.kind()
+        if self.readings is not None and self.readings.are_possible:
+            numbers = self.numbers()
+            return "constant" if numbers is None else numbers.kind()
         if self._as_text:
             return "text"
         if self.counts is None:
@@ -239,7 +153,7 @@ class StringProfile:
 
     def numbers(self) -> NumberProfile | None:
         """Return the moments if all strings can be parsed, None otherwise."""
-        return next((reading for reading in self.readings.values() if reading.count), None)
+        return None if self.readings is None else self.readings.profile()
 
     def categories(self) -> list[str]:
         """Return the categories, sorted."""

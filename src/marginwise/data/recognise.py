@@ -19,7 +19,7 @@ from marginwise.data.joined import JoinedSource
 from marginwise.data.sniff import kind_of
 from marginwise.data.streams import IteratorStream
 from marginwise.data.svmlight import SvmlightSource
-from marginwise.data.tables import TableSource
+from marginwise.data.tables import TableSource, checked_encoder
 
 FAMILIES = {
     "csv": "table",
@@ -79,7 +79,7 @@ def open_source(
     n_features : int, default=None
         Number of features of svmlight files. None determines it from the files.
     missing : collection of str, default=()
-        Values of CSV files to treat as missing, in addition to empty values.
+        Values of tables to treat as missing, in addition to empty values; see :class:`TableSource`.
     header : bool, default=True
         Whether the first line of CSV files contains the column names.
 
@@ -111,7 +111,7 @@ def open_source(
             return _open_arrays(paths, **options)
         source = _open_svmlight(paths, zero_based, n_features)
         return source if labelled and classes is None else DeclaredSource(source, classes, labelled)
-    return _open_object(data, encoder, **options)
+    return _open_object(data, encoder, missing, **options)
 
 
 def _is_path(data: Any) -> bool:
@@ -119,14 +119,23 @@ def _is_path(data: Any) -> bool:
 
 
 def _open_object(
-    data: Any, encoder: Any, label: Any, labelled: bool, classes: ArrayLike | None
+    data: Any,
+    encoder: Any,
+    missing: Collection[str],
+    label: Any,
+    labelled: bool,
+    classes: ArrayLike | None,
 ) -> Any:
     """Open an object in memory."""
     if callable(getattr(data, "read", None)) and callable(getattr(data, "chunks", None)):
         return data
     if hasattr(data, "read_next_batch") or isinstance(data, Iterator):
         return IteratorStream(
-            data, label=label, labelled=labelled, classes=classes, encoder=encoder
+            data,
+            label=label,
+            labelled=labelled,
+            classes=classes,
+            encoder=checked_encoder(encoder, missing),
         )
     if isinstance(data, tuple) and len(data) == 2:
         return ArraySource(*data, labelled=labelled, classes=classes)
@@ -135,7 +144,14 @@ def _open_object(
     if hasattr(data, "__len__") and callable(getattr(data, "read", None)):
         return data  # a custom source, such as a VirtualSet
     try:
-        return TableSource(data, label=label, labelled=labelled, classes=classes, encoder=encoder)
+        return TableSource(
+            data,
+            label=label,
+            labelled=labelled,
+            classes=classes,
+            encoder=encoder,
+            missing=missing,
+        )
     except TypeError as error:
         raise TypeError(
             f"open_source cannot read {type(data).__name__}; expected a path, a list of paths, an "

@@ -47,6 +47,13 @@ def take(X: Any, rows: Any) -> Any:
     return X.take(rows) if is_table(X) else X[rows]
 
 
+def some_rows(table: Any, rows: Ints) -> Any:
+    """Return rows of a table, without a copy if they are consecutive."""
+    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        return table.slice(int(rows[0]), len(rows))
+    return table.take(rows)
+
+
 def join(parts: list[Any]) -> Any:
     """Concatenate pieces of rows."""
     if len(parts) == 1:

@@ -29,14 +29,15 @@ FOREIGN = {
     b"FEA1": "is a Feather file of version 1",
     b"SQLite format 3": "is an SQLite database",
     b"%PDF": "is a PDF document",
-    b"\xff\xfe": "is UTF-16 text",
-    b"\xfe\xff": "is UTF-16 text",
+    b"\xff\xfe": "is UTF-16 text, to be converted to UTF-8, for instance with iconv",
+    b"\xfe\xff": "is UTF-16 text, to be converted to UTF-8, for instance with iconv",
 }
 EXPECTED = (
     "expected svmlight text, CSV, JSON lines (each plain, gz or zst), Parquet, Arrow, .npy or .npz"
 )
 JSON_ARRAY = re.compile(rb"\s*\[\s*[{\[]")
 SVMLIGHT = re.compile(rb"[^\s,;\"]+[ \t]+(qid:)?\d+:\S")
+HEADER = re.compile(rb"^[^:]*[,;|\t][^:]*$")
 # Errors raised for damaged compressed data.
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
 
@@ -122,4 +123,6 @@ def _kind_of_text(head: bytes) -> str:
     lines = [line for line in lines if line and not line.startswith(b"#")]
     if lines and lines[0].startswith(b"{"):
         return "json"
+    if lines and HEADER.search(lines[0]) and not SVMLIGHT.match(lines[0]):
+        return "csv"  # of which a value such as a time of day may resemble a feature
     return "svmlight" if any(SVMLIGHT.match(line) for line in lines) else "csv"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from marginwise._warn import warn
 from marginwise.data.columns import (
@@ -12,10 +16,15 @@ from marginwise.data.columns import (
     Numbers,
     Strings,
     Vectors,
+    need_arrow,
     read_column,
 )
-from marginwise.data.parsing import conform
-from marginwise.data.profiles import NumberProfile, Profile, StringProfile, VectorProfile
+from marginwise.data.doubts import doubt_of, oddity_of
+from marginwise.data.notations import COMMA, PLAIN
+from marginwise.data.number_profile import NumberProfile
+from marginwise.data.parsing import conform, parse_numbers
+from marginwise.data.profiles import Profile, StringProfile, VectorProfile
+from marginwise.data.readings import NOTATIONS, Readings
 
 MEASURED = ("numeric", "boolean", "date")  # kinds of columns that are standardised
 UNUSED = ("constant", "identifier", "row number", "dropped")
@@ -36,10 +45,21 @@ class TableProfile:
         Kinds that the user declared, by column name.
     most : int
         Maximum number of categories of a column whose kind is not declared.
+    missing : collection of str, default=()
+        Strings that represent missing values in all columns.
+    notations : sequence of str, default=NOTATIONS
+        Notations of numbers in strings, the preferred one first. If empty, strings are not parsed.
     """
 
-    def __init__(self, declared: dict[str, str], most: int) -> None:
+    def __init__(
+        self,
+        declared: dict[str, str],
+        most: int,
+        missing: Collection[str] = (),
+        notations: Sequence[str] = NOTATIONS,
+    ) -> None:
         self._declared, self._most = declared, most
+        self._missing, self._notations = missing, notations
         self.names: list[str] = []
         self.rows = 0
         self._profiles: dict[str, Profile] = {}
@@ -47,8 +67,8 @@ class TableProfile:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def observe(self, table: Any, parse: bool = False) -> None:
-        """Add rows; with `parse`, columns of strings are parsed if all values allow it."""
+    def observe(self, table: Any) -> None:
+        """Add rows."""
         if not self.names:
             self.names = list(table.column_names)
             self._check_names()
@@ -59,10 +79,10 @@ class TableProfile:
             kind = self._declared.get(name)
             if kind == "dropped":
                 continue
-            column = read_column(table[name], name)
-            if kind is not None:
+            column = without(read_column(table[name], name), self._missing)
+            if kind is not None and not (kind == "numeric" and isinstance(column, Strings)):
                 column = conform(column, name, kind, table.num_rows)
-            self._add(name, column, table.num_rows, parse)
+            self._add(name, column, table.num_rows)
         self.rows += table.num_rows
 
     def _check_names(self) -> None:
@@ -77,7 +97,7 @@ class TableProfile:
             if name not in self.names:
                 raise ValueError(missing_column(name, self.names))
 
-    def _add(self, name: str, column: Column | None, rows: int, parse: bool) -> None:
+    def _add(self, name: str, column: Column | None, rows: int) -> None:
         """Add rows of one column."""
         profile = self._profiles.get(name)
         if column is None:
@@ -85,7 +105,7 @@ class TableProfile:
                 profile.skip(rows)
             return
         if profile is None:
-            profile = self._profiles[name] = self._new(name, column, parse)
+            profile = self._profiles[name] = self._new(name, column)
             if self.rows:
                 profile.skip(self.rows)
         if _form(profile) is not type(column):
@@ -94,7 +114,7 @@ class TableProfile:
             )
         profile.update(column, name)
 
-    def _new(self, name: str, column: Column, parse: bool) -> Profile:
+    def _new(self, name: str, column: Column) -> Profile:
         if isinstance(column, Numbers):
             return NumberProfile(column.family)
         if isinstance(column, Vectors):
@@ -102,7 +122,10 @@ class TableProfile:
         declared = self._declared.get(name)
         if declared == "categorical":
             return StringProfile(None)
-        return StringProfile(self._most, parse and declared is None, as_text=declared == "text")
+        codes = column.coded and declared is None
+        if declared == "text" or codes or not self._notations:
+            return StringProfile(self._most, as_text=declared == "text")
+        return StringProfile(self._most, Readings(self._notations, declared == "numeric"))
 
     # -- results -------------------------------------------------------------------------------
 
@@ -131,11 +154,19 @@ class TableProfile:
             self._vectorizers[name] = self.rows, made
         return made
 
-    def warn(self, kinds: list[str]) -> None:
-        """Warn of columns that users may expect to be read differently."""
-        for name, kind in zip(self.names, kinds, strict=True):
-            profile = self._profiles.get(name)
-            if kind == "identifier":
+    def warn(self, kinds: list[str], doubts: bool = True) -> None:
+        """Warn of columns that users may expect to be read differently.
+
+        With `doubts`, these include columns whose numbers can be read in two ways.
+        """
+        notations = self.notations(kinds)
+        commas = any(notation.startswith(COMMA) for notation in notations)
+        for name, kind, notation in zip(self.names, kinds, notations, strict=True):
+            readings = self._readings(name)
+            oddity = None if readings is None else oddity_of(readings, name, kind)
+            if oddity is not None:
+                warn(oddity)
+            elif kind == "identifier":
                 warn(
                     f"column {name!r} has too many distinct values to be categories; it is dropped "
                     "as an identifier. Name it in categorical or text to use it, or in drop."
@@ -145,13 +176,22 @@ class TableProfile:
                     f"column {name!r} numbers the rows; it is dropped. Name it in numeric to use "
                     "it, or in drop."
                 )
-            if isinstance(profile, StringProfile) and profile.spoiled is not None:
-                row, value = profile.spoiled
-                warn(
-                    f"column {name!r} has numbers up to row {row}, which has {value!r:.60}; it is "
-                    f"read as strings ({kind}). If {value!r:.60} means that the value is missing, "
-                    "name it in missing."
-                )
+            if doubts and readings is not None and (commas or notation != PLAIN):
+                doubt = doubt_of(readings, name)
+                if doubt is not None:
+                    warn(doubt)
+
+    def _readings(self, name: str) -> Readings | None:
+        profile = self._profiles.get(name)
+        return profile.readings if isinstance(profile, StringProfile) else None
+
+    def notations(self, kinds: list[str]) -> list[str]:
+        """Return the notation of the numbers in each column; plain for columns of other kinds."""
+        found = [self._readings(name) for name in self.names]
+        return [
+            readings.numbers.notation if readings and kind == "numeric" else PLAIN
+            for kind, readings in zip(kinds, found, strict=True)
+        ]
 
     def moments(self, kinds: list[str]) -> list[NumberProfile]:
         """Return the moments of the columns that are standardised."""
@@ -195,6 +235,28 @@ class TableProfile:
     def _of(self, wanted: tuple[str, ...], kinds: list[str]) -> list[str]:
         """Return the names of the columns of the given kinds."""
         return [name for name, kind in zip(self.names, kinds, strict=True) if kind in wanted]
+
+
+def without(column: Column | None, missing: Collection[str]) -> Column | None:
+    """Replace strings that represent missing values by null, and equal numbers by NaN."""
+    pa = need_arrow()
+    if isinstance(column, Strings) and missing:
+        gone = pa.compute.is_in(column.values, value_set=pa.array(list(missing), pa.string()))
+        null = pa.scalar(None, pa.string())
+        return replace(column, values=pa.compute.if_else(gone, null, column.values))
+    if isinstance(column, Numbers) and column.family == "numeric" and (gaps := numbers_of(missing)):
+        gone = np.isin(column.values, gaps)
+        return replace(column, values=np.where(gone, np.nan, column.values))
+    return column
+
+
+def numbers_of(missing: Collection[str]) -> list[float]:
+    """Return the numbers among the strings that represent missing values."""
+    if not missing:
+        return []
+    array = need_arrow().array(list(missing), need_arrow().string())
+    plain = [parse_numbers(array[k : k + 1]) for k in range(len(array))]
+    return [float(value[0]) for value in plain if value is not None]
 
 
 def _form(profile: Profile) -> type[Column]:

@@ -11,12 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from marginwise._arrays import Ints
-from marginwise.data.columns import CellError, need_arrow
+from marginwise.data.columns import CellError
 from marginwise.data.encoder import TableEncoder
 from marginwise.data.errors import DataError
 from marginwise.data.labels import LabelColumn
 from marginwise.data.matrix import ColumnMatrix
-from marginwise.data.rows import check_chunks, check_ids, gather, join_rows, rechunk, take
+from marginwise.data.rows import (
+    check_chunks,
+    check_ids,
+    gather,
+    join_rows,
+    rechunk,
+    some_rows,
+    take,
+)
 from marginwise.data.table_file import Block
 from marginwise.data.table_files import open_tables
 from marginwise.data.table_profile import UNUSED, missing_column
@@ -48,7 +56,9 @@ class TableSource:
     classes : array-like, default=None
         All class labels. By default, the labels that occur in the data.
     missing : collection of str, default=()
-        Values of a CSV file to treat as missing, in addition to empty values.
+        Values to treat as missing, in addition to empty values. An encoder that is fitted to the
+        rows stores them, so that they need not be given again. Without an encoder, only values of
+        CSV files can be declared.
     header : bool, default=True
         Whether the first line of a CSV file contains the column names. Otherwise, columns are named
         "x0", "x1" and so on.
@@ -91,13 +101,15 @@ class TableSource:
         missing: Collection[str] = (),
         header: bool = True,
     ) -> None:
+        if isinstance(missing, str):
+            raise ValueError(f"missing must be a list of strings, got {missing!r:.60}.")
         self._tables = open_tables(tables, missing=missing, header=header)
         self.files = [table.name for table in self._tables.files]
         self.random_access = self._tables.random_access
         if isinstance(encoder, str) and encoder == "types":
-            encoder = ColumnTypes()
+            encoder = ColumnTypes(self._tables.first.parse)
         ready = isinstance(encoder, ColumnTypes | ColumnMatrix)
-        self._encoder: Any = encoder if ready else checked_encoder(encoder)
+        self._encoder: Any = encoder if ready else checked_encoder(encoder, missing)
         self.label = self._find_label(label, labelled)
         self._labels: LabelColumn | None = None
         if labelled:
@@ -255,7 +267,7 @@ class TableSource:
         """Return features and labels of some rows of a block."""
         size = block.table.num_rows
         if 2 * len(rows) < size:
-            return self._encode(block, _some(block.table, rows), rows)
+            return self._encode(block, some_rows(block.table, rows), rows)
         # If most rows are needed, encoding all and selecting features is cheaper than selecting
         # rows of the table first.
         X, y = self._encode(block, block.table, np.arange(size, dtype=np.int64))
@@ -304,7 +316,7 @@ class TableSource:
                 if self._labels is not None:
                     self._labels.observe(block.table, block.place)
                 if profile is not None:
-                    profile.observe(block.table.select(features), self._tables.first.parse)
+                    profile.observe(block.table.select(features))
             except ValueError as error:
                 raise _located(error, block) from error
         self._conclude(profile)
@@ -381,22 +393,18 @@ def _located(error: ValueError, block: Block, rows: Ints | None = None) -> DataE
     return DataError(f"{block.place(row)}column {error.column!r}: {error.fault}")
 
 
-def _some(table: Any, rows: Ints) -> Any:
-    """Return rows of a table, without a copy if they are consecutive."""
-    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
-        return table.slice(int(rows[0]), len(rows))
-    return table.take(need_arrow().array(rows))
+def checked_encoder(encoder: Any, missing: Collection[str] = ()) -> TableEncoder | None:
+    """Return a fitted encoder unchanged, or an unfitted copy; raise if it is invalid.
 
-
-def checked_encoder(encoder: Any) -> TableEncoder | None:
-    """Return a fitted encoder unchanged, or an unfitted copy; raise if it is invalid."""
-    if encoder is None or isinstance(encoder, TableEncoder):
-        if encoder is None or hasattr(encoder, "kinds_"):
-            return encoder
-        made: TableEncoder = clone(encoder)
-        return made
+    The copy stores the strings that represent missing values.
+    """
+    if encoder is None or hasattr(encoder, "kinds_"):
+        return encoder  # type: ignore[no-any-return]
     if isinstance(encoder, str) and encoder == "auto":
-        return TableEncoder()
+        encoder = TableEncoder()
+    if isinstance(encoder, TableEncoder):
+        made: TableEncoder = clone(encoder)
+        return made.set_params(missing=[*made._missing(), *missing]) if missing else made
     raise TypeError(
         f"encoder must be a TableEncoder, 'auto', 'types' or None, got {encoder!r:.60}. Use "
         "TransformedSource for other transformers."

@@ -9,22 +9,32 @@ from numpy.typing import NDArray
 
 from marginwise._arrays import Float
 from marginwise.data.columns import MICROSECONDS, need_arrow
-from marginwise.data.parsing import parsed
+from marginwise.data.notations import PLAIN
+from marginwise.data.parsing import TOKENS, Spelling, parsed
 from marginwise.data.table_profile import TableProfile
+
+_SPELLING = Spelling(tokens=TOKENS)
+_PARSED = {"integer": "numeric"}
 
 
 class ColumnTypes:
     """Substitute for an encoder that converts the types of columns without encoding them.
 
-    A column of strings is converted if all of them are numbers, booleans or dates. All other
-    columns remain unchanged.
+    A column of strings is converted if all of them are numbers, booleans or dates, or missing. All
+    other columns remain unchanged.
+
+    Parameters
+    ----------
+    parse : bool
+        Whether to convert strings.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parse: bool) -> None:
+        self._parse = parse
         self.mean_ = self.scale_ = np.empty(0)
 
     def _begin(self) -> TableProfile:
-        return TableProfile({}, 1)
+        return TableProfile({}, 1, notations=(PLAIN,) if self._parse else ())
 
     def _conclude(self, profile: TableProfile) -> Self:
         self.feature_names_in_ = np.array(profile.names, dtype=object)
@@ -52,7 +62,7 @@ class ColumnTypes:
         pa = need_arrow()
         if kind == "as it is":
             return column
-        values = parsed(column.combine_chunks(), name, "numeric" if kind == "integer" else kind)
+        values = parsed(column.combine_chunks(), name, _PARSED.get(kind, kind), _SPELLING)
         if kind == "integer":
             return pa.array(values.astype(np.int64))
         if kind == "boolean":

@@ -148,22 +148,31 @@ class _Blocks:
 
     def _categorical(self, name: str, place: int) -> str:
         """One-hot encode a column; an empty string is missing, unless it is a category."""
-        keys = list(self.encoder.categories_[place])
-        if self.encoder.missing_[place]:
-            keys.append("")
-        width, keys = len(keys), list(dict.fromkeys(keys))
+        categories, missing = self.encoder.categories_[place], self.encoder.missing_[place]
+        keys = {category: k for k, category in enumerate(categories)}
+        for token in ("", *(self.encoder.missing or ())) if missing else ():
+            keys.setdefault(token, len(categories))
         numbers = self.graph.op(
             "LabelEncoder",
             self._input(name).full_name,
             domain=ML,
-            keys_strings=keys,
-            values_int64s=list(range(len(keys))),
+            keys_strings=list(keys),
+            values_int64s=list(keys.values()),
             default_int64=-1,
         )
-        return self.graph.cast(self.graph.op("Equal", numbers, np.arange(width)), np.float32)
+        return self.graph.cast(
+            self.graph.op("Equal", numbers, np.arange(len(categories) + missing)), np.float32
+        )
 
     def _text(self, name: str, place: int) -> str:
         vectorizer = self.encoder.vectorizers_[place]
+        for token in self.encoder.missing or ():
+            if vectorizer.transform([token]).nnz:
+                raise ValueError(
+                    f"column {name!r} is text with words of {token!r}, which represents a missing "
+                    "value; an ONNX graph cannot distinguish them. Use drop for the column, or "
+                    "remove the string from missing and fit the encoder again."
+                )
         return term_features(self.scope, self._input(name), vectorizer, self.graph)
 
     def _vector(self, name: str, place: int) -> str:

@@ -271,7 +271,7 @@ def prose_columns(table: Any) -> list[str]:
     if usual or not strings:
         return usual
     profile = TableProfile({}, 1000)
-    profile.observe(head.select(strings), True)
+    profile.observe(head.select(strings))
     return [name for name, kind in zip(strings, profile.kinds(), strict=True) if kind == "text"]
 
 

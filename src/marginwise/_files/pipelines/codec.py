@@ -174,8 +174,9 @@ class Codec:
         )
         self._check_version(row)
         require(isinstance(parameters, dict) and isinstance(attributes, dict), "must have dicts")
-        require_names(self._expected(row, self.minor), parameters, "parameters")
-        given = self._adapted(row, self._each(row.parameters, parameters, "decode"))
+        added = {key: value for key, value in row.added.items() if key not in parameters}
+        require_names(self._expected(row, self.minor) - added.keys(), parameters, "parameters")
+        given = self._adapted(row, added | self._each(row.parameters, parameters, "decode"))
         estimator = _class_of(name)(**given)
         values = dict(given)
         if attributes:

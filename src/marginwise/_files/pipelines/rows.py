@@ -70,6 +70,8 @@ class Row:
         Whether an instance without attributes counts as fitted.
     changed : tuple of versions
         Versions of scikit-learn whose instances are incompatible with the previous version.
+    added : dict
+        Parameters that files from before their introduction lack, and the corresponding values.
     since, until : dict
         Parameters that only some versions have: the version that introduced or removed the
         parameter, and the value that corresponds to the behaviour of the other versions.
@@ -88,6 +90,7 @@ class Row:
     tabular: bool = False
     stateless: bool = False
     changed: tuple[Version, ...] = ()
+    added: Mapping[str, Any] = field(default_factory=dict)
     since: Mapping[str, tuple[Version, Any]] = field(default_factory=dict)
     until: Mapping[str, tuple[Version, Any]] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,7 @@ Values = dict[str, Any]
 
 MEASURED = ("numeric", "boolean", "date")  # kinds of columns that are standardised
 UNUSED = ("constant", "identifier", "row number", "dropped")
+_NOTATION = re.compile(r"([.,]\S{0,3})?")  # of numbers in strings: decimal mark and sign
 KINDS = (*MEASURED, *UNUSED, "categorical", "text", "vector")
 
 
@@ -34,6 +36,9 @@ def check_table(v: Values, nested: Nested) -> None:
         ("sizes_", "vector"),
     ):
         require(len(v[name]) == counts[kind], f"{name} must be one per {kind} column")
+    notations = v.get("notations_", [""] * len(kinds))
+    require(len(notations) == len(kinds), "notations_ must be one per column")
+    require(all(map(_NOTATION.fullmatch, notations)), "notations_ must be notations of numbers")
     require((v["scale_"] > 0).all(), "scale_ must be above 0")
     for one in v["categories_"]:
         fits = isinstance(one, list) and all(type(category) is str for category in one)
@@ -41,6 +46,12 @@ def check_table(v: Values, nested: Nested) -> None:
     for one in v["vectorizers_"]:
         require(nested.gives(one, None) is not None, "vectorizers_ must be fitted")
     require(table_width(v, None, nested) > 0, "it has no columns with features")
+
+
+def without_spelling(v: Values, nested: Nested) -> Values:
+    """Return the attributes that old files lack, in which all strings are in plain notation."""
+    usual = {"notations_": [""] * len(v["kinds_"]), "tokens_": []} if "kinds_" in v else {}
+    return {key: value for key, value in usual.items() if key not in v}
 
 
 def table_width(v: Values, width: int | None, nested: Nested) -> int:
