@@ -69,6 +69,7 @@ static void bind_learning(nb::class_<Model<T>>& c) {
     c.def("decision", reading(&calls::decision<T>), "batch"_a);
     c.def("own_decision", reading(&calls::own_decision<T>), "batch"_a);
     c.def("decision_of", reading(&calls::decision_of<T>), "batch"_a, "rows"_array);
+    c.def("leave_out", reading(&calls::leave_out<T>), "ids"_array, "steps"_a);
     c.def("missed_loss", reading(&calls::missed_loss<T>), "batch"_a, "rows"_array);
     c.def("rough_decision", reading(&calls::rough_decision<T>), "batch"_a, "rows"_array);
     c.def("rough_decision_where", reading(&calls::rough_decision_where<T>), "batch"_a,

@@ -47,14 +47,6 @@ TEST(no_more_than_the_limit_are_kept) {
     CHECK(kept.front() == 900.0f && kept.back() == 999.0f);
 }
 
-TEST(values_of_examples_held_out_all_count) {
-    Foresight foresight(1000);
-    for (Index n = 0; n < 300; ++n) foresight.add_held_out(static_cast<double>(n), 1.0);
-    CHECK(foresight.size() == 300);
-    foresight.add(-1.0, 1.0);
-    CHECK(foresight.size() == 300 && *values_of(foresight).begin() == 1.0f);
-}
-
 TEST(restored_values_continue_as_they_would_have) {
     Foresight whole(50), first(50), second(50);
     for (Index n = 0; n < 300; ++n) {

@@ -101,6 +101,42 @@ void learns_the_same_in_a_crowd(const Options& options) {
     CHECK(Essence<float>(learner.D()) == Essence<float>(other.D()));
 }
 
+// Leaves out every member; the problems remain as they were, and no margin rises without its
+// example.
+template <class T>
+void leaves_out(Dual<T>& D) {
+    const Essence<T> before(D);
+    for (Index c = 0; c < D.problems(); ++c) {
+        const Problem& P = D.problem(c);
+        for (int round = 0; round < 2; ++round) {
+            LeaveOut<T> without(D, c, 1000);
+            Index lower = 0;
+            for (Index k = 0; k < P.size; ++k) {
+                if (!P.open[k]) continue;
+                const double y = P.y(k), f = y - P.g[k] + P.bias(), alone = without(k);
+                CHECK(alone == without(k));
+                CHECK(y * alone <= y * f + 0.05);
+                if (P.alpha[k] == 0.0) CHECK(alone == f);
+                lower += y * alone < y * f - 1e-3;
+            }
+            CHECK(lower > P.size / 20);
+        }
+    }
+    CHECK(Essence<T>(D) == before);
+    D.check(1e-4);
+}
+
+TEST(leaving_out_a_member_lowers_its_margin) {
+    for (const Index classes : {2, 3}) {
+        Options options;
+        options.classes = classes;
+        Pupil<float> learner(300, options);
+        learner.learn(0, 300);
+        CHECK(learner.lasvm->finish(1e-4, 1e9));
+        leaves_out(learner.D());
+    }
+}
+
 TEST(rows_of_crowded_problems_are_those_of_all_members) {
     for (const Index classes : {2, 3})
         for (const bool sparse : {false, true}) {

@@ -38,6 +38,9 @@ class Algorithm:
         Whether the algorithm supports a budget with projection.
     shared : bool, default=False
         Whether a member may have coefficients in problems that do not include its class.
+    solves : bool, default=False
+        Whether the coefficients of the members are those of a solution, or close to it, so that few
+        steps show the decision value of a member without it.
     exact : bool, default=False
         Whether the model is the exact solution. It is then computed in double precision throughout,
         and its state contains a factorization of the free set.
@@ -59,6 +62,7 @@ class Algorithm:
     pairs: bool = False
     budgeted: bool = False
     shared: bool = False
+    solves: bool = False
     exact: bool = False
     arrays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     sizes: Callable[[Mapping[str, Any]], dict[str, int]] | None = None

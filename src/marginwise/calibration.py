@@ -1,11 +1,11 @@
 """Class probabilities from decision values.
 
-A calibrator is fitted to the labels of rows and to decision values computed before the model
-learned these rows. Each binary problem has a sigmoid [platt1999]_ or an isotonic regression.
-Without class weights, both classes are equally likely at the boundary of an SVM. The sigmoid
-therefore has separate slopes for positive and negative f instead of the slope and offset of the
-original, so that the more probable class is the predicted one. With class weights, or if it fits
-the decision values much better, the sigmoid also has an offset.
+A calibrator is fitted to the labels of rows and to decision values of a model that had not learned
+these rows. Each binary problem has a sigmoid [platt1999]_ or an isotonic regression. The sigmoid
+has separate parts for positive and other f. With class weights, it also has an offset. Without
+them, it has an offset only if it fits the decision values better with it and predicts the rows as
+well as the sign of f does. Otherwise, no part crosses a probability of one half, so the more
+probable class is the one that the sign of f favors, and calibration cannot make predictions worse.
 
 With several classes, each binary problem has few rows. A sigmoid fitted to all problems together
 regularizes the sigmoid of each problem, as if it were a number of additional rows. Pairwise
@@ -22,8 +22,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,13 @@ SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
 # An isotonic regression has steps, and probabilities of 0 for outcomes that do not occur among few
 # rows. It is therefore averaged with the sigmoid, which counts as this number of rows.
 SIGMOID_ROWS = 30.0
-# Minimum reduction of the cross-entropy by an offset: in total, and per row.
-LEAST_GAIN, GAIN_PER_ROW = 5.0, 0.004
+# Constants must reduce the cross-entropy of all rows by LEAST_GAIN. An offset must not lower their
+# accuracy by more than LOST. If it makes a class with less than RARE of the rows even rarer, it
+# must raise the accuracy by two standard errors.
+LEAST_GAIN, LOST, RARE = 4.0, 0.002, 0.1
+# Minimum reduction by an offset for models of earlier versions: in total, and per row.
+EARLY_GAIN, EARLY_GAIN_PER_ROW = 5.0, 0.004
+MOST_WORSE = 0.01  # relative to class frequencies, from which on values are not informative
 MOST_ITERATIONS = 100
 LEAST = 1e-7  # smallest probability of a class in a pair
 BYTES = 32 << 20  # maximum size of the matrices that are solved together
@@ -49,51 +55,85 @@ BYTES = 32 << 20  # maximum size of the matrices that are solved together
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Sigmoid calibration curve with separate slopes for positive and negative f.
+    """Sigmoid calibration curve with separate parts for positive and other f.
 
-    The probability of the positive class is ``1 / (1 + exp(-z))``, where z is the offset plus
-    `above` or `below` times f.
+    The probability of the positive class is ``1 / (1 + exp(-z))``, where z is ``above * f + high``
+    for positive f, and ``below * f + low`` for other f.
     """
 
     above: float = 1.0
     below: float = 1.0
-    offset: float = 0.0
+    high: float = 0.0
+    low: float = 0.0
 
     def __call__(self, f: Float) -> Float:
         """Return the probabilities at decision values."""
-        slope = np.where(f > 0, self.above, self.below)
-        values: Float = expit(slope * f + self.offset)
+        z = np.where(f > 0, self.above * f + self.high, self.below * f + self.low)
+        values: Float = expit(z)
         return values
 
+    @property
+    def agrees(self) -> bool:
+        """Whether the more probable class is the one that the sign of f favors."""
+        return self.low <= 0 <= self.high
+
     @classmethod
-    def fit(cls, f: Float, target: Float, weight: Float, *, shifted: bool) -> Sigmoid:
+    def fit(
+        cls,
+        f: Float,
+        target: Float,
+        weight: Float,
+        *,
+        shifted: bool,
+        may_shift: Callable[[Sigmoid], bool] = lambda _: True,
+        early: bool = False,
+    ) -> Sigmoid:
         """Minimize the weighted cross-entropy to target probabilities.
 
-        Negative slopes would reverse the order of the decision values and are replaced by 0. An
-        offset is fitted if `shifted` is true or if it reduces the loss substantially.
+        Negative slopes would reverse the order of the decision values and are replaced by 0. If
+        `shifted` is true, both parts have the same offset. Otherwise, an offset must reduce the
+        loss, and `may_shift` must return true for the sigmoid with the offset. Without an offset,
+        the parts start at one half, or further away from it if that reduces the loss. `early`
+        selects the rule of earlier versions.
         """
-        columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), np.ones_like(f)])
+        above = f > 0
+        columns = np.column_stack([np.maximum(f, 0), np.minimum(f, 0), above, above - 1.0])
         unit = np.abs(columns).mean(axis=0)  # decision values may have any scale
+        unit[2:] = 1.0
         unit[unit == 0] = 1.0
         columns /= unit
-        with_offset, loss = _with_slopes(columns, target, weight)
-        if not shifted:
-            through_half, other = _with_slopes(columns[:, :2], target, weight)
-            if other - loss <= max(LEAST_GAIN, GAIN_PER_ROW * weight.sum()):
-                return cls(*(through_half / unit[:2]).tolist())
-        return cls(*(with_offset / unit).tolist())
+        offset = np.column_stack([columns[:, :2], np.ones_like(f)])
+        slopes, loss = _nonnegative(offset, 2, target, weight)
+        with_offset = _sigmoid(slopes[:2] / unit[:2], slopes[2], slopes[2])
+        if shifted:
+            return with_offset
+        plain, other = _nonnegative(columns[:, :2], 2, target, weight)
+        if early:
+            enough = max(EARLY_GAIN, EARLY_GAIN_PER_ROW * weight.sum())
+            return with_offset if other - loss > enough else _sigmoid(plain / unit[:2], 0.0, 0.0)
+        parts, least = _nonnegative(columns, 4, target, weight)
+        if least - loss > LEAST_GAIN and may_shift(with_offset):
+            return with_offset
+        if other - least <= 2 * LEAST_GAIN:  # two constants
+            parts = np.append(plain, [0.0, 0.0])
+        return _sigmoid(parts[:2] / unit[:2], parts[2], -parts[3])
 
 
-def _with_slopes(columns: Float, target: Float, weight: Float) -> tuple[Float, float]:
-    """Return coefficients with nonnegative slopes (the first two), and their loss."""
+def _sigmoid(slopes: Float, high: float, low: float) -> Sigmoid:
+    above, below = slopes.tolist()
+    return Sigmoid(above, below, float(high), float(low))
+
+
+def _nonnegative(columns: Float, count: int, target: Float, weight: Float) -> tuple[Float, float]:
+    """Return coefficients of which the first `count` are nonnegative, and their loss."""
     free = list(range(columns.shape[1]))
     found = np.zeros(len(free))
     while free:
         found[:] = 0.0
         found[free] = _newton(columns[:, free], target, weight)
-        if (found[:2] >= 0).all():
+        if (found[:count] >= 0).all():
             return found, _loss(columns @ found, target, weight)
-        free = [k for k in free if k == 2 or found[k] > 0]
+        free = [k for k in free if k >= count or found[k] > 0]
     found[:] = 0.0
     return found, _loss(columns @ found, target, weight)
 
@@ -139,6 +179,38 @@ class Isotonic:
 
 
 @dataclass(frozen=True)
+class CalibrationReport:
+    """How the calibration of a classifier was estimated.
+
+    With several classes, losses are means over the decision values of all binary problems.
+
+    Attributes
+    ----------
+    method : {"sigmoid", "isotonic"}
+        The form of the calibration curves.
+    n_values : ndarray of shape (n_classes,)
+        Number of rows of each class whose decision values were used.
+    log_loss : float
+        Cross-entropy of the probabilities of these rows; NaN without rows.
+    brier : float
+        Mean squared difference between the probability of the positive class and the outcome.
+    prior_log_loss : float
+        Cross-entropy of the class frequencies of the rows.
+    fallback : bool
+        Whether the rows are not good enough for a calibration: a class is missing, or the
+        probabilities are not better than the class frequencies. The curves of such problems have no
+        offset, so that calibration does not change predictions.
+    """
+
+    method: str
+    n_values: NDArray[np.int64]
+    log_loss: float
+    brier: float
+    prior_log_loss: float
+    fallback: bool
+
+
+@dataclass(frozen=True)
 class Calibrator:
     """Map decision values to class probabilities.
 
@@ -149,13 +221,24 @@ class Calibrator:
         function of f.
     pairs : bool
         Whether each binary problem separates a pair of classes.
+    report : CalibrationReport
+        How the curves were estimated.
     """
 
     curves: Sequence[Sigmoid | Isotonic]
     pairs: bool
+    report: CalibrationReport
 
     @classmethod
-    def fit(cls, kind: str, columns: Sequence[Column], *, pairs: bool, shifted: bool) -> Calibrator:
+    def fit(
+        cls,
+        kind: str,
+        columns: Sequence[Column],
+        *,
+        pairs: bool,
+        shifted: bool,
+        early: bool = False,
+    ) -> Calibrator:
         """Fit a calibration curve to each binary problem.
 
         Parameters
@@ -168,14 +251,20 @@ class Calibrator:
             Whether each binary problem separates a pair of classes.
         shifted : bool
             Whether the probability at f = 0 may differ from 1/2.
+        early : bool, default=False
+            Whether the values are of a model of an earlier version, whose curves remain.
         """
-        sigmoids = _sigmoids(columns, pairs, shifted)
-        if kind == "sigmoid":
-            return cls(sigmoids, pairs)
-        curves = [
-            _isotonic(*column, sigmoid) for column, sigmoid in zip(columns, sigmoids, strict=True)
-        ]
-        return cls(curves, pairs)
+        rules = {"pairs": pairs, "shifted": shifted, "early": early}
+        choices = _choices(kind, columns, **rules)
+        best = 0
+        if not early and (rows := _same_rows(columns)) is not None:
+            losses = np.zeros(len(choices))
+            for half in (0, 1):
+                held = _choices(kind, [(f[half::2], w[half::2]) for f, w in columns], **rules)
+                losses += [rows.worse(curves, slice(1 - half, None, 2)) for curves in held]
+            # The last choice, at least, changes no prediction.
+            best = int((losses <= LOST * rows.weights.sum()).argmax())
+        return cls(choices[best], pairs, _report(kind, columns, choices[best], pairs))
 
     def probabilities(self, f: Float) -> Float:
         """Convert the decision values of all problems to class probabilities."""
@@ -185,8 +274,103 @@ class Calibrator:
         return couple(positive) if self.pairs else normalize(positive)
 
 
-def _sigmoids(columns: Sequence[Column], pairs: bool, shifted: bool) -> list[Sigmoid]:
-    shared = _shared_sigmoid(columns, pairs, shifted)
+def _has_both(column: Column) -> bool:
+    """Return whether both classes of a problem have decision values."""
+    return bool((column[1] > 0).any() and (column[1] < 0).any())
+
+
+def _report(
+    kind: str, columns: Sequence[Column], curves: Sequence[Any], pairs: bool
+) -> CalibrationReport:
+    """Compare the curves with the labels they were fitted to, and with class frequencies."""
+    losses = np.zeros(4)  # log loss, Brier score, log loss of frequencies; weight
+    for (f, weight), curve in zip(columns, curves, strict=True):
+        if not _has_both((f, weight)):
+            continue
+        size, positive = _relative(weight), weight > 0
+        p = np.clip(curve(f.astype(np.float64)), LEAST, 1 - LEAST)
+        prior = np.clip(size[positive].sum() / size.sum(), LEAST, 1 - LEAST)
+        loss, base = (
+            -float(size @ np.where(positive, np.log(q), np.log1p(-q))) for q in (p, prior)
+        )
+        losses += loss, float(size @ (positive - p) ** 2), base, size.sum()
+    log_loss, brier, frequencies = (
+        losses[:3] / losses[3] if losses[3] else losses[:3] + np.nan
+    ).tolist()
+    counts = _class_counts(columns, pairs)
+    worse = not counts.all() or log_loss > frequencies * (1 + MOST_WORSE)
+    return CalibrationReport(kind, counts, log_loss, brier, frequencies, bool(worse))
+
+
+def _class_counts(columns: Sequence[Column], pairs: bool) -> NDArray[np.int64]:
+    """Return the number of rows of each class; of pairs, the largest number in a problem."""
+    above = np.array([(weight > 0).sum() for _, weight in columns])
+    below = np.array([(weight < 0).sum() for _, weight in columns])
+    if len(columns) == 1:
+        return np.array([below[0], above[0]], dtype=np.int64)
+    if not pairs:
+        return above.astype(np.int64)
+    first, second = np.triu_indices((1 + round((1 + 8 * len(columns)) ** 0.5)) // 2, 1)
+    counts = np.zeros(second[-1] + 1, dtype=np.int64)
+    np.maximum.at(counts, first, below)
+    np.maximum.at(counts, second, above)
+    return counts
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows with a decision value in each one-vs-rest problem."""
+
+    f: Float
+    labels: NDArray[Any]
+    weights: Float
+
+    def worse(self, curves: Sequence[Any], part: slice) -> float:
+        """Return how much worse curves predict the classes of some rows than the largest f does.
+
+        A part of the loss of the rarest class counts in addition.
+        """
+        f, labels, weights = self.f[part], self.labels[part], self.weights[part]
+        p = np.column_stack([curve(f[:, c]) for c, curve in enumerate(curves)])
+        before = (f.argmax(axis=1) == labels).astype(float)
+        loss: Float = weights * (before - (p.argmax(axis=1) == labels))
+        sizes = np.bincount(self.labels, self.weights, f.shape[1])
+        rarest = np.where(sizes > 0, sizes, np.inf).argmin()
+        rare = float(loss[labels == rarest].sum()) if sizes[rarest] < RARE * sizes.sum() else 0.0
+        return float(loss.sum() + max(rare - LOST * sizes[rarest], 0.0) * len(sizes))
+
+
+def _same_rows(columns: Sequence[Column]) -> _Rows | None:
+    """Return the rows of one-vs-rest problems, if all problems have values of the same rows."""
+    sizes = {len(f) for f, _ in columns}
+    if len(columns) == 1 or sizes == {0} or len(sizes) > 1:
+        return None
+    f, weight = (np.column_stack(parts).astype(np.float64) for parts in zip(*columns, strict=True))
+    weights = np.abs(weight)
+    if (np.ptp(weights, axis=1) > 0).any() or not ((weight > 0).sum(axis=1) == 1).all():
+        return None
+    return _Rows(f, (weight > 0).argmax(axis=1), weights[:, 0])
+
+
+def _choices(
+    kind: str, columns: Sequence[Column], *, pairs: bool, shifted: bool, early: bool
+) -> list[list[Any]]:
+    """Return curves for all problems: the ones asked for, and simpler ones.
+
+    The last are one shared sigmoid, which does not change which decision value is the largest.
+    """
+    shared = _shared_sigmoid(columns, pairs, shifted, early)
+    sigmoids = _sigmoids(columns, shared, shifted, early)
+    choices: list[list[Any]] = [list(sigmoids), [shared] * len(columns)]
+    if kind == "isotonic":
+        both = zip(columns, sigmoids, strict=True)
+        choices[:0] = [[_isotonic(*one, s) if early or _has_both(one) else s for one, s in both]]
+    return choices
+
+
+def _sigmoids(
+    columns: Sequence[Column], shared: Sigmoid, shifted: bool, early: bool
+) -> list[Sigmoid]:
     if len(columns) == 1:
         return [shared]
     prior = shared(SHARED_AT)
@@ -197,26 +381,46 @@ def _sigmoids(columns: Sequence[Column], pairs: bool, shifted: bool) -> list[Sig
             np.concatenate([weight > 0, prior]),
             np.concatenate([_relative(weight), counts]),
             shifted=shifted,
+            may_shift=partial(_predicts_as_well, f, weight),
+            early=early,
         )
+        if early or _has_both((f, weight))
+        else shared
         for f, weight in columns
     ]
 
 
-def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool) -> Sigmoid:
+def _predicts_as_well(f: NDArray[Any], weight: NDArray[Any], curve: Sigmoid) -> bool:
+    """Return whether a curve predicts rows about as well as the signs of their values do."""
+    size, positive = _relative(weight), weight > 0
+    change = (curve(f.astype(np.float64)) > 0.5).astype(float) - (f > 0)  # of predictions
+    gain = size * np.where(positive, change, -change)
+    if gain.sum() < -LOST * size.sum():
+        return False
+    share = size[positive].sum() / size.sum()
+    against_rare = (share < RARE and curve.low < 0) or (share > 1 - RARE and curve.high > 0)
+    return not against_rare or bool(gain.sum() > 2 * np.sqrt((gain**2).sum()))
+
+
+def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool, early: bool) -> Sigmoid:
     """Fit one sigmoid to all problems, with Platt's targets.
 
     With pairs of classes, the choice of the positive class is arbitrary, so each row is also
     counted with the opposite sign.
     """
     f, weight = (np.concatenate(parts).astype(np.float64) for parts in zip(*columns, strict=True))
-    if len(f) == 0:
+    if not (len(f) if early else _has_both((f, weight))):
         return Sigmoid()
+    own = f, weight
     if pairs:
         f, weight = np.concatenate([f, -f]), np.concatenate([weight, -weight])
     size = _relative(weight)
     positive, negative = size[weight > 0].sum(), size[weight < 0].sum()
     target = np.where(weight > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    return Sigmoid.fit(f, target, size, shifted=shifted)
+    if len(columns) > 1:  # one curve for several problems does not change the order of their values
+        return Sigmoid.fit(f, target, size, shifted=shifted, early=early)
+    may_shift = partial(_predicts_as_well, *own)
+    return Sigmoid.fit(f, target, size, shifted=shifted, may_shift=may_shift, early=early)
 
 
 def _relative(weight: NDArray[Any]) -> Float:
@@ -236,7 +440,7 @@ def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoi
         at, aim = np.append(f[rows], 0.0), np.append(target[rows], 0.5)
         return _regression(at, aim, np.append(size[rows], 1e-9), least, most)
 
-    if sigmoid.offset == 0:
+    if sigmoid.agrees:
         return Isotonic(side(f > 0, 0.5, 1.0), side(f < 0, 0.0, 0.5), sigmoid, share)
     whole = _regression(f, target, size, 0.0, 1.0)
     return Isotonic(whole, whole, sigmoid, share)

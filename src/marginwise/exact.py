@@ -81,6 +81,9 @@ class ExactSVC(ExactModel, KernelClassifier):
 
     Attributes
     ----------
+    calibration_ : CalibrationReport
+        How the probabilities were estimated, see :class:`marginwise.calibration.CalibrationReport`.
+        Only available if `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_problems, n_features)

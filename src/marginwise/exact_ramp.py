@@ -23,6 +23,7 @@ ALGORITHM = Algorithm(
     name="exact_ramp",
     settings={"tol": positive(), "max_idle": count(-1)},
     boxes=frozenset({USUAL, SHUT}),
+    solves=True,
     arrays=SUSPECTS,
     sizes=suspect_sizes,
     check=partial(check_suspects, ramp=RAMP),
@@ -71,9 +72,10 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
         with callable or precomputed kernels.
     calibration : {"sigmoid", "isotonic"} or None, default=None
         Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
-        fitted to decision values computed before the model learned the row: the most recent rows of
-        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
-        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
+        fitted to the decision values of rows without their own influence on the model. A model that
+        starts with `partial_fit` or `learn_from` stores up to 1,000 rows for this purpose.
+        "isotonic" needs a few thousand rows to outperform "sigmoid". With None, `predict_proba` is
+        not available.
     cache_size : float or "auto", default="auto"
         Size of the kernel cache, in megabytes. It affects the training time but not the model.
         "auto" allows a quarter of the memory available when the first model is fitted, at most 8
@@ -97,6 +99,9 @@ class ExactRampSVC(SuspectAttributes, BiasFreeClassifier):
 
     Attributes
     ----------
+    calibration_ : CalibrationReport
+        How the probabilities were estimated, see :class:`marginwise.calibration.CalibrationReport`.
+        Only available if `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_problems, n_features)

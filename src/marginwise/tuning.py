@@ -178,6 +178,9 @@ class OnlineSVCCV(OnlineSVC):
         Mean cross-validated score of the selected pair.
     C_ : float
         Selected value of C.
+    calibration_ : CalibrationReport
+        How the probabilities were estimated, see :class:`marginwise.calibration.CalibrationReport`.
+        Only available if `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_problems, n_features)

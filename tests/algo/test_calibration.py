@@ -24,43 +24,89 @@ def test_two_rows_on_each_side() -> None:
     # 1 / (1 + exp(-slope)) = 3/4 at f = 1, and 1/4 at f = -1: slope = log 3.
     (curve,) = fitted([1, 1, -1, -1], [1, 1, -1, -1]).curves
     assert isinstance(curve, Sigmoid)
-    assert curve.above == pytest.approx(math.log(3), rel=1e-4)
-    assert curve.below == pytest.approx(math.log(3), rel=1e-4)
-    assert curve.offset == 0
+    assert curve.above + curve.high == pytest.approx(math.log(3), rel=1e-4)
+    assert curve.below - curve.low == pytest.approx(math.log(3), rel=1e-4)
 
 
 def test_each_side_has_its_slope() -> None:
     # Beyond f = 1 three rows of four are positive, below f = -1 none of two: targets are 4/5 and
     # 1/5 (three positive, three negative), so that the mean at f = 1 is (3 * 0.8 + 0.2) / 4 = 0.65.
     (curve,) = fitted([1, 1, 1, 1, -1, -1], [1, 1, 1, -1, -1, -1]).curves
-    assert curve.above == pytest.approx(math.log(0.65 / 0.35), rel=1e-4)
-    assert curve.below == pytest.approx(math.log(4), rel=1e-4)
+    assert curve.above + curve.high == pytest.approx(math.log(0.65 / 0.35), rel=1e-4)
+    assert curve.below - curve.low == pytest.approx(math.log(4), rel=1e-4)
 
 
 def test_weights_move_the_boundary() -> None:
     # At f = 0 one row of three is positive: targets 2/3 and 1/4, mean (2/3 + 2/4) / 3 = 7/18.
     (curve,) = fitted([0, 0, 0], [1, -1, -1], shifted=True).curves
-    assert curve.offset == pytest.approx(math.log(7 / 11), rel=1e-4)
+    assert curve.high == curve.low == pytest.approx(math.log(7 / 11), rel=1e-4)
     (curve,) = fitted([0, 0, 0], [1, -1, -1]).curves
-    assert curve.offset == 0
+    assert (curve.high, curve.low) == (0, 0)
+    # With many rows, the part of f <= 0 ends below 1/2, and that of f > 0 still begins at 1/2: two
+    # rows of three are negative, and targets are about 0 and 1.
+    (curve,) = fitted([0, 0, 0] * 1000, [1, -1, -1] * 1000).curves
+    assert curve.low == pytest.approx(-math.log(2), rel=1e-2)
+    assert curve.high == 0
+
+
+def test_parts_do_not_cross_one_half() -> None:
+    # All rows have f < 0, where three of four are positive: the best constant of this part is 1/2.
+    (curve,) = fitted([-1, -1, -1, -2], [1, 1, -1, 1]).curves
+    assert (curve.below, curve.low, curve.high) == (0, 0, 0)
+    assert curve(np.array([-1.0, 1.0])).tolist() == [0.5, 0.5]
+
+
+def test_an_offset_must_be_worth_it() -> None:
+    # f = -1 for negative rows, -0.5 for positive ones: an offset separates what the signs of f do
+    # not. With two rows of each class the loss falls by less than 4; with 40 rows, by more.
+    f, weight = [-1.0, -1.0, -0.5, -0.5], [-1.0, -1.0, 1.0, 1.0]
+    (few,) = fitted(f, weight).curves
+    (many,) = fitted(20 * f, 20 * weight).curves
+    assert few.agrees
+    assert not many.agrees
+    assert (many(np.array([-1.0, -0.5])) > 0.5).tolist() == [False, True]
+
+
+def test_an_offset_against_a_rare_class_must_raise_the_accuracy() -> None:
+    # Of 100 rows with f = 0.5, 5 are positive and 4 negative; all others have f = -1 and are
+    # negative. An offset would fit f = 0.5 a little better with many copies, but no row is
+    # predicted better by two standard errors.
+    f = [0.5] * 9 + [-1.0] * 91
+    weight = [1.0] * 5 + [-1.0] * 4 + [-1.0] * 91
+    report = fitted(10 * f, 10 * weight)
+    (curve,) = report.curves
+    assert curve.agrees
+    assert (curve(np.array([0.5])) > 0.5).all()
+
+
+def test_the_report_counts_rows_and_losses() -> None:
+    calibrator = fitted([1, 1, -1, -1], [1, 1, -1, -1])
+    # Probabilities are 3/4 of the right class.
+    assert calibrator.report.n_values.tolist() == [2, 2]
+    assert calibrator.report.log_loss == pytest.approx(-math.log(0.75), rel=1e-4)
+    assert calibrator.report.brier == pytest.approx(1 / 16, rel=1e-4)
+    assert calibrator.report.prior_log_loss == pytest.approx(math.log(2))
+    assert not calibrator.report.fallback
+    assert fitted([1, 1], [1, 1]).report.fallback
 
 
 def test_weights_are_relative() -> None:
     # At f = 1 a positive row of weight 3 and a negative one of weight 1 count as 1.5 and 0.5 rows:
     # targets are 2.5 / 3.5 and 1 / 2.5, and their mean is (1.5 * 5/7 + 0.5 * 2/5) / 2 = 89/140.
     (curve,) = fitted([1, 1], [3, -1]).curves
-    assert curve.above == pytest.approx(math.log(89 / 51), rel=1e-4)
+    assert curve.above + curve.high == pytest.approx(math.log(89 / 51), rel=1e-4)
     assert fitted([1, 1], [300, -100]).curves == [curve]
 
 
 def test_values_against_their_labels_have_no_slope() -> None:
     (curve,) = fitted([1, 2, -1, -2], [-1, -1, 1, 1]).curves
-    assert (curve.above, curve.below) == (0, 0)
+    assert curve == Sigmoid(0, 0, 0, 0)
     assert curve(np.array([-3.0, 3.0])).tolist() == [0.5, 0.5]
 
 
 def test_without_values_the_slope_is_one() -> None:
-    assert fitted([], []).curves == [Sigmoid(1, 1, 0)]
+    assert fitted([], []).curves == [Sigmoid(1, 1, 0, 0)]
+    assert fitted([1, 2], [1, 1]).curves == [Sigmoid(1, 1, 0, 0)], "one class is missing"
 
 
 def test_isotonic_steps() -> None:

@@ -50,9 +50,9 @@ def examples(name: str) -> list[Any]:
         return examples_on_dask(DASK[name])
     kind, frame = getattr(marginwise, name), pd.DataFrame(X, columns=["a", "b"])
     if name == "CompressedSVC":
-        made = [marginwise.OnlineSVC(kernel=kernel) for kernel in ("rbf", "linear")]
+        made = [marginwise.OnlineSVC(kernel=k, calibration="sigmoid") for k in ("rbf", "linear")]
         return [model.fit(frame, Y).compress(frame, Y, max_vectors=4) for model in made]
-    wanted = {"record": True, "loss": "ramp"}
+    wanted = {"record": True, "loss": "ramp", "calibration": "sigmoid"}
     given = {key: value for key, value in wanted.items() if key in kind().get_params()}
     made = [kind(kernel=kernel, **given) for kernel in ("rbf", "linear")]
     grouped = {"groups": Y} if hasattr(kind, "forget") else {}
@@ -62,7 +62,7 @@ def examples(name: str) -> list[Any]:
 def examples_on_dask(kind: Any) -> list[Any]:
     """Models of a few rows, of data frames of Dask."""
     frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]).assign(label=Y), npartitions=3)
-    wanted = {"record": True, "loss": "ramp", "center": True}
+    wanted = {"record": True, "loss": "ramp", "center": True, "calibration": "sigmoid"}
     with cluster(1) as client:
         given = {key: value for key, value in wanted.items() if key in kind().get_params()}
         made = [kind(kernel=kernel, client=client, **given) for kernel in ("rbf", "linear")]

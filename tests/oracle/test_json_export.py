@@ -81,7 +81,8 @@ def decision(model: dict[str, Any], x: Row) -> Row:
 def probability(curve: dict[str, Any], f: float) -> float:
     side = "above" if f > 0 else "below"
     sigmoid, share = curve["sigmoid"], curve["share"]
-    smooth = 1 / (1 + math.exp(-(sigmoid[side] * f + sigmoid["offset"])))
+    constant = sigmoid["high"] if f > 0 else sigmoid["low"]
+    smooth = 1 / (1 + math.exp(-(sigmoid[side] * f + constant)))
     if share == 1:
         return smooth
     steps = float(np.interp(f, curve[side]["at"], curve[side]["value"]))

@@ -17,7 +17,7 @@ from marginwise._algorithm import ALGORITHMS
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import FEW_ROWS, MOST_THREADS, Batch, Learner32, Learner64, cpu
 from marginwise._engine import memory
-from marginwise._engine.foresight import Foresight
+from marginwise._engine.foresight import FORM, Foresight, LeftOut
 from marginwise._engine.given import GivenBias
 from marginwise._engine.growth import grown, sources
 from marginwise._engine.memory import AUTO, auto_bytes
@@ -93,6 +93,9 @@ class Engine:
         self._class_costs: tuple[Float, Float] | None = None
         self._watched: float = memory.WATCHED
         self._calibrator: tuple[Any, Any] = None, None
+        self.early_curves = False  # whether probabilities are those of an earlier version
+        self.left_out: LeftOut | None = None  # rows of a fit whose foresight is not computed yet
+        self._without: tuple[int, Foresight] | None = None  # that foresight, and `changes`
 
     def _build(self) -> Learner32 | Learner64:
         kind = Learner64 if self.plan.double else Learner32
@@ -140,7 +143,7 @@ class Engine:
         """
         twin = type(self).__new__(type(self))
         twin.__dict__ = {**self.__dict__, "native": self.native.clone()}
-        twin._calibrator = None, None  # a clone counts its changes from 0
+        twin._calibrator, twin._without = (None, None), None  # a clone counts its changes from 0
         return twin
 
     def blank(self) -> Self:
@@ -148,7 +151,7 @@ class Engine:
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(self.__dict__)
         twin.native = twin._build()
-        twin.given_bias = None
+        twin.given_bias = twin.left_out = None
         twin.native.reserve_ids(self.native.next_id)
         return twin
 
@@ -218,6 +221,7 @@ class Engine:
         """Switch to double precision, because single precision cannot represent a new example."""
         if self.plan.double:
             raise ValueError("features are too large: |x|^2 overflows; scale them down.")
+        self.keep_foresight()
         before, state = self.native, self._whole_state()
         self.plan = replace(self.plan, double=True)
         self._restore(state)
@@ -229,6 +233,7 @@ class Engine:
 
     def grow(self, numbers: Ints, classes: int, pairs: bool) -> None:
         """Add classes; `numbers` are the new numbers of the existing classes."""
+        self.keep_foresight()
         before = self.native
         self.plan, state = grown(self._whole_state(), self.plan, numbers, classes, pairs)
         self._restore(state)
@@ -333,6 +338,23 @@ class Engine:
         self._watched = math.inf if outgrown else 2 * size
         return outgrown
 
+    @property
+    def foresight(self) -> Foresight:
+        """Decision values of rows by a model that had not learned them."""
+        if self.left_out is None:
+            return Foresight.of(self.native)
+        changes = self.native.changes
+        if self._without is None or self._without[0] != changes:
+            self._without = changes, self.left_out.foresight(self.native)
+        return self._without[1]
+
+    def keep_foresight(self) -> None:
+        """Compute and store the foresight before the model changes."""
+        self.early_curves = False
+        if self.left_out is not None:
+            self.foresight.give(self.native)
+            self.left_out = None
+
     def calibrator(self, kind: str, fit: Callable[[str], _Read]) -> _Read:
         """Return `fit(kind)`, cached until the model changes."""
         key = kind, self.native.changes
@@ -381,7 +403,8 @@ class Engine:
         if self.plan.record:
             stored["_history"] = dict(zip(HISTORY, self.records, strict=True))
         if self.plan.foresees:
-            stored["_foresight"] = vars(Foresight.of(native)).copy()
+            form = {} if self.early_curves else {"form": FORM}
+            stored["_foresight"] = {**vars(self.foresight), **form}
         if self.given_bias is not None:
             stored["_given_bias"] = self.given_bias.state()
         return stored

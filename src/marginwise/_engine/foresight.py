@@ -18,7 +18,10 @@ from marginwise._core import Learner32, Learner64
 
 MOST_KEPT = 4096  # values per problem
 MOST_SEEN = 2**62
+MOST_ERRORS = 4.0  # standard errors by which the shares of a class may differ
+STEPS = 200_000  # at most, to leave all rows out
 FLOATS = np.finfo(np.float32)
+FORM = 2  # of stored values; the curves of models that lack it remain those of earlier versions
 TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
 
 
@@ -109,6 +112,24 @@ class Foresight:
                 seen[c], columns[c] = other.seen[c], other.columns[c]
         return self._of_columns(columns, seen)
 
+    def represents(self, signed: Float) -> bool:
+        """Return whether these values have about the same shares of classes as other rows.
+
+        `signed` contains the weights of the other rows, as in `held_out`.
+        """
+        for (_, weight), other in zip(self.columns, signed.T, strict=True):
+            counts = np.array(
+                [[(w > 0).sum(), (w < 0).sum()] for w in (weight, other[other != 0])], dtype=float
+            )
+            rows, positive = counts.sum(axis=1), counts[:, 0].sum() / max(counts.sum(), 1.0)
+            if not rows.all():
+                return False
+            share = counts[:, 0] / rows
+            error = np.sqrt(positive * (1 - positive) * (1 / rows).sum())
+            if abs(share[0] - share[1]) > MOST_ERRORS * error:
+                return False
+        return True
+
     def give(self, native: Learner32 | Learner64) -> None:
         """Store these values in a native model."""
         native.set_foresight(self.seen, self.kept, self.f, self.weight)
@@ -116,8 +137,10 @@ class Foresight:
     @classmethod
     def check(cls, state: Any, problems: int) -> None:
         """Raise ValueError unless an external state is valid for this number of problems."""
-        if not isinstance(state, Mapping) or set(state) != set(TYPES):
+        if not isinstance(state, Mapping) or set(state) - {"form"} != set(TYPES):
             raise ValueError(f"_foresight must have the parts {', '.join(TYPES)}")
+        if state.get("form", FORM) != FORM or type(state.get("form", FORM)) is not int:
+            raise ValueError(f"form of _foresight must be {FORM}")
         for name, dtype in TYPES.items():
             array = state[name]
             if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != 1:
@@ -133,3 +156,28 @@ class Foresight:
             np.isfinite(state["f"]) & np.isfinite(state["weight"]) & (state["weight"] != 0)
         ).all():
             raise ValueError("f and weight of _foresight must be finite, and no weight 0")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that a model has learned, for decision values of the model without each of them.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_rows,)
+        Their ids.
+    f : ndarray of shape (n_rows, n_problems)
+        Decision values of the model with all rows, which hold if the model does not store the row;
+        NaN where it is known to store it.
+    signed : ndarray of shape (n_rows, n_problems)
+        Weights, with the sign of the label in each problem; 0 if the problem excludes the row.
+    """
+
+    ids: Ints
+    f: Float
+    signed: Float
+
+    def foresight(self, native: Learner32 | Learner64) -> Foresight:
+        """Return the decision value of each row without this row."""
+        without = native.leave_out(self.ids, STEPS)
+        return Foresight.held_out(np.where(np.isnan(without), self.f, without), self.signed)

@@ -35,7 +35,7 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch, Turn
 from marginwise._engine.engine import Engine
-from marginwise._engine.foresight import Foresight
+from marginwise._engine.foresight import TYPES, Foresight
 from marginwise._engine.given import GivenBias
 from marginwise._engine.plan import (
     KERNELS,
@@ -200,6 +200,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         origin = self._origin
         if origin.__dict__.get("_engine") is self._engine:  # not yet replaced in this call
             origin._engine = origin._engine.clone()
+        self._engine.keep_foresight()
 
     # -- methods that subclasses may override --------------------------------------------------
 
@@ -311,6 +312,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Learn all rows of a batch in the order given."""
         engine = self._engine
         if getattr(self, "finish_every", None) is None and engine.learns_at_once(batch, len(names)):
+            engine.keep_foresight()
             engine.learn_now(batch, len(names))
         else:
             self._step_aside()
@@ -377,7 +379,9 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             self._engine.native.reserve_ids(seen)
             self._engine.native.count_since_finish(since_finish)
             if foresight is not None:
-                Foresight(**foresight).give(self._engine.native)
+                self._engine.early_curves = "form" not in foresight
+                parts = {name: foresight[name] for name in TYPES}
+                Foresight(**parts).give(self._engine.native)
             if given_bias is not None:
                 problems = self._engine.plan.problems
                 self._engine.given_bias = GivenBias.from_state(given_bias, problems)

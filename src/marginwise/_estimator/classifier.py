@@ -34,6 +34,7 @@ from marginwise._checks import (
 )
 from marginwise._core import Batch
 from marginwise._engine.engine import HARD_COST
+from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import may_pair, problems_of
 from marginwise._estimator.attributes import ClassifierAttributes
 from marginwise._estimator.base import KernelModel, change, on_draft, refuse_reentry
@@ -61,6 +62,7 @@ from marginwise._warn import warn, warn_unconverged
 FEW_ROWS = 16  # number of rows with which a constant decision function is detected
 JUDGED = 1000  # number of training rows from which noisy labels are detected
 NOISY = 0.15  # share of misclassified training rows
+RESERVOIRS = frozenset({"_reservoir", "_sample"})  # attributes
 
 
 class UnknownLabelError(ValueError):
@@ -159,8 +161,9 @@ class KernelClassifier(
         self._engine.native.reserve_ids(following)
         self._note_groups(ids, None if groups is None else groups[ids])
         batch = self._labelled(X, labels, weights * self._penalties()[labels], ids)
-        in_folds = self._engine.plan.foresees and self._calibrates_in_folds(len(ids))
-        if self._engine.plan.foresees and not in_folds:
+        foresees = self._engine.plan.foresees
+        in_folds = foresees and self._calibrates_in_folds(len(ids))
+        if foresees and not in_folds and not self._leaves_out:
             batch.weigh(weights)
         called_back = not NOTES.isdisjoint(self.__dict__)
         as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
@@ -170,6 +173,8 @@ class KernelClassifier(
         self._warn_if_unpaired(batch, labels)
         if in_folds:
             self._foresee_in_folds(X, labels, weights, ids)
+        elif foresees and self._leaves_out:
+            self._engine.left_out = self._rows_to_leave_out(batch, labels, weights, ids)
         self._begin_reservoir()
         self._remember(X, labels, weights * self._penalties()[labels], ids)
         return self
@@ -308,6 +313,7 @@ class KernelClassifier(
         if first:
             self._engine = self._make_engine(rows, weights[kept], streaming=True)
             self._begin_reservoir()
+            self._begin_sample()
         elif self._starts_over:
             self._begin_again(rows, weights[kept], self._encode(y)[kept])
         self._note_groups(names[kept], None if groups is None else groups[kept])
@@ -389,23 +395,32 @@ class KernelClassifier(
             change(self, type(self)._partial_fit, X, y)
             return
         try:
-            batch, names, at_once = self._read_many(X, y)
+            batch, names, at_once, sample = self._read_many(X, y)
         except UnknownLabelError:
             if not self._grows:
                 raise
             change(self, type(self)._partial_fit, X, y)
             return
         if at_once and getattr(self, "finish_every", None) is None:
+            self._engine.keep_foresight()
+            if sample is not None:
+                self._sample = sample
             self._engine.learn_now(batch, len(names))
             self._tidy()
             self._report()
         else:
-            change(self, type(self)._learn_rows, batch, names)
+            change(self, type(self)._learn_batch, batch, names, sample)
 
-    def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints, bool]:
+    def _learn_batch(self, batch: Batch, names: Ints, sample: Reservoir | None) -> None:
+        if sample is not None:
+            self._sample = sample
+        self._learn_rows(batch, names)
+
+    def _read_many(self, X: ArrayLike, y: Any) -> tuple[Any, Ints, bool, Reservoir | None]:
         """Validate the rows passed to `learn_many`.
 
-        Returns the labelled rows, their ids, and whether one native call can learn them.
+        Returns the labelled rows, their ids, whether one native call can learn them, and the sample
+        of the stream with them.
         """
         engine: Any = self.__dict__.get("_engine")
         if engine is None:
@@ -431,9 +446,12 @@ class KernelClassifier(
         self._check_batch(batch)
         self._update_costs()
         batch.label(labels, engine.class_costs(self._costs, self._penalties)[labels], names)
+        sample = None
         if engine.plan.foresees:
             batch.weigh(np.ones(len(names)))
-        return batch, names, at_once
+            if "_sample" in self.__dict__:
+                sample = self._sample.offered(rows, labels, self._penalties()[labels], names)
+        return batch, names, at_once, sample
 
     def _plain_rows(self, X: Any) -> Any:
         """Return rows of numbers without further checks, or the handles of objects."""
@@ -451,6 +469,7 @@ class KernelClassifier(
     def _begin_reservoir(self) -> None:
         """Start an empty reservoir, if the estimator has one."""
         self.__dict__.pop("_reservoir", None)
+        self.__dict__.pop("_sample", None)
         size = getattr(self, "replay", 0)
         if size == 0:
             return
@@ -493,6 +512,7 @@ class KernelClassifier(
         self._weighs = False
         self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
         self._begin_reservoir()
+        self._begin_sample()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
         """Validate the rows returned by a source; return a batch and encoded labels."""
@@ -511,6 +531,9 @@ class KernelClassifier(
         costs = self._penalties()[labels]
         self._remember(X, labels, costs, ids)
         return self._new_rows(X, labels, costs, ids), labels
+
+    def _foreseen(self) -> Foresight:
+        return self._honest_values()
 
     # -- groups --------------------------------------------------------------------------------
 
@@ -537,12 +560,14 @@ class KernelClassifier(
     @classmethod
     def _check_state(cls, state: dict[str, Any]) -> None:
         check_classifier(cls, state)
+        if "_sample" in state:
+            Reservoir.check(state["_sample"], state["n_features_in_"], len(state["classes_"]))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         state.pop("_index", None)
-        if "_reservoir" in state:
-            state["_reservoir"] = state["_reservoir"].state()
+        for name in RESERVOIRS & state.keys():
+            state[name] = state[name].state()
         for name in ("_grows", "_weighs"):
             if not state.get(name, True):  # as in models of earlier versions
                 del state[name]
@@ -550,8 +575,8 @@ class KernelClassifier(
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "_reservoir" in self.__dict__:
-            self._reservoir = Reservoir.from_state(state["_reservoir"])
+        for name in RESERVOIRS & state.keys():
+            setattr(self, name, Reservoir.from_state(state[name]))
         if "classes_" in state:
             self._grows = bool(state.get("_grows", False))
             self._index = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -624,9 +649,10 @@ class KernelClassifier(
         pairs = self._engine.plan.pairs or (self.multiclass == "ovo" and len(before) <= 2)
         self._engine = self._engine.clone()  # another thread may be reading the old engine
         self._engine.grow(numbers, len(classes), pairs and len(classes) > 2)
-        if "_reservoir" in self.__dict__:
-            self._reservoir = self._reservoir.copy()
-            self._reservoir.labels = numbers[self._reservoir.labels].astype(np.int32)
+        for name in RESERVOIRS & self.__dict__.keys():
+            reservoir = getattr(self, name).copy()
+            reservoir.labels = numbers[reservoir.labels].astype(np.int32)
+            setattr(self, name, reservoir)
 
     def _update_costs(self) -> None:
         """Use the current value of `C` for rows that are learned from now on."""

@@ -49,6 +49,9 @@ class CompressedSVC(ClassifierAttributes, ClassifierMixin, Predictor):  # type: 
 
     Attributes
     ----------
+    calibration_ : CalibrationReport
+        How the probabilities were estimated, see :class:`marginwise.calibration.CalibrationReport`.
+        Only available if `calibration` is set.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_problems, n_features)

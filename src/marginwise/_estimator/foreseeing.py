@@ -6,16 +6,24 @@ import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
 from marginwise._checks import take_rows
 from marginwise._core import Batch
-from marginwise._engine.foresight import Foresight
+from marginwise._engine.foresight import Foresight, LeftOut
 from marginwise._estimator.base import KernelModel
 from marginwise._training.loop import ArrayFeed
+from marginwise._training.reservoir import Reservoir
 
 FEW_ROWS = 1000  # up to this number, calibration uses out-of-fold values of all rows
 FOLDS = 5
+# Calibration of a solved model uses at most LEFT_OUT rows, or several classes at most MOST_LEFT_OUT
+# rows with MOST_VALUES values in the problems that involve their classes. At least LEAST_SHARE of
+# the rows belong to each class, divided by the number of classes, as long as there are so many.
+LEFT_OUT, MOST_LEFT_OUT, MOST_VALUES, LEAST_SHARE = 2048, 3200, 32_768, 0.25
+SAMPLED = 1000  # rows of a stream
+LONG = 8192  # rows of a stream from which on recorded values are used
 
 
 def fold_numbers(labels: Labels, folds: int) -> Ints:
@@ -28,8 +36,27 @@ def fold_numbers(labels: Labels, folds: int) -> Ints:
     return numbers
 
 
+def stratified(labels: Labels, most: int) -> tuple[Ints, Float]:
+    """Return random rows, many of rare classes, and how many rows each of them stands for.
+
+    There are about `most` rows, or all if there are fewer.
+    """
+    counts = np.bincount(labels)
+    shares = np.maximum(most * counts / len(labels), LEAST_SHARE * most / len(counts))
+    chosen = np.minimum(counts, np.ceil(shares)).astype(np.int64)
+    order = np.random.RandomState(0).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    starts = np.cumsum(counts) - counts
+    rows = np.concatenate([order[a : a + n] for a, n in zip(starts, chosen, strict=True)])
+    rows = np.sort(rows).astype(np.int64)
+    return rows, (counts / np.maximum(chosen, 1))[labels[rows]]
+
+
 class Foreseeing(KernelModel):
     """Base of the classifiers that collects data for calibration."""
+
+    _sample: Reservoir  # of a stream
+    classes_: NDArray[Any]
 
     random_state: int | np.random.RandomState | None
     pool_size: Any
@@ -39,18 +66,65 @@ class Foreseeing(KernelModel):
         batch = self._labelled(X, labels, costs, names)
         if self._engine.plan.foresees:
             batch.weigh(costs / self._penalties()[labels])
+            if "_sample" in self.__dict__:
+                self._sample = self._sample.offered(X, labels, costs, names)
         return batch
 
-    def _calibrates_in_folds(self, n: int) -> bool:
-        """Return whether `fit` calibrates by cross-validation.
+    def _begin_sample(self) -> None:
+        """Start a sample of a stream for calibration, unless there is one to replay."""
+        plain = not callable(self.kernel) and self.kernel != "precomputed"
+        if plain and self._engine.plan.foresees and self._leaves_out and not self._replays:
+            self._sample = Reservoir(SAMPLED, 0)
 
-        This is the case for small data sets, and with active selection, whose rows are a biased
-        sample.
+    @property
+    def _replays(self) -> bool:
+        return "_reservoir" in self.__dict__
+
+    def _honest_values(self) -> Foresight:
+        """Return decision values of rows that the model had not learned.
+
+        The values recorded in a stream are those of earlier models, and its later half. They are
+        used if the stream is long and they have the class frequencies of a sample of the whole
+        stream. Otherwise, the rows of the sample are left out of the model.
         """
-        chosen = getattr(self, "stop", None) is not None or (
-            getattr(self, "selection", "random") != "random" and self.pool_size is None
+        recorded = self._engine.foresight
+        sample: Any = self.__dict__.get("_reservoir", self.__dict__.get("_sample"))
+        fitted = self._engine.left_out is not None
+        if fitted or sample is None or not self._leaves_out or len(sample.ids) == 0:
+            return recorded
+        X, labels, costs, ids = sample.rows()
+        signed = self._engine.signs(labels) * (costs / self._penalties()[labels])[:, np.newaxis]
+        if sample.seen >= LONG and recorded.represents(signed):
+            return recorded
+        f = self._score(X)
+        f[:, self._engine.native.judges() == 0] = np.nan
+        return LeftOut(ids, f, signed).foresight(self._engine.native)
+
+    @property
+    def _leaves_out(self) -> bool:
+        """Whether calibration uses the decision value of each row without this row."""
+        return self._algorithm.solves and not self._engine.plan.budget
+
+    def _calibrates_in_folds(self, n: int) -> bool:
+        """Return whether `fit` calibrates by cross-validation."""
+        return n <= FEW_ROWS and not self._leaves_out
+
+    def _rows_to_leave_out(
+        self, batch: Batch, labels: Labels, weights: Float, ids: Ints
+    ) -> LeftOut:
+        """Choose rows of a fit, and evaluate those that the model does not store."""
+        engine = self._engine
+        one, pairs = engine.plan.problems == 1, engine.plan.pairs
+        values = len(self.classes_) - 1 if pairs else engine.plan.problems
+        rows, factors = stratified(
+            labels, LEFT_OUT if one else min(MOST_LEFT_OUT, max(MOST_VALUES // values, 1))
         )
-        return chosen or n <= FEW_ROWS
+        signed = engine.signs(labels[rows]) * (weights[rows] * factors)[:, np.newaxis]
+        f = np.full(signed.shape, np.nan)
+        known = np.flatnonzero(engine.native.holds(ids[rows]) == 0) if one else np.arange(len(rows))
+        f[known] = engine.native.decision_of(batch, rows[known])
+        f[:, engine.native.judges() == 0] = np.nan
+        return LeftOut(ids[rows], f, signed)
 
     def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
         """Collect out-of-fold decision values of all rows."""

@@ -18,8 +18,10 @@ from marginwise._engine.foresight import Foresight
 from marginwise._estimator.base import KernelModel
 from marginwise._estimator.pairs import leads, votes
 from marginwise._estimator.unchecked import rows_to_predict
-from marginwise.calibration import Calibrator
+from marginwise._warn import warn
+from marginwise.calibration import CalibrationReport, Calibrator
 
+FEW_VALUES = 30  # per class
 CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
 
 
@@ -178,6 +180,9 @@ class Predictor(KernelModel):
             return self.classes_[(f[:, 0] > 0).view(np.int8)]
         if self._decides_by_probability:
             scores = self._probabilities_at(f)
+            if f.shape[1] == 1 and scores.shape[1] == 2:  # the sign of f breaks ties
+                likely = np.where(scores[:, 1] == 0.5, f[:, 0] > 0, scores[:, 1] > 0.5)
+                return self.classes_[likely.view(np.int8)]
         else:
             scores = votes(f) if self._engine.plan.pairs else f
         labels: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
@@ -202,11 +207,7 @@ class Predictor(KernelModel):
         """
         model = self._now()
         check_is_fitted(model)
-        if not model._is_calibrated():
-            raise NotFittedError(
-                f"this {type(self).__name__} was fitted without calibration and has no "
-                "probabilities. Fit it again with the current value of calibration."
-            )
+        model._require_calibration()
         return model._probabilities_at(model._binary_values(X))
 
     @IfCalibrated
@@ -228,6 +229,32 @@ class Predictor(KernelModel):
             logarithms: Float = np.log(self.predict_proba(X))
         return logarithms
 
+    @property
+    def calibration_(self) -> CalibrationReport:
+        """How the probabilities were estimated, if `calibration` is set.
+
+        A :class:`~marginwise.calibration.CalibrationReport`.
+        """
+        model = self._now()
+        if model.calibration is None:
+            raise AttributeError(
+                f"calibration_ needs a model with probabilities. {model._to_calibrate}"
+            )
+        check_is_fitted(model)
+        model._require_calibration()
+        if len(model.classes_) == 1:  # before a stream has a second class
+            nothing = np.zeros(1, dtype=np.int64)
+            return CalibrationReport(model.calibration, nothing, np.nan, np.nan, np.nan, True)
+        return model._calibrator().report
+
+    def _require_calibration(self) -> None:
+        """Raise if the model was fitted without calibration."""
+        if not self._is_calibrated():
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted without calibration and has no "
+                "probabilities. Fit it again with the current value of calibration."
+            )
+
     def _is_calibrated(self) -> bool:
         """Return whether the model was fitted with calibration."""
         return "_engine" in self.__dict__ and self._engine.plan.foresees
@@ -239,7 +266,7 @@ class Predictor(KernelModel):
 
     def _foreseen(self) -> Foresight:
         """Return decision values of rows that the model had not learned."""
-        return Foresight.of(self._engine.native)
+        return self._engine.foresight
 
     @property
     def _decides_by_probability(self) -> bool:
@@ -251,9 +278,22 @@ class Predictor(KernelModel):
         """Return probabilities of rows from their f(x) in each binary problem."""
         if len(self.classes_) == 1:  # before a stream has a second class
             return np.ones_like(f)
-        return self._engine.calibrator(str(self.calibration), self._fit_calibrator).probabilities(f)
+        return self._calibrator().probabilities(f)
+
+    def _calibrator(self) -> Calibrator:
+        return self._engine.calibrator(str(self.calibration), self._fit_calibrator)
 
     def _fit_calibrator(self, kind: str) -> Calibrator:
-        """Fit a calibrator to decision values of rows before they were learned."""
+        """Fit a calibrator to decision values of rows that the model had not learned."""
         columns, pairs = self._foreseen().columns, self._engine.plan.pairs
-        return Calibrator.fit(kind, columns, pairs=pairs, shifted=self._is_weighted)
+        rules = {"shifted": self._is_weighted, "early": self._engine.early_curves}
+        found = Calibrator.fit(kind, columns, pairs=pairs, **rules)
+        few = found.report.n_values.min() < FEW_VALUES  # too few to judge
+        if self._engine.left_out is not None and found.report.fallback and not few:
+            warn(
+                f"the decision values of {type(self).__name__} hardly predict the labels of rows "
+                "that the model has not learned: its probabilities are about the class "
+                "frequencies. Choose other values of C and gamma, for example with OnlineSVCCV, or "
+                "set class_weight='balanced' if a class is rare; calibration_ has the figures."
+            )
+        return found

@@ -75,7 +75,7 @@ def check_classifier(kind: Any, state: State) -> None:
     state : mapping
         Supposed result of `__getstate__` of an instance.
     """
-    if not _check_outline(kind, state, _FITTED_CLASSIFIER, {"_weighs"}):
+    if not _check_outline(kind, state, _FITTED_CLASSIFIER, {"_weighs", "_sample"}):
         return
     _check_classes(state)
     classes = len(state["classes_"])

@@ -63,11 +63,27 @@ class Reservoir:
             yield slice(start, end)
             start = end
 
+    def offered(self, X: Any, labels: Labels, costs: Float, ids: Ints) -> Reservoir:
+        """Return the reservoir after `offer`, and leave this one as it is."""
+        if (self._slots(len(ids)) < self.size).any():
+            twin = self.copy()
+            twin.offer(X, labels, costs, ids)
+        else:
+            twin = Reservoir(self.size, self.seed)
+            twin.__dict__.update(self.__dict__)
+            twin.seen += len(ids)
+        return twin
+
+    def _slots(self, n: int) -> Ints:
+        """Return the slots of the next n rows; those beyond the size are not stored."""
+        numbers = np.arange(self.seen, self.seen + n)
+        drawn = _uniform(self.seed, numbers, numbers + 1)
+        return np.where(numbers < self.size, numbers, drawn)
+
     def offer(self, X: Any, labels: Labels, costs: Float, ids: Ints) -> None:
         """Add rows of the stream, each of which may replace a stored one."""
-        numbers = np.arange(self.seen, self.seen + len(ids))
+        slots = self._slots(len(ids))
         self.seen += len(ids)
-        slots = np.where(numbers < self.size, numbers, _uniform(self.seed, numbers, numbers + 1))
         rows = np.flatnonzero(slots < self.size)
         slots, last = np.unique(slots[rows][::-1], return_index=True)  # the last row of a slot wins
         rows = rows[::-1][last]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from typing import Any
 
 from marginwise._engine.plan import WITH_GAMMA
@@ -130,7 +131,7 @@ def _probabilities(model: Snapshot) -> dict[str, Any] | None:
 def _curve(curve: Sigmoid | Isotonic) -> dict[str, Any]:
     """Return a calibration curve: a sigmoid with weight `share`, and steps on each side of 0."""
     smooth = curve.sigmoid if isinstance(curve, Isotonic) else curve
-    sigmoid = {"above": smooth.above, "below": smooth.below, "offset": smooth.offset}
+    sigmoid = asdict(smooth)
     if isinstance(curve, Sigmoid):
         return {"sigmoid": sigmoid, "share": 1.0}
     sides = {

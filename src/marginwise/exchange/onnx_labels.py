@@ -78,9 +78,12 @@ def probabilities(graph: Graph, model: Snapshot, values: str) -> str:
 def _curves(graph: Graph, curves: Any, f: str) -> str:
     """Return the probability of the positive class of each problem."""
     smooth = [curve.sigmoid if isinstance(curve, Isotonic) else curve for curve in curves]
-    slopes = [np.array([getattr(curve, side) for curve in smooth]) for side in ("above", "below")]
-    slope = graph.op("Where", graph.op("Greater", f, 0.0), *slopes)
-    z = graph.op("Add", graph.op("Mul", f, slope), np.array([curve.offset for curve in smooth]))
+    is_above = graph.op("Greater", f, 0.0)
+    slope, constant = (
+        graph.op("Where", is_above, *(np.array([getattr(c, name) for c in smooth]) for name in two))
+        for two in (("above", "below"), ("high", "low"))
+    )
+    z = graph.op("Add", graph.op("Mul", f, slope), constant)
     sigmoids = _sigmoid(graph, z)
     shares = np.array([curve.share if isinstance(curve, Isotonic) else 1.0 for curve in curves])
     if (shares == 1).all():

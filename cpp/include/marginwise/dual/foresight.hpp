@@ -30,11 +30,16 @@ class Foresight {
     const Value* end() const { return values_.data() + values_.size(); }
 
     // Records f of the next example of a stream.
-    void add(double f, double weight) { add(f, weight, 1); }
-
-    // Records f of an example that was held out of a model like the final one. All such values are
-    // kept, up to `most`.
-    void add_held_out(double f, double weight) { add(f, weight, 2); }
+    void add(double f, double weight) {
+        if (!wanted()) return;
+        ++seen_;
+        values_.push_back({bounded(f, 0), bounded(weight, kTiny)});
+        const Index limit = std::min(most_, std::max(kLeast, seen_ / 2));
+        first_ = std::max(first_, values_.size() - limit);
+        if (first_ <= most_) return;
+        values_.erase(values_.begin(), values_.begin() + first_);
+        first_ = 0;
+    }
 
     // Reserves memory for n more values.
     void reserve(Index n) {
@@ -56,17 +61,6 @@ class Foresight {
     // The float nearest to x with a magnitude from `least` to kHuge.
     static float bounded(double x, double least) {
         return static_cast<float>(std::copysign(std::clamp(std::abs(x), least, kHuge), x));
-    }
-
-    void add(double f, double weight, Index count) {
-        if (!wanted()) return;
-        seen_ += count;
-        values_.push_back({bounded(f, 0), bounded(weight, kTiny)});
-        const Index limit = std::min(most_, std::max(kLeast, seen_ / 2));
-        first_ = std::max(first_, values_.size() - limit);
-        if (first_ <= most_) return;
-        values_.erase(values_.begin(), values_.begin() + first_);
-        first_ = 0;
     }
 
     Index most_, seen_ = 0;

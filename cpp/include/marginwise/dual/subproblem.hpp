@@ -31,7 +31,6 @@ struct Subproblem {
     Vector<std::int32_t> left;  // members whose places were closed, but that are not yet released
     Suspects suspects;
     Foresight foresight;
-    Array<double> held_out;  // foresight weights of members held out, with their box shut
     Stats stats;
     bool in_order = true;  // places have the order of members; false once a member has slept
     RowCache rows;

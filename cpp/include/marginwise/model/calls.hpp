@@ -104,6 +104,13 @@ OwnedMatrix<double> missed_loss(const Model<T>& model, const Batch& batch,
     return loss;
 }
 
+template <class T>
+OwnedMatrix<double> leave_out(const Model<T>& model, View<std::int64_t> ids, Index steps) {
+    OwnedMatrix<double> out(ids.size, model.D.problems());
+    model.leave_out(ids, steps, out.values.data());
+    return out;
+}
+
 // The output of compute(sample, out) for some rows: `columns` values per row.
 template <class T, class F>
 OwnedMatrix<float> roughly(const Model<T>& model, const Batch& batch, View<std::int64_t> rows,

@@ -121,7 +121,6 @@ class Learner : public Model<T> {
     void learn_example(const Example& example, Block<T>& block, Index r,
                        const std::uint8_t* wanted);
     void look_at(const Batch& batch, Block<T>& block, Index r);
-    void hold_out(const Batch& batch, const std::int64_t* order, Index n);
     void keep_budget();
     void learn_best(Index c);
     void mark_seen(Index c, std::int64_t id) { seen_[c * examples_ + id] = 1; }
@@ -439,28 +438,8 @@ bool Learner<T>::adopt(const Batch& batch, const std::int64_t* order, Index n) {
     const Admission<T> admission(D, batch, scaling(), all);
     D.subproblems[0].in_order = D.problems() == 1;
     for (Index r = 0; r < n; ++r) this->count_example(batch.ids[order[r]]);
-    if (settings_.foresees && batch.weight) hold_out(batch, order, n);
     adopted_ = true;
     return true;
-}
-
-// Makes finish() first solve the problems without some of the examples, which shows how the model
-// performs on examples that it has not learned. With more examples, a smaller fraction is enough.
-template <class T>
-void Learner<T>::hold_out(const Batch& batch, const std::int64_t* order, Index n) {
-    constexpr Index kEnough = 400, kLeastOneIn = 4, kMostOneIn = 16;
-    const Index one_in = std::clamp(n / kEnough, kLeastOneIn, kMostOneIn);
-    Array<double> weight(n, 0.0);
-    for (Index s = 0; s < n; ++s) {  // members are in the order of the rows
-        const auto id = static_cast<std::uint64_t>(batch.ids[order[s]]);
-        if (scale_below(splitmix64(id + kGolden), one_in) == 0) weight[s] = batch.weight[order[s]];
-    }
-    for (Subproblem& sub : D.subproblems) {
-        for (Index k = 0; k < sub.P.size; ++k)
-            if (weight[sub.member[k]] > 0) sub.P.set_box(k, Box::shut);
-        sub.held_out = weight;
-        sub.P.find_extremes();
-    }
 }
 
 }  // namespace marginwise

@@ -10,6 +10,7 @@
 #include "marginwise/predict/decision.hpp"
 #include "marginwise/predict/rough.hpp"
 #include "marginwise/solve/duality_gap.hpp"
+#include "marginwise/solve/leave_out.hpp"
 
 namespace marginwise {
 
@@ -192,6 +193,14 @@ class Model : public Interrupts {
     // Computes f of some rows of a batch with the current model, and adds the values to the
     // foresight of the problems that involve their classes.
     void foresee(const Batch& batch, View<std::int64_t> rows);
+
+    // Leave-one-out decision values of examples, see solve/leave_out.hpp.
+    void leave_out(View<std::int64_t> ids, Index steps, double* out) const {
+        Vector<Index> found;
+        for (const std::int64_t id : ids) found.push_back(D.members.find(id));
+        const std::unique_ptr<Model> copy = clone();
+        marginwise::leave_out(copy->D, found, steps, threads(), out);
+    }
 
     // Whether the last call stopped at a row beyond norm_limit.
     bool beyond() const { return beyond_; }

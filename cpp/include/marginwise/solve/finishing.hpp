@@ -33,13 +33,9 @@ class Finishing {
         Dual<T>& D = alone_ ? *alone_ : D_;
         const Index c = alone_ ? 0 : c_;
         const typename Dual<T>::Help help(D, helpers);
-        do {
-            const bool holds_out = !D_.subproblems[c_].held_out.empty();
-            const double goal = holds_out ? std::max(tau, kRough) : tau;
-            do
-                if (!solve_awake(D, c, goal, deadline)) return;
-            while (!solver_.gave_up() && D.stir(c));
-        } while (admit_held_out(D, c));
+        do
+            if (!solve_awake(D, c, tau, deadline)) return;
+        while (!solver_.gave_up() && D.stir(c));
         const simd::Extremes& e = D.problem(c).extremes;
         D.problem(c).unsolved = e.both() && e.delta() > tau ? e.delta() : 0.0;
         done_ = true;
@@ -59,8 +55,6 @@ class Finishing {
     }
 
   private:
-    static constexpr double kRough = 0.1;  // violation at which held-out examples are evaluated
-
     // Takes the problem out of the dual, with the memory lent to it.
     void take_out(RowCache& memory) {
         alone_ = std::make_unique<Dual<T>>(D_.single(c_));
@@ -83,28 +77,7 @@ class Finishing {
     bool solved(double tau) const {
         const simd::Extremes& e = D_.problem(c_).extremes;
         const Subproblem& sub = D_.subproblems[c_];
-        return sub.held_out.empty() && sub.asleep.empty() && (!e.both() || e.delta() <= tau);
-    }
-
-    // Records f of the held-out examples, now that the problem is solved without them, and opens
-    // their boxes. Returns whether there were any.
-    bool admit_held_out(Dual<T>& D, Index c) {
-        const Array<double> weight = std::exchange(D_.subproblems[c_].held_out, {});
-        Foresight& foresight = D_.subproblems[c_].foresight;
-        if (weight.empty()) return false;
-        Problem& P = D.problem(c);
-        const bool judges = P.extremes.both();
-        const double b = P.bias();
-        for (Index k = 0; k < P.size; ++k) {
-            if (P.box[k] != Box::shut) continue;
-            const Index s = D.subproblems[c].member[k];
-            const double y = P.y(k), w = weight[alone_ ? alone_->members.ids[s] : s];
-            if (judges) foresight.add_held_out(y - P.g[k] + b, y * w);
-            P.set_box(k, Box::usual);
-        }
-        P.find_extremes();
-        solver_ = PairSolver();
-        return true;
+        return sub.asleep.empty() && (!e.both() || e.delta() <= tau);
     }
 
     // Moves pairs of awake places and puts places to sleep until no pair violates by more than tau,
