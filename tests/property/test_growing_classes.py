@@ -89,6 +89,19 @@ def test_what_was_learned_of_two_classes_stays() -> None:
     model._engine.native.check(1e-5)
 
 
+def test_what_dropped_members_left_behind_swaps_sides_too() -> None:
+    """What a member inherited is no contribution of its own, whose bound is its cost."""
+    A, b = blobs(400, 7, 2)
+    model = learner(budget=30, multiclass="ovr").partial_fit(A, b)
+    before = model._engine.state()["inherited"]
+    assert np.abs(before).max() > 1
+    change(model, OnlineSVC._grow_classes, np.array([5]))
+    state = model._engine.state()
+    np.testing.assert_array_equal(state["inherited"][:2], np.vstack([-before[0], before[0]]))
+    own = np.abs(state["alpha"] - state["inherited"])[:2]
+    assert (own <= state["costs"] * (1 + 1e-9) + 1e-9).all()
+
+
 def test_announced_classes_are_all_there_are() -> None:
     A, b = blobs(60, 8, 3)
     closed = learner().partial_fit(A, b, classes=[0, 1, 2])
