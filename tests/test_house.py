@@ -39,8 +39,8 @@ LAYOUT = {
 }
 
 LIMITS = {
-    "lines": 50_495,
-    "lines of code": 31_105,
+    "lines": 50_502,
+    "lines of code": 31_112,
     "modules": 266,
     "classes": 314,
     "class names in two modules": 17,

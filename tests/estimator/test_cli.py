@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.pipeline import Pipeline
 
@@ -23,12 +23,13 @@ from marginwise.cli.recipes import ESTIMATORS, documented, first_sentence, kind_
 from marginwise.cli.scaling import ranges_of
 from marginwise.cli.tuning import sampled
 from marginwise.data import TableEncoder, open_source
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 
 
 def call(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+    return runner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
 def done(*arguments: object, text: str | None = None) -> Result:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from marginwise import OnlineSVC, load, save
 from marginwise.cli import main
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 
@@ -26,7 +27,7 @@ LONG = ["--no-tune", "-c", "1", "-g", "0.2", "--epochs", "2", "--threads", "1"]
 
 
 def call(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+    return runner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
 def refused(*arguments: object, code: int = 1, folder: Path | None = None) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import marginwise
 from marginwise.cli import guessed_shape, main
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
+from tests.support import runner
 
 pytest.importorskip("matplotlib")
 
@@ -29,7 +30,7 @@ def stored(path: Path, **arrays: Any) -> Path:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return runner().invoke(main, [str(argument) for argument in arguments])
 
 
 def virtual(tmp_path: Path, *arguments: object) -> Result:
@@ -110,7 +111,7 @@ def test_sheet_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def refused(tmp_path: Path, said: str, *arguments: object, code: int = 1) -> None:
     done = virtual(tmp_path, *arguments)
     assert done.exit_code == code
-    assert said in " ".join(done.output.split())
+    assert said in " ".join(done.stderr.split())
     assert not (tmp_path / "sheet.png").exists()
 
 
@@ -202,7 +203,7 @@ def test_a_sheet_that_cannot_be_written(tmp_path: Path) -> None:
     file = stored(tmp_path / "six.npz", X=pictures())
     done = call("virtual", file, "--out", tmp_path / "none" / "sheet.png")
     assert done.exit_code == 1
-    assert "there is no directory" in done.output
+    assert "there is no directory" in done.stderr
 
 
 def test_matplotlib_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs, make_moons
@@ -23,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from marginwise import CompressedSVC, ExactSVC, ModelFileError, OnlineSVC, load, save
 from marginwise.inspect import CompressionDisplay
-from tests.support import blobs
+from tests.support import blobs, sparse_rows
 
 X, Y = make_moons(400, noise=0.25, random_state=0)
 X4, Y4 = make_blobs(300, centers=4, cluster_std=1.2, random_state=1)
@@ -238,12 +239,10 @@ def test_copies_predict_the_same(several: OnlineSVC, copy: Any, rows: bool, tmp_
 
 
 def test_sparse_models_have_files(tmp_path: Path) -> None:
-    import scipy.sparse as sp
-
-    rows = sp.random_array((200, 80), density=0.03, rng=np.random.default_rng(0)).tocsr()
+    rows = sparse_rows(200, 80, 0.03, np.random.default_rng(0))
     labels = np.asarray(rows[:, :40].sum(axis=1) > rows[:, 40:].sum(axis=1)).astype(int)
     small = OnlineSVC(gamma=1.0, random_state=0).fit(rows, labels).compress(max_vectors=20)
-    assert sp.issparse(small.support_vectors_)
+    assert issparse(small.support_vectors_)
     again = through_file(small, tmp_path)
     assert (again.decision_function(rows) == small.decision_function(rows)).all()
 

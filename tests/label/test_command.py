@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise.cli import main
 from tests.label_support import write_csv
+from tests.support import runner
 
 pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
 pytest.importorskip("uvicorn", reason="needs marginwise[label]")
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> Any:
-    return CliRunner().invoke(main, ["label", *words])
+    return runner().invoke(main, ["label", *words])
 
 
 def test_get_prints_an_answer_without_a_server(folder: Path) -> None:
