@@ -449,6 +449,7 @@ def test_bench_measures_itself() -> None:
     assert found["cpu"]
 
 
+@pytest.mark.slow
 def test_reproduce_lists_experiments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     if not (root / "reproduce").is_dir():

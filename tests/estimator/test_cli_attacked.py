@@ -226,6 +226,7 @@ def test_wide_tables_do_not_list_their_columns_for_every_column() -> None:
     assert table.listed <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [None, 5, -1, 1e300, True, "x", [], [1], {"a": 1}])
 def test_notes_of_checkpoints_are_checked(bad: Any, tmp_path: Path) -> None:
     data, model, checkpoint = tmp_path / "a.npz", tmp_path / "m.mwz", tmp_path / "c"

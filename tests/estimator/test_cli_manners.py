@@ -249,6 +249,7 @@ def test_runs_print_versions_and_parameters(tmp_path: Path) -> None:
     assert call("test", tmp_path / "m", data, "--json", "--quiet").stderr == ""
 
 
+@pytest.mark.slow
 def test_warnings_are_single_lines(tmp_path: Path) -> None:
     rows = [f"id-{k},{k % 7},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("key,n,label\n" + "\n".join(rows) + "\n")
@@ -295,6 +296,7 @@ def started(folder: Path, tmp_path: Path, *options: object) -> subprocess.Popen[
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_killed_runs_continue_to_the_same_file(long_run: Path, tmp_path: Path) -> None:
     process = started(long_run, tmp_path, "--every", "0s")
@@ -309,6 +311,7 @@ def test_killed_runs_continue_to_the_same_file(long_run: Path, tmp_path: Path) -
     assert (tmp_path / "m.mwz").read_bytes() == (long_run / "whole.mwz").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_write_a_checkpoint(number: int, long_run: Path, tmp_path: Path) -> None:
@@ -338,6 +341,7 @@ def test_signals_before_a_command_begins_exit_with_130(
     assert call("bench").exit_code == 130
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_signals_end_other_commands_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen(
@@ -354,6 +358,7 @@ def test_signals_end_other_commands_at_once(tmp_path: Path) -> None:
     assert (out, "Traceback" in error) == ("", False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
 def test_readers_may_leave(model: Path, tmp_path: Path) -> None:
     data = arrays(tmp_path / "a.npz", rows=200_000)
@@ -369,6 +374,7 @@ def test_readers_may_leave(model: Path, tmp_path: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_predictions_pass_through_pipes(model: Path, tmp_path: Path) -> None:
     data = arrays(tmp_path / "a.npz")
     done = subprocess.run(

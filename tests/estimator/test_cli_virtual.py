@@ -55,6 +55,7 @@ def test_version_and_help() -> None:
         assert f"--{option}" in said
 
 
+@pytest.mark.slow
 def test_it_is_a_module_too() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "marginwise", "--version"], capture_output=True, text=True

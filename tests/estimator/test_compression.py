@@ -176,6 +176,7 @@ def test_a_model_without_support_vectors_is_compressed() -> None:
     assert small.predict([[0.0]]).tolist() == perceptron.predict([[0.0]]).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"curve": True}, {"max_vectors": 3, "curve": True}])
 def test_a_model_without_support_vectors_is_compressed_with_rows(given: Any) -> None:
     young = OnlineSVC(gamma=0.3).partial_fit(X4[:1], Y4[:1], classes=[0, 1, 2, 3])
@@ -220,6 +221,7 @@ def through_joblib(small: CompressedSVC, folder: Path) -> Any:
     return joblib.load(buffer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "copy",
     [through_file, through_skops, through_joblib, lambda s, _: pickle.loads(pickle.dumps(s))],
@@ -247,6 +249,7 @@ def test_sparse_models_have_files(tmp_path: Path) -> None:
     assert (again.decision_function(rows) == small.decision_function(rows)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -350,6 +353,7 @@ def _no_window() -> Iterator[None]:
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_window")
 def test_the_curve_is_drawn(model: OnlineSVC) -> None:
     small = model.compress(X, Y, max_error_increase=0.02, curve=True)
@@ -380,6 +384,7 @@ def test_what_has_no_curve_is_refused(model: OnlineSVC) -> None:
         CompressionDisplay([1, 2], [0.5, 0.4], chosen=3).plot()
 
 
+@pytest.mark.slow
 def test_a_size_that_is_chosen_is_bounded(
     model: OnlineSVC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,6 +399,7 @@ def test_a_size_that_is_chosen_is_bounded(
 # -- probabilities --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC])
 def test_probabilities_come_along(kind: type, seed: int, tmp_path: Path) -> None:
     X, y = blobs(600, seed, classes=3)

@@ -44,6 +44,7 @@ from marginwise.dask.scoring_records import NAME  # noqa: E402
 from marginwise.data.arrow_file import ParquetFile  # noqa: E402
 from tests.support import runner  # noqa: E402
 
+pytestmark = pytest.mark.cluster
 NAMES = ["a", "b", "c"]
 
 

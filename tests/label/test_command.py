@@ -105,6 +105,7 @@ def test_a_port_in_use_is_reported(folder: Path) -> None:
     assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
     words = ["texts.csv", "--labels", "good,bad", "--no-open", "--json", "-q"]

@@ -24,6 +24,7 @@ from marginwise.dask.snapshot import take_snapshot
 from tests.dask_support import cluster, digest, labelled_digits, moons
 from tests.support import cycle, missed_loss
 
+pytestmark = pytest.mark.cluster
 ROWS, BLOCK = 9000, 1000
 
 

@@ -60,6 +60,7 @@ def test_the_model_does_not_depend_on_cuts(multiclass: str, form: str) -> None:
         assert_same_model(whole, other, f"cut at {cuts}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", CODES)
 @pytest.mark.parametrize("order", list(itertools.permutations("abc")))
 def test_classes_may_come_in_any_order(multiclass: str, order: tuple[str, ...]) -> None:

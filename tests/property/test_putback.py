@@ -88,6 +88,7 @@ def test_every_public_rule_is_tried() -> None:
     assert {type(rule) for rule in SUPPORTED + REFUSED} == rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", SUPPORTED, ids=repr)
 @pytest.mark.parametrize("selection", ["random", "gradient", "active", "autoactive"])
 @pytest.mark.parametrize("pool_size", [50, None])
