@@ -16,7 +16,8 @@ STUB = $(wildcard .venv/lib/python3*/site-packages/marginwise/_core.pyi)
 unexport PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo docs linkcheck test lint bench stubs clean test-minimum test-asreview stress tsan
+.PHONY: help demo docs linkcheck quick test lint bench stubs clean stress tsan
+.PHONY: test-browser test-minimum test-asreview
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,13 +25,22 @@ help: ## list the targets
 demo: .venv/.plot ## run the demonstration
 	@$(BIN)/python examples/demo.py
 
-test: .venv/.dev ## test the core under sanitizers, then the package
+# Tests start many processes: what Python and pytest compile is stored.
+PYTEST = $(BIN)/python -m compileall -q src && \
+    PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
+
+quick: .venv/.dev ## run the quick tests of the package, in a minute or two
+	@$(PYTEST) -m 'not (slow or browser or cluster or docs or stress)'
+
+test: .venv/.dev ## test the core under sanitizers, then the package, without a browser
 	@$(BIN)/cmake -S . -B build/sanitize -G Ninja --log-level=WARNING \
 	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMARGINWISE_TESTS=ON -DMARGINWISE_WERROR=ON >/dev/null
 	@$(BIN)/ninja --quiet -C build/sanitize
 	@$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
-	@$(BIN)/python -m compileall -q src  # once, not in each of hundreds of processes
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+	@$(PYTEST) -m 'not browser'
+
+test-browser: .venv/.dev ## test the labelling page and the built documentation in Chromium
+	@$(PYTEST) -m browser
 
 # Warnings are errors, and so are references to names that do not exist.
 SPHINX = $(BIN)/python -m sphinx -q -n -W --keep-going -j auto -d build/doctrees docs
@@ -41,9 +51,10 @@ docs: .venv/.docs ## build the documentation into build/docs
 linkcheck: .venv/.docs ## check the links of the documentation to other sites; needs a network
 	@$(SPHINX) -b linkcheck -D plot_gallery=0 build/linkcheck
 
-# The pages and examples are tested with current versions only.
+# Pages, examples and attacks are tested with current versions only.
 test-minimum: .venv-minimum/.built ## test the package with the minimum versions it declares
-	@$(MINIMUM)/python -m pytest -q -n auto --dist worksteal --ignore=tests/docs
+	@PYTHONDONTWRITEBYTECODE= $(MINIMUM)/python -m pytest -q -n auto --dist worksteal \
+	    -m 'not (browser or docs or stress)' --ignore=tests/docs
 
 # ASReview requires an older pandas than the other tests use.
 test-asreview: .venv-asreview/.built ## test the classifier for ASReview in ASReview

@@ -14,7 +14,10 @@ from packaging.requirements import Requirement
 EXTRAS = ("tables", "plot", "reproduce", "skops")  # those that users install
 PINNED_TOOLS = ("pytest",)
 FREE_TOOLS = ("hypothesis", "pandas", "psutil", "pytest-xdist")
-CEILINGS = ("pyparsing<3.2",)  # later versions deprecate what matplotlib 3.8 calls
+CEILINGS = (
+    "pandas<3",  # scikit-learn 1.6 cannot read the string columns of later versions
+    "pyparsing<3.2",  # later versions deprecate what matplotlib 3.8 calls
+)
 
 
 def pinned(requirement: Requirement) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from click.testing import CliRunner
 
 from marginwise import OnlineSVC
 
@@ -181,3 +183,9 @@ def missed_loss(model: Any, X: Any, y: Any) -> list[float]:
     loss = np.maximum(0, 1 - margins)
     loss[loss < 0.05] = 0  # a rough look passes over these rows
     return [loss[y == label].mean() for label in (0, 1)]
+
+
+def runner() -> CliRunner:
+    """Return a runner of commands that separates standard error; click 8.2 always does."""
+    mixes = "mix_stderr" in inspect.signature(CliRunner).parameters
+    return CliRunner(mix_stderr=False) if mixes else CliRunner()

@@ -173,6 +173,7 @@ model._engine.native.check(1e-4)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ENDLESS)
 def test_learning_ends(case: str) -> None:
     """In a process of its own, for a loop in the core cannot be interrupted."""

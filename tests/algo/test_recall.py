@@ -99,6 +99,7 @@ def search(rng: np.random.Generator, items: int, relevant: int, look: int) -> tu
     return evidence, relevant - found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [60, 150, 300])
 @pytest.mark.parametrize("relevant", [10, 60])
 def test_the_bounds_hold(look: int, relevant: int) -> None:
@@ -216,6 +217,7 @@ def test_parameters(recall: float) -> None:
         TargetRecall(recall)
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_search_by_a_model_holds() -> None:
     held = []
     for seed in range(20):

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
-
 from marginwise.cli import main
 from tests.browser.serving import Labelling, until
 from tests.browser.test_labelling import item, press, sent, shown
+from tests.support import runner
 
 Serve = Callable[..., Labelling]
 Open = Callable[..., Any]
@@ -159,7 +158,7 @@ def test_labels_leave_by_export(serve: Serve, open_page: Open, tmp_path: Path) -
         press(page, key)
     server.stop()
     out = tmp_path / "labels.csv"
-    done = CliRunner().invoke(main, ["labels", "export", str(server.store), str(out)])
+    done = runner().invoke(main, ["labels", "export", str(server.store), str(out)])
     assert done.exit_code == 0, done.output
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

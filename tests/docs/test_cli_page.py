@@ -11,7 +11,6 @@ from types import ModuleType
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise.cli import main
 from marginwise.cli.commands import every_command
@@ -19,6 +18,7 @@ from marginwise.data import write_svmlight
 from marginwise.label import Event, LabelStore
 from marginwise.label.item_files import Columns, open_items
 from marginwise.label.reopening import Request, item_set, remember
+from tests.support import runner
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guide" / "cli.md"
@@ -57,7 +57,7 @@ def test_every_option_is_described() -> None:
 
 def test_help_texts_show_the_example() -> None:
     for name, command in every_command(main).items():
-        shown = CliRunner().invoke(main, [*name.split(), "--help"])
+        shown = runner().invoke(main, [*name.split(), "--help"])
         assert shown.exit_code == 0
         assert "\n  ".join(["Example:", *command.example]) in shown.output
 
@@ -118,5 +118,5 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             words = shlex.split(line.partition(" > ")[0])[1:]
             if words[0] == "train" and Path(words[2]).exists():
                 words.append("--force")
-            done = CliRunner().invoke(main, words)
+            done = runner().invoke(main, words)
             assert done.exit_code == 0, f"{line}: {done.output}"

@@ -182,6 +182,7 @@ def test_a_fitted_estimator_is_gone_on_with() -> None:
     assert np.array_equal(learner.estimator_.decision_function(X), values), "partial_fit differs"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*PassiveAggressiveClassifier:FutureWarning")
 @pytest.mark.parametrize("kind", [SGDClassifier, Perceptron, PassiveAggressiveClassifier])
 @pytest.mark.parametrize("strategy", EVERY)

@@ -86,6 +86,7 @@ def values(learner: ActiveLearner) -> list[Any]:
     return [scores.tolist(), learner.ask(), learner.ask(3).tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_any_classifier_learns_its_answers(name: str) -> None:
     estimator, rows = CLASSIFIERS[name]
@@ -97,6 +98,7 @@ def test_any_classifier_learns_its_answers(name: str) -> None:
     assert all(step["score"] is not None for step in learner.history_ if step["asked"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_undo_and_correct_are_as_if_it_had_been_so(name: str) -> None:
     learner = taught(name)
@@ -114,6 +116,7 @@ def test_undo_and_correct_are_as_if_it_had_been_so(name: str) -> None:
     assert values(learner) == before, "undo does not restore the former answer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_rows_added_later(name: str, tmp_path: Path) -> None:
     estimator, rows = CLASSIFIERS[name]
@@ -247,6 +250,7 @@ def test_polars_frames_ask_what_pandas_frames_ask() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SVC", "texts", "columns, refitted"])
 def test_an_audit_works_with_any_classifier(name: str) -> None:
     estimator, rows = CLASSIFIERS[name]

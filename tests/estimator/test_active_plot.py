@@ -37,6 +37,7 @@ def line(ax: Any, k: int) -> np.ndarray:
 # -- learning curves -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_median_and_band_over_runs() -> None:
     runs = [([1, 3], [value, 2 * value]) for value in (0.0, 1.0, 2.0, 3.0, 10.0)]
     ax = learning_curves({"active": runs}, band=(0.25, 0.75), ylabel="error")
@@ -133,6 +134,7 @@ def test_history_must_have_begun() -> None:
 # -- without matplotlib --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_extra_is_named_where_matplotlib_is_absent() -> None:
     code = """
 import sys

@@ -59,6 +59,7 @@ def expected(strategy: str) -> list[int]:
     return questions(X, strategy=strategy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_the_pool_does_not_matter(

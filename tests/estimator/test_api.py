@@ -626,6 +626,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize(
     ("n_jobs", "start", "call"),
@@ -667,6 +668,7 @@ LEARN_ALOUD = """
 """
 
 
+@pytest.mark.slow
 def test_lines_are_written_without_a_terminal() -> None:
     assert run(LEARN_ALOUD, "0") == ("True\n", "")
     printed, shown = run(LEARN_ALOUD, "1")
@@ -697,16 +699,19 @@ def on_a_terminal(verbose: str) -> str:
     return seen.decode()
 
 
+@pytest.mark.slow
 def test_a_progress_bar_is_shown_on_a_terminal() -> None:
     shown = on_a_terminal("1")
     for part in ("100%", "example", "members", "δ"):
         assert part in shown, f"the bar should show {part!r}: {shown!r}"
 
 
+@pytest.mark.slow
 def test_no_progress_bar_unless_asked_for() -> None:
     assert on_a_terminal("0") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel", ["'rbf'", "lambda A, B: A @ B.T", "'precomputed'"], ids=["rbf", "callable", "matrix"]
 )
@@ -721,6 +726,7 @@ def test_a_script_ends_in_silence(kernel: str) -> None:
     assert run(body) == ("done\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_model_survives_a_fork() -> None:
     """No thread outlives a call, so worker processes may be forked at any time."""

@@ -146,6 +146,7 @@ def test_nothing_before_fit(name: str) -> None:
     assert not hasattr(OnlineSVC(kernel="linear"), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_the_way_to_probabilities(kind: type, seed: int) -> None:
     X, y = blobs(120, seed, classes=2)

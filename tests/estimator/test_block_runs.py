@@ -81,6 +81,7 @@ def test_a_source_in_blocks_teaches_as_much_as_arrays(kind: Any) -> None:
     assert abs(model.score(X, Y) - learner(kind).fit(X, Y).score(X, Y)) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, BLOCK, 150, 1000])
 @pytest.mark.parametrize("after", [1, 200, 590])
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(

@@ -97,6 +97,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 
 
 # Some checks start a stream with a few rows.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:gamma='scale' is computed from the first batch:UserWarning")
 # Some checks have features around 100: double precision does not resolve their poly kernel, and
 # their sigmoid kernel is 1.

@@ -11,8 +11,12 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+<<<<<<< HEAD
 import scipy.sparse as sp
 from click.testing import CliRunner, Result
+=======
+from click.testing import Result
+>>>>>>> net
 from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.pipeline import Pipeline
 
@@ -25,12 +29,13 @@ from marginwise.cli.recipes import ESTIMATORS, documented, first_sentence, kind_
 from marginwise.cli.scaling import ranges_of
 from marginwise.cli.tuning import sampled
 from marginwise.data import TableEncoder, open_source
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 
 
 def call(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+    return runner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
 def done(*arguments: object, text: str | None = None) -> Result:
@@ -487,6 +492,7 @@ def test_bench_measures_itself() -> None:
     assert found["cpu"]
 
 
+@pytest.mark.slow
 def test_reproduce_lists_experiments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     if not (root / "reproduce").is_dir():

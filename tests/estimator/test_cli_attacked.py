@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise import OnlineSVC, load, save
 from marginwise._files.format import guarded, unpack, write_state
@@ -19,6 +18,7 @@ from marginwise._training.checkpoint import KIND
 from marginwise.cli import group, main
 from marginwise.data import TableEncoder, open_source
 from tests.estimator.test_cli_manners import arrays, call, refused
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 
@@ -54,7 +54,7 @@ def test_model_on_standard_output_and_input(
     done = call("train", data, "-", *FAST)
     content = done.stdout_bytes
     assert content == Path("model.mwz").read_bytes()
-    tested = CliRunner().invoke(main, ["test", "-", str(data), "--json", "-q"], input=content)
+    tested = runner().invoke(main, ["test", "-", str(data), "--json", "-q"], input=content)
     assert tested.stdout == call("test", "model.mwz", data, "--json", "-q").stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.mwz"]
 
@@ -68,7 +68,7 @@ def test_continue_by_standard_input_and_output(
     assert call("train", data, "a.mwz", "--estimator", "ExactSVC", *given, *FAST).exit_code == 0
     assert call("continue", "a.mwz", data, "b.mwz", *given, "-q").exit_code == 0
     piped = ["continue", "-", str(data), *given, "-q"]
-    done = CliRunner().invoke(main, piped, input=Path("a.mwz").read_bytes())
+    done = runner().invoke(main, piped, input=Path("a.mwz").read_bytes())
     assert done.stdout_bytes == Path("b.mwz").read_bytes()
     done = call("continue", "a.mwz", "-", "c.mwz", *given, "--json", text=data.read_text())
     assert json.loads(done.stdout)["rows"] == 40
@@ -85,7 +85,7 @@ def test_checkpoint_of_a_model_on_standard_output(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "run.ckpt"]
     for flags in (["--groups", "customer"], ["--json"], ["--threads", "0"]):
         assert "Error: " in refused("continue", "run.ckpt", *flags, code=2, folder=tmp_path)
-    piped = CliRunner().invoke(main, ["continue", "-"], input=Path("run.ckpt").read_bytes())
+    piped = runner().invoke(main, ["continue", "-"], input=Path("run.ckpt").read_bytes())
     assert piped.exit_code == 2
     assert "a checkpoint is a file, not standard input" in piped.stderr
 
@@ -159,7 +159,7 @@ def test_label_column_of_npy_on_standard_input(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     np.save(data, np.c_[X[:, 0] > 0, X])
     arguments = ["train", "-", str(model), "--label", "0", *FAST]
-    assert CliRunner().invoke(main, arguments, input=data.read_bytes()).exit_code == 0
+    assert runner().invoke(main, arguments, input=data.read_bytes()).exit_code == 0
     assert load(model).n_features_in_ == 3
 
 
@@ -226,6 +226,7 @@ def test_wide_tables_do_not_list_their_columns_for_every_column() -> None:
     assert table.listed <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [None, 5, -1, 1e300, True, "x", [], [1], {"a": 1}])
 def test_notes_of_checkpoints_are_checked(bad: Any, tmp_path: Path) -> None:
     data, model, checkpoint = tmp_path / "a.npz", tmp_path / "m.mwz", tmp_path / "c"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from marginwise import load
 from marginwise.active.recall import binomial_bounds
@@ -17,13 +17,14 @@ from marginwise.cli import main
 from marginwise.label import Answers, Event, LabelStore
 from marginwise.label.item_files import Columns, open_items
 from marginwise.label.reopening import Request, item_set, remember
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 GOOD, BAD = ("splendid", "lovely", "bright"), ("dreadful", "grim", "awful")
 
 
 def call(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+    return runner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
 def done(*arguments: object) -> Result:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from marginwise import OnlineSVC, load, save
 from marginwise.cli import main
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 
@@ -26,7 +27,7 @@ LONG = ["--no-tune", "-c", "1", "-g", "0.2", "--epochs", "2", "--threads", "1"]
 
 
 def call(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+    return runner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
 def refused(*arguments: object, code: int = 1, folder: Path | None = None) -> str:
@@ -248,6 +249,7 @@ def test_runs_print_versions_and_parameters(tmp_path: Path) -> None:
     assert call("test", tmp_path / "m", data, "--json", "--quiet").stderr == ""
 
 
+@pytest.mark.slow
 def test_warnings_are_single_lines(tmp_path: Path) -> None:
     rows = [f"id-{k},{k % 7},{k % 2}" for k in range(200)]
     (tmp_path / "a.csv").write_text("key,n,label\n" + "\n".join(rows) + "\n")
@@ -294,6 +296,7 @@ def started(folder: Path, tmp_path: Path, *options: object) -> subprocess.Popen[
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_killed_runs_continue_to_the_same_file(long_run: Path, tmp_path: Path) -> None:
     process = started(long_run, tmp_path, "--every", "0s")
@@ -308,6 +311,7 @@ def test_killed_runs_continue_to_the_same_file(long_run: Path, tmp_path: Path) -
     assert (tmp_path / "m.mwz").read_bytes() == (long_run / "whole.mwz").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_write_a_checkpoint(number: int, long_run: Path, tmp_path: Path) -> None:
@@ -337,6 +341,7 @@ def test_signals_before_a_command_begins_exit_with_130(
     assert call("bench").exit_code == 130
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_signals_end_other_commands_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen(
@@ -353,6 +358,7 @@ def test_signals_end_other_commands_at_once(tmp_path: Path) -> None:
     assert (out, "Traceback" in error) == ("", False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
 def test_readers_may_leave(model: Path, tmp_path: Path) -> None:
     data = arrays(tmp_path / "a.npz", rows=200_000)
@@ -368,6 +374,7 @@ def test_readers_may_leave(model: Path, tmp_path: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_predictions_pass_through_pipes(model: Path, tmp_path: Path) -> None:
     data = arrays(tmp_path / "a.npz")
     done = subprocess.run(

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from marginwise.cli import main
 from marginwise.cli.replaying import Point, Replay, Rows, needed_of
+from tests.support import runner
 
 pytest.importorskip("pyarrow")
 TOPICS = {"rare": ("whale", "dolphin", "reef"), "usual": ("train", "car", "bridge", "road")}
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return runner().invoke(main, [str(argument) for argument in arguments])
 
 
 def report(*arguments: object) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import marginwise
 from marginwise._extras import install
 from marginwise.cli import guessed_shape, main
 from marginwise.invariance import ImageDeformer, VirtualSet, contact_sheet
+from tests.support import runner
 
 pytest.importorskip("matplotlib")
 
@@ -30,7 +31,7 @@ def stored(path: Path, **arrays: Any) -> Path:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return runner().invoke(main, [str(argument) for argument in arguments])
 
 
 def virtual(tmp_path: Path, *arguments: object) -> Result:
@@ -55,6 +56,7 @@ def test_version_and_help() -> None:
         assert f"--{option}" in said
 
 
+@pytest.mark.slow
 def test_it_is_a_module_too() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "marginwise", "--version"], capture_output=True, text=True
@@ -111,7 +113,7 @@ def test_sheet_has_a_name_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def refused(tmp_path: Path, said: str, *arguments: object, code: int = 1) -> None:
     done = virtual(tmp_path, *arguments)
     assert done.exit_code == code
-    assert said in " ".join(done.output.split())
+    assert said in " ".join(done.stderr.split())
     assert not (tmp_path / "sheet.png").exists()
 
 
@@ -203,7 +205,7 @@ def test_a_sheet_that_cannot_be_written(tmp_path: Path) -> None:
     file = stored(tmp_path / "six.npz", X=pictures())
     done = call("virtual", file, "--out", tmp_path / "none" / "sheet.png")
     assert done.exit_code == 1
-    assert "there is no directory" in done.output
+    assert "there is no directory" in done.stderr
 
 
 def test_matplotlib_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs, make_moons
@@ -23,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from marginwise import CompressedSVC, ExactSVC, ModelFileError, OnlineSVC, load, save
 from marginwise.inspect import CompressionDisplay
-from tests.support import blobs
+from tests.support import blobs, sparse_rows
 
 X, Y = make_moons(400, noise=0.25, random_state=0)
 X4, Y4 = make_blobs(300, centers=4, cluster_std=1.2, random_state=1)
@@ -175,6 +176,7 @@ def test_a_model_without_support_vectors_is_compressed() -> None:
     assert small.predict([[0.0]]).tolist() == perceptron.predict([[0.0]]).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"curve": True}, {"max_vectors": 3, "curve": True}])
 def test_a_model_without_support_vectors_is_compressed_with_rows(given: Any) -> None:
     young = OnlineSVC(gamma=0.3).partial_fit(X4[:1], Y4[:1], classes=[0, 1, 2, 3])
@@ -219,6 +221,7 @@ def through_joblib(small: CompressedSVC, folder: Path) -> Any:
     return joblib.load(buffer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "copy",
     [through_file, through_skops, through_joblib, lambda s, _: pickle.loads(pickle.dumps(s))],
@@ -238,16 +241,15 @@ def test_copies_predict_the_same(several: OnlineSVC, copy: Any, rows: bool, tmp_
 
 
 def test_sparse_models_have_files(tmp_path: Path) -> None:
-    import scipy.sparse as sp
-
-    rows = sp.random_array((200, 80), density=0.03, rng=np.random.default_rng(0)).tocsr()
+    rows = sparse_rows(200, 80, 0.03, np.random.default_rng(0))
     labels = np.asarray(rows[:, :40].sum(axis=1) > rows[:, 40:].sum(axis=1)).astype(int)
     small = OnlineSVC(gamma=1.0, random_state=0).fit(rows, labels).compress(max_vectors=20)
-    assert sp.issparse(small.support_vectors_)
+    assert issparse(small.support_vectors_)
     again = through_file(small, tmp_path)
     assert (again.decision_function(rows) == small.decision_function(rows)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -351,6 +353,7 @@ def _no_window() -> Iterator[None]:
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_window")
 def test_the_curve_is_drawn(model: OnlineSVC) -> None:
     small = model.compress(X, Y, max_error_increase=0.02, curve=True)
@@ -381,6 +384,7 @@ def test_what_has_no_curve_is_refused(model: OnlineSVC) -> None:
         CompressionDisplay([1, 2], [0.5, 0.4], chosen=3).plot()
 
 
+@pytest.mark.slow
 def test_a_size_that_is_chosen_is_bounded(
     model: OnlineSVC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +399,7 @@ def test_a_size_that_is_chosen_is_bounded(
 # -- probabilities --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OnlineSVC, ExactSVC])
 def test_probabilities_come_along(kind: type, seed: int, tmp_path: Path) -> None:
     X, y = blobs(600, seed, classes=3)

@@ -33,6 +33,7 @@ from marginwise.dask.faults import ClusterError
 from marginwise.dask.versions import VersionError
 from tests.dask_support import cluster, digest, moons
 
+pytestmark = pytest.mark.cluster
 ROWS, BLOCK = 9000, 1000  # more rows than are learned without rounds
 
 

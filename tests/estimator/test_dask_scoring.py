@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -42,7 +42,9 @@ from marginwise.dask import (  # noqa: E402
 from marginwise.dask.scoring import output_name  # noqa: E402
 from marginwise.dask.scoring_records import NAME  # noqa: E402
 from marginwise.data.arrow_file import ParquetFile  # noqa: E402
+from tests.support import runner  # noqa: E402
 
+pytestmark = pytest.mark.cluster
 NAMES = ["a", "b", "c"]
 
 
@@ -401,7 +403,7 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, words)))
+    return runner().invoke(main, list(map(str, words)))
 
 
 def test_the_command(client: Any, model: Any, data: Path, tmp_path: Path) -> None:

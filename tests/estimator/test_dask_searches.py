@@ -24,6 +24,7 @@ from marginwise._engine.engine import runs_elsewhere, thread_count
 from marginwise._tuning import plain, shared
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")

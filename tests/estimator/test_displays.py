@@ -68,6 +68,7 @@ def test_margins_are_counted_by_part() -> None:
     assert display.ax_.get_title() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.01, 1.0, 37.0])
 @pytest.mark.parametrize("bins", [5, 50])
 def test_edges_meet_the_boundary_and_the_margin(scale: float, bins: int) -> None:
@@ -377,6 +378,7 @@ def test_bad_tables_are_named(given: Any, said: str) -> None:
 # -- without matplotlib ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_displays_are_made_without_matplotlib_and_name_the_extra() -> None:
     code = """
 import sys

@@ -463,6 +463,7 @@ for way, every, calls in (*fits, ("partial_fit", None, 31), ("learn_many", None,
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_inside_a_kernel_leaves_a_usable_model() -> None:
     """In a process of its own: a state that is not whole may take the process with it."""
     done = subprocess.run(

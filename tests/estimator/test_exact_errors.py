@@ -467,6 +467,7 @@ LIES: dict[str, Lie] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 def test_forged_files_are_refused(kind: Kind, lie: str, tmp_path: Path) -> None:
     forged = Forged(saved(model_to_store(kind), tmp_path))

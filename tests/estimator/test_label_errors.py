@@ -60,6 +60,7 @@ def assert_same(one: LabelErrors, other: LabelErrors) -> None:
 # -- estimators ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     "estimator",

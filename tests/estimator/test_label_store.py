@@ -236,6 +236,7 @@ def run(script: str, *arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @posix
 def test_two_processes_append_at_once(tmp_path: Path) -> None:
     path = tmp_path / "labels.db"
@@ -248,6 +249,7 @@ def test_two_processes_append_at_once(tmp_path: Path) -> None:
         assert own == [str(number) for number in range(100)]
 
 
+@pytest.mark.slow
 @posix
 def test_kills_lose_no_acknowledged_event_and_double_none(tmp_path: Path) -> None:
     acknowledged = int(run(KILLED, tmp_path / "labels.db", 50))
@@ -335,6 +337,7 @@ with LabelStore.open(f"{sys.argv[1]}/labels.db", readonly=True) as store:
 """
 
 
+@pytest.mark.slow
 @posix
 def test_read_only_folders_are_refused_but_can_be_read() -> None:
     with tempfile.TemporaryDirectory() as folder:  # tmp_path has parents that are private

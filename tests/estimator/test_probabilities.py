@@ -67,6 +67,7 @@ def test_there_are_none_by_default(kind: Any, method: str) -> None:
     assert raised.value.__suppress_context__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_compressed_model_refers_to_the_original(method: str) -> None:
     small = made(OnlineSVC).fit(X, Y).compress(max_vectors=5)
@@ -260,6 +261,7 @@ def test_a_search_by_probabilities(scoring: str) -> None:
     assert -0.4 < model.best_score_ < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 @pytest.mark.parametrize(
@@ -295,6 +297,7 @@ POOL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOL)
 def test_pool_strategies_of_scikit_activeml(name: str) -> None:
     pool = pytest.importorskip("skactiveml.pool")

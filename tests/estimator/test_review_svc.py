@@ -15,16 +15,17 @@ from sklearn.exceptions import NotFittedError
 
 from marginwise import OnlineSVC
 from marginwise.label.asreview import ReviewSVC
+from tests.support import sparse_rows
 
 
 def records(rows: int = 60, features: int = 300) -> tuple[Any, np.ndarray]:
     """Return rows of unit length with few entries, and labels of which a sixth are 1."""
     rng = np.random.default_rng(7)
-    X = sp.random_array((rows, features), density=0.1, format="csr", rng=rng)
+    X = sparse_rows(rows, features, 0.1, rng)
     y = (np.arange(rows) % 6 == 0).astype(np.int64)
     X = sp.csr_matrix(X + sp.csr_matrix((y * 0.5, (range(rows), [0] * rows)), X.shape))
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    return sp.csr_matrix(sp.diags_array(1 / lengths) @ X), y
+    return sp.csr_matrix(sp.diags(1 / lengths) @ X), y
 
 
 def one_by_one(X: Any, y: np.ndarray, first: int = 2) -> ReviewSVC:

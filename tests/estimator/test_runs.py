@@ -255,6 +255,7 @@ def stop(model: Any, path: Path, sift: float | None, after: int, **more: Any) ->
     return callback
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OnlineSVC, GapSVC])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sift", SIFTS)
@@ -298,6 +299,7 @@ def never_stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[float | None
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sift", [None, 0.05])
 @pytest.mark.parametrize("after", [96, 100, 196, 580, 600, 696, 700, 1180])
 def test_a_run_may_be_stopped_anywhere(
@@ -311,6 +313,7 @@ def test_a_run_may_be_stopped_anywhere(
     assert_same_state(never_stopped[sift], model, f"stopped after {after}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("where", ["read", "callback"])
 @pytest.mark.parametrize("sift", [None, 0.05])
@@ -508,6 +511,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     path = tmp_path / "run.mwz"

@@ -23,6 +23,7 @@ from tests.support import assert_same_model, blobs
 # -- threads --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity on this system")
 def test_all_processors_are_those_of_the_affinity_mask() -> None:
     code = (

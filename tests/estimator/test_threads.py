@@ -90,6 +90,7 @@ class Together:
             raise self._errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 100], ids=["few rows", "many rows"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_beside_a_learner(kind: Any, rows: int, tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ def test_a_reader_has_the_old_model_while_a_new_one_is_fitted() -> None:
     Together(fit, predict).run(0.5)
 
 
+@pytest.mark.slow
 def test_virtual_sets_and_learners_of_labels_in_threads() -> None:
     rng = np.random.default_rng(0)
     images = rng.random((30, 36))
@@ -299,6 +301,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(kind, name, id=f"{kind.__name__} {name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), list(cases()))
 def test_an_interrupt_leaves_the_state_before_or_after(kind: Any, name: str) -> None:
     """At lines spread over the whole call: what it leaves is no mixture."""
@@ -410,6 +413,7 @@ def test_kernel_values_beyond_single_precision_are_refused() -> None:
         model.fit(X[:20], Y[:20])
 
 
+@pytest.mark.slow
 def test_many_classes_take_memory_in_proportion() -> None:
     """500 MB of address space for each of 300 classes would be 150 GB."""
     resource = pytest.importorskip("resource")
@@ -420,6 +424,7 @@ def test_many_classes_take_memory_in_proportion() -> None:
     assert after - used < 2 << 30
 
 
+@pytest.mark.slow
 def test_more_threads_than_can_be_started() -> None:
     """Fewer will do: the model is the same."""
     resource = pytest.importorskip("resource")
@@ -569,6 +574,7 @@ time.sleep(0.1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ENDLESS)
 def test_daemon_threads_do_not_abort_the_end_of_the_process(call: str) -> None:
     """Before Python 3.14, a thread that returned to an ended interpreter took the process down."""

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise.cli import main
 from marginwise.label.store import LabelStore
 from tests.label_support import write_csv
+from tests.support import runner
 
 pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
 pytest.importorskip("uvicorn", reason="needs marginwise[label]")
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> Any:
-    return CliRunner().invoke(main, ["label", *words])
+    return runner().invoke(main, ["label", *words])
 
 
 def test_get_prints_an_answer_without_a_server(folder: Path) -> None:
@@ -109,10 +109,17 @@ def test_a_port_in_use_is_reported(folder: Path) -> None:
     assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
 
 
+<<<<<<< HEAD
 @contextlib.contextmanager
 def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """Run the command in a process; yield the process, the address and the token."""
     command = [sys.executable, "-m", "marginwise", "label", "texts.csv", *words]
+=======
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
+    words = ["texts.csv", "--labels", "good,bad", "--no-open", "--json", "-q"]
+>>>>>>> net
     with subprocess.Popen(
         [*command, "--labels", "good,bad", "--no-open", "--json"],
         stdout=subprocess.PIPE,

@@ -16,6 +16,7 @@ from marginwise.label.label_studio import BODIES, MOST_TASKS, routes
 from marginwise.label.label_studio_tasks import read_config
 from marginwise.label.session import Session
 from tests.label_support import ADDRESS, TOKEN, open_session
+from tests.support import runner
 
 REQUESTS = Path(__file__).with_name("label_studio")
 
@@ -357,8 +358,6 @@ def test_odd_fields_of_an_annotation_do_not_matter(
 def test_the_command_has_the_routes_on_request(tmp_path: Path) -> None:
     pytest.importorskip("starlette", reason="needs marginwise[label]")
     pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
-    from click.testing import CliRunner
-
     from marginwise.cli import main
 
     path = tmp_path / "texts.csv"
@@ -375,7 +374,7 @@ def test_the_command_has_the_routes_on_request(tmp_path: Path) -> None:
         store,
     ]
     for option, found in ((["--label-studio"], True), ([], False)):
-        result = CliRunner().invoke(main, [*command, *option, "--get", "/health"])
+        result = runner().invoke(main, [*command, *option, "--get", "/health"])
         assert (result.exit_code == 0, '"UP"' in result.output) == (found, found), result.output
 
 

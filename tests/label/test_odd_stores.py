@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from marginwise.cli import main
 from marginwise.label import Answers, Event, LabelStore
@@ -14,6 +13,7 @@ from marginwise.label.item_files import Columns, open_items
 from marginwise.label.opening import StoreError
 from marginwise.label.security import Address
 from tests.label_support import keys, label_some, open_session, queue_of, write_csv
+from tests.support import runner
 
 pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
 
@@ -25,7 +25,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
+    return runner().invoke(main, list(words))
 
 
 def test_a_start_that_fails_leaves_no_store(path: Path) -> None:
@@ -105,6 +105,7 @@ def test_undo_passes_over_imports(tmp_path: Path) -> None:
 
 
 def test_import_and_label_read_the_same_columns(path: Path) -> None:
+    pytest.importorskip("starlette.testclient", reason="needs marginwise[label], httpx")
     Path("studies.csv").write_text("title,abstract\nFirst,one two\nSecond,three four\n")
     item = open_items("studies.csv", Columns(text=("abstract",))).ids[0]
     Path("more.csv").write_text(f"item,label\n{item},good\n")

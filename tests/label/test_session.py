@@ -177,6 +177,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restart_at_any_answer_asks_the_same(path: Path, options: dict[str, Any]) -> None:
     store = path.parent / "labels.db"
@@ -201,6 +202,7 @@ def test_a_restart_at_any_answer_asks_the_same(path: Path, options: dict[str, An
     assert session.model.version > 10
 
 
+@pytest.mark.slow
 def test_an_audit_is_continued_after_a_restart(tmp_path: Path) -> None:
     path, store = write_csv(tmp_path, 400), tmp_path / "labels.db"
     session = open_session(path, store)

@@ -51,6 +51,7 @@ BRUTE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", BRUTE)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("own", ["ovr", "ovo", None])
@@ -120,6 +121,7 @@ def test_the_best_of_59_is_among_the_best_twentieth() -> None:
     assert missed >= binom.ppf(ODDS, TRIALS, 0.0485), "more rows are looked at than were asked for"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["random", "active"])
 @pytest.mark.parametrize(("share", "wrong"), [(0.02, 0.1), (0.05, 0.01)])
 def test_margin_exhausted_is_as_sure_as_it_says(strategy: str, share: float, wrong: float) -> None:
@@ -211,6 +213,7 @@ def spent(strategy: Any, labels: int, **options: Any) -> tuple[Any, np.ndarray, 
     return model, X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["RandomSampling", "CoreSet"])
 def test_strategies_of_scikit_activeml(name: str) -> None:
     pytest.importorskip("skactiveml")

@@ -66,6 +66,7 @@ def positive_blobs(n: int, seed: int, classes: int) -> tuple[np.ndarray, np.ndar
     return (np.abs(X + 4) / 4).astype(np.float32), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_kernel(kernel: str, dtype: str, seed: int, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ STREAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "multiclass"),
     [
@@ -319,6 +320,7 @@ SETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_as_good_as_calibrated_classifiers(name: str) -> None:
     """Of scikit-learn, with five models where ours is one."""

@@ -65,6 +65,7 @@ def test_refitted_coefficients_minimise_the_squared_hinge(biased: bool, size: in
         assert small.intercept_.tolist() == [0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_each_problem_of_several_classes_is_fitted_to_its_rows(multiclass: str) -> None:
     X, y = make_blobs(240, centers=4, cluster_std=2.5, random_state=0)

@@ -22,6 +22,7 @@ def flipped(y: np.ndarray, share: float, seed: int) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random(len(y)) < share, 1 - y, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 6000])  # solved as a whole, or by windows
 @pytest.mark.parametrize("share", [0.0, 0.15])
 def test_the_dual_objective_is_that_of_svc(n: int, share: float, seed: int) -> None:
@@ -51,6 +52,7 @@ def test_few_rows_are_solved_in_any_case(C: float, form: type, seed: int) -> Non
         np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_, f"{more}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3000, 9000])  # solved as a whole, or by windows
 def test_pairs_converge_to_those_of_svc(n: int, seed: int) -> None:
     X, y = blobs(n, seed, 3)
@@ -69,6 +71,7 @@ def test_several_classes_converge_to_one_vs_rest(seed: int) -> None:
     np.testing.assert_allclose(model.decision_function(X), expected, atol=0.05)
 
 
+@pytest.mark.slow
 def test_one_pass_over_noisy_labels_is_not_behind_svc(seed: int) -> None:
     X, y = rings(8000, seed, noise=0.2)
     X_test, y_test = rings(4000, seed + 1, noise=0.2)

@@ -234,6 +234,7 @@ def named(problem: Any) -> str:
     return f"{problem[0]}-{kernel if isinstance(kernel, str) else 'callable'}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS, ids=named)
 def test_every_arrival_and_removal_is_optimal(problem: Any, seed: int) -> None:
     _, make, n, params = problem
@@ -241,6 +242,7 @@ def test_every_arrival_and_removal_is_optimal(problem: Any, seed: int) -> None:
     compare(X, y, params, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", STORED, ids=named)
 def test_every_arrival_and_removal_is_optimal_on_stored_data(problem: Any, seed: int) -> None:
     name, n, params = problem
@@ -248,6 +250,7 @@ def test_every_arrival_and_removal_is_optimal_on_stored_data(problem: Any, seed:
     compare(X, y, params, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -355,6 +358,7 @@ def test_several_classes_are_one_vs_rest(classes: int, seed: int) -> None:
 # -- leaving one out ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [0.02, 2.0, 1e3])

@@ -93,6 +93,7 @@ def test_a_large_first_row_is_one_row_of_many(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [POLY, QUADRATIC, LINEAR, RBF], ids=["p3", "p2", "lin", "rbf"])
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("C", [1.0, 100.0])

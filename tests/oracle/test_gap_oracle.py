@@ -298,6 +298,7 @@ def problems_of(
 # -- tests ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("C", [2.0, 10.0])
 def test_every_example(learner: str, C: float, seed: int) -> None:

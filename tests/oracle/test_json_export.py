@@ -172,6 +172,7 @@ def test_scaled_centred_and_compressed_models(seed: int) -> None:
     assert_same(OnlineSVC(gamma=1.0).fit(X, y).compress(X, y, max_vectors=5), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (3, "ovr"), (3, "ovo")])
 def test_probabilities(calibration: str, classes: int, multiclass: str, seed: int) -> None:

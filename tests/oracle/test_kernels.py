@@ -69,6 +69,7 @@ def test_dense_values(kernel: str, dtype: type, seed: int) -> None:
     assert_values(model, X.astype(dtype), X_test.astype(dtype), f"{kernel}, dense {dtype.__name__}")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*constant decision function")  # of which many are empty
 @pytest.mark.parametrize("d", [1, 3, 63, 64, 65, 500, 2000])
 @pytest.mark.parametrize("kernel", OPTIONS)
@@ -139,6 +140,7 @@ def test_rbf_far_away_is_exactly_zero() -> None:
 # -- to the bit -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", OPTIONS)
 @pytest.mark.parametrize("form", ["dense", "csr", "wide csr"])
 def test_a_value_is_the_same_alone_and_in_any_batch(kernel: str, form: str, seed: int) -> None:
@@ -284,6 +286,7 @@ def by_instruction_set(seed: int) -> dict[str, dict[str, Any]]:
     return results
 
 
+@pytest.mark.slow
 def test_every_instruction_set_is_the_one_asked_for(by_instruction_set: dict[str, Any]) -> None:
     assert "baseline" in by_instruction_set, "the code for any processor must always be there"
     assert {name: r["cpu"] for name, r in by_instruction_set.items()} == {
@@ -291,6 +294,7 @@ def test_every_instruction_set_is_the_one_asked_for(by_instruction_set: dict[str
     }
 
 
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_model(by_instruction_set: dict[str, Any]) -> None:
     baseline = by_instruction_set["baseline"]
     assert baseline["rbf True"]["precision"] == "double", "the double path was not reached"
@@ -317,6 +321,7 @@ def test_every_instruction_set_gives_the_same_model(by_instruction_set: dict[str
             assert clear.mean() > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sse9", "AVX2", "baseline,avx2"])
 def test_an_unknown_instruction_set_is_refused_by_name(name: str) -> None:
     script = "from marginwise import OnlineSVC\nOnlineSVC().fit([[0.0], [1.0]], [0, 1])"
@@ -328,6 +333,7 @@ def test_an_unknown_instruction_set_is_refused_by_name(name: str) -> None:
     assert "baseline" in message, "the message should list what this processor offers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, ""])
 def test_without_a_wish_the_best_instruction_set_is_taken(name: str | None) -> None:
     done = run_with_cpu(name, "-c", "from marginwise import _core; print(_core.cpu())")

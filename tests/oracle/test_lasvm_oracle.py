@@ -238,6 +238,7 @@ def test_every_example_with_native_kernels(kernel: str, seed: int) -> None:
     follow(model, X, y, K, tolerance=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise import OnlineSVC, save
 from marginwise.cli import main
@@ -16,6 +15,8 @@ from marginwise.data.matrix import ROWS, ColumnMatrix
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
+
+from tests.support import runner  # noqa: E402
 
 
 def numbers(n: int, seed: int) -> dict[str, Any]:
@@ -94,9 +95,9 @@ def test_commands_read_tables_for_models_of_data_frames(tmp_path: Path) -> None:
     save(model, tmp_path / "m.mwz")
     path = tmp_path / "d.parquet"
     parquet.write_table(pa.table({"b": X[:, 1], "label": y, "a": X[:, 0]}), path)
-    done = CliRunner().invoke(main, ["predict", "-q", str(tmp_path / "m.mwz"), str(path)])
+    done = runner().invoke(main, ["predict", "-q", str(tmp_path / "m.mwz"), str(path)])
     assert done.exit_code == 0, done.output
     assert done.output.split() == model.predict(pd.DataFrame(X, columns=["a", "b"])).tolist()
-    done = CliRunner().invoke(main, ["test", "-q", str(tmp_path / "m.mwz"), str(path)])
+    done = runner().invoke(main, ["test", "-q", str(tmp_path / "m.mwz"), str(path)])
     assert done.exit_code == 0, done.output
     assert "of 150 rows" in done.output

@@ -321,6 +321,7 @@ def test_fit_warns_where_noisy_labels_need_pairs(seed: int) -> None:
     assert len(model.intercept_) == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "classes", "noise"),
     [
@@ -737,6 +738,7 @@ def test_many_pairs_are_trained_only_where_they_are_fast(params: dict[str, Any],
     assert [k for k in (32, 33, 50, 51, 100, 101) if pairs_classes(model, k, 10_000)][-1] == most
 
 
+@pytest.mark.slow
 def test_a_search_trains_the_pairs_that_the_final_model_has() -> None:
     X, y = clusters(60, 0.1, 0)
     search = OnlineSVCCV(Cs=[1.0, 10.0], gammas=[0.01], cv=3, random_state=0).fit(X, y)

@@ -138,6 +138,7 @@ def test_every_classifier(model: Any, seed: int) -> None:
     assert_same(model.fit(X[:200], y[:200]), X[200:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_compressed_models(kernel: str, seed: int) -> None:
     X, y = blobs(400, seed)
@@ -227,6 +228,7 @@ def pictures(n: int, seed: int, offset: float, unit: float) -> tuple[np.ndarray,
     return (offset + unit * levels).astype(np.float32), y.astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("offset", "unit"), [(0.0, 1 / 255), (-1.0, 2 / 255), (0.0, 1.0)])
 def test_pictures_are_multiplied_as_integers(offset: float, unit: float, seed: int) -> None:
     X, y = pictures(2400, seed, offset, unit)
@@ -249,6 +251,7 @@ def test_pictures_are_multiplied_as_integers(offset: float, unit: float, seed: i
 # -- probabilities -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize(
     ("classes", "multiclass"), [(2, "auto"), (3, "ovr"), (3, "ovo"), (10, "ovo")]

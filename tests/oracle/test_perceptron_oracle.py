@@ -107,6 +107,7 @@ def problems_of(
     return [Perceptron(K, signs, costs, **params) for signs in signs_of(y)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("C", [0.5, 1.0])
 def test_every_example(variant: str, C: float, seed: int) -> None:

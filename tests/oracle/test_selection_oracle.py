@@ -147,6 +147,7 @@ RULES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [*RULES, {**RULES[0], "multiclass": "ovo"}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_row_in_double_precision(
@@ -240,6 +241,7 @@ def pools(form: str, classes: int, seed: int) -> tuple[Any, np.ndarray]:
     return (X if form == "dense" else sp.csr_array(X)), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "csr", "lists"])
 @pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (4, "ovr"), (4, "ovo")])
 def test_scores_are_decision_values(form: str, classes: int, multiclass: str, seed: int) -> None:

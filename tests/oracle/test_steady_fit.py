@@ -42,6 +42,7 @@ def test_so_is_a_pass_over_blocks(seed: int) -> None:
     assert model.score(X[N:], Y[N:]) >= LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_so_are_several_classes(seed: int, multiclass: Any) -> None:
@@ -54,6 +55,7 @@ def test_so_are_several_classes(seed: int, multiclass: Any) -> None:
 
 # The number of rows that violate once decided whether to look at them again: rare positives were
 # outvoted, and up to 0.022 of the loss per row of a class was left outside the support vectors.
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rare", [0.02, 0.1])
 @pytest.mark.parametrize("n", [4097, 5000, 10_000, 20_000])
@@ -64,6 +66,7 @@ def test_rows_outside_the_model_miss_little_loss(n: int, rare: float, seed: int)
 
 
 # The loss was once compared with that of all rows, of which few are skipped here: 2 points.
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 7])
 def test_few_skipped_rows_among_noisy_ones_are_not_forgotten(seed: int) -> None:
     rng = np.random.RandomState(1)
@@ -109,6 +112,7 @@ def test_looks_end_with_the_first_that_stores_no_row(monkeypatch: pytest.MonkeyP
     assert 2 <= len(looks) < 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_noisy_classes_are_as_accurate_as_a_converged_model(seed: int) -> None:
     rng = np.random.RandomState(seed)

@@ -45,6 +45,7 @@ def assert_suspects(model: Any, expected: dict[int, float], labels: Any, why: st
         assert values.get(row, ramp) == pytest.approx(expected.get(row, ramp), abs=NEAR), why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_replay(name: str, classes: int, seed: int) -> None:

@@ -150,6 +150,7 @@ def run(
     return model, problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("C", [0.25, 3.0])
 def test_every_example(variant: str, C: float, seed: int) -> None:

@@ -46,6 +46,7 @@ def assert_same_scores(model: OnlineSVCCV, loop: GridSearchCV, rows_per_fold: fl
     assert np.sqrt(np.mean(scores**2)) <= max(1.5 / rows_per_fold, 0.0025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 5000])  # one working set, or several
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_two_classes(n: int, form: Any, seed: int) -> None:
@@ -178,6 +179,7 @@ def test_splits_count_rows_of_weight_zero(predefined: bool, seed: int) -> None:
     assert np.isnan(given.decision_oof_[weights == 0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["grid", "halving"])
 def test_rows_of_weight_zero_are_no_part_of_a_precomputed_kernel(search: str, seed: int) -> None:
     X, y = rings(900, seed, noise=0.3)

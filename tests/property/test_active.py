@@ -267,7 +267,7 @@ class Answers(RuleBasedStateMachine):
         assert self.learner.support_counts_ == twin.support_counts_
 
 
-TestAnswers = Answers.TestCase
+TestAnswers = pytest.mark.slow(Answers.TestCase)
 # Sequences are short enough to be read as they are; making them shorter takes minutes.
 TestAnswers.settings = settings(
     max_examples=60, stateful_step_count=15, phases=[Phase.generate], report_multiple_bugs=False
@@ -392,6 +392,7 @@ def test_samples_are_even() -> None:
 # -- files ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, Source, sp.csr_array])
 @pytest.mark.parametrize("pool_size", [5, None])
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "function"])

@@ -24,6 +24,7 @@ def live(model: Any) -> int:
     return len(model.ids_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("budget", [2, 3, 17, 64, 200])
 def test_the_budget_is_kept_after_every_row(name: str, budget: int) -> None:

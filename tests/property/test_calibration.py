@@ -254,6 +254,7 @@ def by_deepcopy(model: Any, folder: Path) -> Any:
     return copy.deepcopy(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stored", [by_file, by_pickle, by_joblib, by_memory_map, by_skops, by_deepcopy]
 )
@@ -437,6 +438,7 @@ def test_two_rows(estimator: Any, kind: str) -> None:
     assert p[0, 0] >= 0.5 <= p[1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_classes(kind: str) -> None:
     X, y = blobs(900, 21, 300)

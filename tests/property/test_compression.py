@@ -64,6 +64,7 @@ def test_all_vectors_give_the_model_itself(model: Any, data: Any) -> None:
         assert small.predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=names)
 @pytest.mark.parametrize("size", [1, 7, 30])
 def test_there_are_never_more_vectors_than_asked_for(model: Any, size: int) -> None:
@@ -76,6 +77,7 @@ def test_there_are_never_more_vectors_than_asked_for(model: Any, size: int) -> N
         assert small.n_support_.sum() == small.n_vectors_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=names)
 def test_a_tenth_of_the_vectors_predicts_almost_as_well(model: Any) -> None:
     X, y = two_classes(600)
@@ -86,6 +88,7 @@ def test_a_tenth_of_the_vectors_predicts_almost_as_well(model: Any) -> None:
     assert small.score(X_test, y_test) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -122,6 +125,7 @@ def test_a_linear_model_needs_as_many_vectors_as_features() -> None:
     assert small.decision_function(X) == pytest.approx(model.decision_function(X), abs=1e-2)
 
 
+@pytest.mark.slow
 def test_decision_values_are_sums_over_the_vectors() -> None:
     X, y = four_classes()
     model = OnlineSVC(C=5.0, gamma=0.3, random_state=0).fit(X, y)
@@ -176,6 +180,7 @@ def test_duplicates_and_unscaled_features_are_no_trouble() -> None:
     assert small.score(rows, labels) > model.score(rows, labels) - 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [8, 30])
 def test_features_far_from_zero_have_the_same_centres(size: int) -> None:
     X, y = two_classes(1000)
@@ -188,6 +193,7 @@ def test_features_far_from_zero_have_the_same_centres(size: int) -> None:
     assert np.sort(moved, axis=0) == pytest.approx(np.sort(vectors, axis=0), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_probabilities_are_as_sure_as_the_smaller_model_is_right(
@@ -236,6 +242,7 @@ def agreement(small: Any, model: Any, X: np.ndarray) -> float:
     return float(np.mean(small.predict(X) == model.predict(X)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.0, 0.01])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("model", [*CLASSIFIERS[:3], CLASSIFIERS[5]], ids=names)
@@ -277,6 +284,7 @@ WAYS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.0, 0.01])
 @pytest.mark.parametrize("way", WAYS)
 def test_weights_of_models_trained_in_any_way_are_known(
@@ -314,6 +322,7 @@ UNWEIGHTED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("data", [two_classes, four_classes])
 @pytest.mark.parametrize("way", UNWEIGHTED)
@@ -327,6 +336,7 @@ def test_models_without_weights_are_fitted_to_labels(way: str, data: Any) -> Non
     assert not model.__getstate__().get("_weighs", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_weights_act_like_repeated_rows(multiclass: str) -> None:
     X, y = four_classes(150)

@@ -15,6 +15,7 @@ import dask.array as da
 from distributed import Client
 from sklearn.datasets import make_moons
 
+import marginwise
 from marginwise import GapSVC, OnlineSVC
 from marginwise._arrays import spread_rows
 from marginwise.dask import DaskGapSVC, DaskOnlineSVC, plan, rounds, tasks
@@ -23,6 +24,7 @@ from marginwise.dask.snapshot import take_snapshot
 from tests.dask_support import cluster, digest, labelled_digits, moons
 from tests.support import cycle, missed_loss
 
+pytestmark = pytest.mark.cluster
 ROWS, BLOCK = 9000, 1000
 
 
@@ -90,6 +92,27 @@ def test_passes_follow_while_rows_of_a_class_are_missed(
     blocks = da.from_array(X, chunks=(1500, X.shape[1])), da.from_array(y, chunks=1500)
     found = model(client=client, C=32, gamma=2.0, round_rows=4096).fit(*blocks).to_local()
     assert max(missed_loss(found, X, y)) < 0.0075
+
+
+AUDITED: list[float] = []  # the loss per row that an audit finds, pass by pass
+
+
+def found_loss(*_: Any) -> Any:
+    return np.array([[10.0, 10.0], [10 * AUDITED[0], 10 * AUDITED.pop(0)]])
+
+
+def test_a_pass_follows_from_a_third_of_the_loss_that_is_worth_a_look_locally(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers evaluate the rows, so that a pass costs the driver little."""
+    monkeypatch.setattr(rounds, "audit", found_loss)
+    monkeypatch.setattr(rounds, "AUDITED_BLOCKS", 1)
+    monkeypatch.setattr(rounds, "worth_a_look", lambda rows, members: 1.0)
+    X, y = moons(ROWS, BLOCK, 0)
+    AUDITED[:] = [1.0, 0.34, 0.33, 5.0]
+    found = model(client=client).fit(X, y)
+    assert AUDITED == [5.0]
+    assert {cost["epoch"] for cost in found.rounds_} == {0, 1, 2}
 
 
 def test_few_rows_are_learned_as_by_fit(client: Client, seed: int) -> None:
@@ -168,6 +191,45 @@ def test_a_snapshot_judges_as_its_model_does(seed: int, kernel: str, offset: flo
     some = snapshot.judge.values_where(batch, asked)
     assert np.isinf(some[~asked]).all()
     assert np.abs(some - values)[asked].max() < 1e-2 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "offset"), [("rbf", 0), ("rbf", 1000), ("linear", 0), ("poly", 0)]
+)
+def test_a_snapshot_has_the_support_vectors_themselves(kernel: str, offset: float) -> None:
+    X, y = labelled_digits(0, copies=1)
+    X = X + offset
+    alone = OnlineSVC(C=1, kernel=kernel, gamma=0.1, coef0=1.0, random_state=0).fit(X, y)
+    snapshot = take_snapshot(alone._engine, None)
+    assert len(snapshot.ids) > 100
+    np.testing.assert_allclose(snapshot.judge.vectors, X[snapshot.ids], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["random", "active"])
+def test_workers_offer_no_row_to_a_problem_that_has_it(rule: str) -> None:
+    X, y = labelled_digits(0, copies=1)
+    alone = OnlineSVC(C=0.1, gamma=0.1, multiclass="ovr", random_state=0).fit(X[:900], y[:900])
+    snapshot = take_snapshot(alone._engine, None)
+    rules = tasks.Rules(
+        classes=np.arange(10),
+        features=64,
+        problems=10,
+        pairs=False,
+        rule=rule,
+        pool_size=5,
+        loss=0.0,
+        seed=0,
+        sampled=1,  # every row comes back
+        version=marginwise.__version__,
+    )
+    piece = plan.Piece(0, len(y), 0, 0, len(y), None)
+    picks = tasks.sift(piece, rules, snapshot, X, y)
+    held = np.zeros(picks.wanted.shape, dtype=bool)
+    held[snapshot.ids] = (snapshot.coefficients != 0).T
+    assert picks.ids.tolist() == list(range(len(y)))
+    assert held.sum() > 1000
+    assert not picks.wanted[held].any()
+    assert picks.wanted[900:].any(), "other rows are offered"
 
 
 # -- the plan ----------------------------------------------------------------------------------

@@ -87,6 +87,7 @@ def test_columns_without_values_at_first_are_filled(first: int) -> None:
     assert parts.missing_ == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @within_test
 @given(rows=st.integers(1, 400), start=st.integers(0, 260))
@@ -183,6 +184,7 @@ def test_the_fingerprint_changes_with_the_content(kind: str, tmp_path: Path) -> 
     assert same.fingerprint() != other.fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_sources_are_pickled_and_read_by_several_threads(kind: str, tmp_path: Path) -> None:
     source = open_source(written(frame(250), kind, tmp_path))
@@ -369,6 +371,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("how", ["replaced", "modified", "appended", "deleted"])
@@ -414,6 +417,7 @@ for kind in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_truncated_files_raise_errors(tmp_path: Path) -> None:
     """In another process, because a memory map would end it by SIGBUS."""
     run = [sys.executable, "-c", TRUNCATION, str(tmp_path), *MANY]

@@ -123,6 +123,7 @@ def start_writer(path: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @posix
 def test_the_next_save_removes_what_a_killed_process_left(tmp_path: Path) -> None:
     killed, alive = start_writer(tmp_path / "a.mwz"), start_writer(tmp_path / "b.mwz")

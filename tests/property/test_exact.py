@@ -165,6 +165,7 @@ def test_any_window_holds_the_optimum_of_what_it_holds(
     assert model.dual_objective() == pytest.approx(fresh.dual_objective(), rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "grid"])
 def test_thousands_of_arrivals_and_removals_lose_no_digit(C: float, kernel: str, seed: int) -> None:
@@ -326,6 +327,7 @@ def test_lists_and_dense_rows_are_one(seed: int) -> None:
         assert_same_model(lists, dense, kernel)
 
 
+@pytest.mark.slow
 @of_all
 def test_goes_on_as_if_never_stopped(kind: str, classes: int, tmp_path: Path, seed: int) -> None:
     def by_file(model: Any) -> Any:

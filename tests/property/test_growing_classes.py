@@ -60,6 +60,7 @@ def test_the_model_does_not_depend_on_cuts(multiclass: str, form: str) -> None:
         assert_same_model(whole, other, f"cut at {cuts}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", CODES)
 @pytest.mark.parametrize("order", list(itertools.permutations("abc")))
 def test_classes_may_come_in_any_order(multiclass: str, order: tuple[str, ...]) -> None:
@@ -87,6 +88,19 @@ def test_what_was_learned_of_two_classes_stays() -> None:
     assert np.allclose(f[:, 1], before, atol=1e-6)
     assert np.allclose(f[:, 0], -before, atol=1e-6)
     model._engine.native.check(1e-5)
+
+
+def test_what_dropped_members_left_behind_swaps_sides_too() -> None:
+    """What a member inherited is no contribution of its own, whose bound is its cost."""
+    A, b = blobs(400, 7, 2)
+    model = learner(budget=30, multiclass="ovr").partial_fit(A, b)
+    before = model._engine.state()["inherited"]
+    assert np.abs(before).max() > 1
+    change(model, OnlineSVC._grow_classes, np.array([5]))
+    state = model._engine.state()
+    np.testing.assert_array_equal(state["inherited"][:2], np.vstack([-before[0], before[0]]))
+    own = np.abs(state["alpha"] - state["inherited"])[:2]
+    assert (own <= state["costs"] * (1 + 1e-9) + 1e-9).all()
 
 
 def test_announced_classes_are_all_there_are() -> None:

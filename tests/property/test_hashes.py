@@ -68,6 +68,7 @@ def test_the_clock_leaves_no_trace(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert joblib.hash(FITS[name]()) == expected
 
 
+@pytest.mark.slow
 def test_fits_of_other_processes_are_equal() -> None:
     code = (
         "import joblib\nfrom tests.property.test_hashes import FITS\n"

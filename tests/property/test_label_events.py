@@ -166,6 +166,17 @@ def test_an_answer_that_is_changed_keeps_its_place_and_an_undone_one_vanishes() 
     assert counted == [("a", "spam"), ("b", "ham")]
 
 
+def test_an_undo_reverts_only_events_of_its_own_annotator() -> None:
+    answers = Answers([made("label", "ann", "a", "spam", seq=1)])
+    answers.apply(made("undo", "bob", "a", None, undone=1, seq=2))
+    assert [(event.item, event.label) for event in answers.effective()] == [("a", "spam")]
+    newest = answers.undoable("ann")
+    assert newest is not None
+    assert newest.seq == 1
+    answers.apply(made("undo", "ann", "a", None, undone=1, seq=3))
+    assert answers.effective() == []
+
+
 def test_pending_items_of_the_last_event_are_found_again(tmp_path: Path) -> None:
     with LabelStore.open(tmp_path / "labels.db") as store:
         store.append(made("label", "ann", "a", "spam", pending=["b", "c"], score=[0.5, -1.0]))

@@ -78,6 +78,7 @@ def essence(answers: Answers, who: str | None) -> list[tuple[Any, ...]]:
     return sorted(found, key=str)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(done=answers_given)
 @pytest.mark.parametrize("name", ["csv", "jsonl", "label-studio"])

@@ -115,6 +115,7 @@ def assert_same(one: Any, other: Any, why: str) -> None:
 # -- one stream, one model ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_how_a_stream_is_cut_does_not_matter(learner: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     whole = learned(make(learner), X, y)
@@ -129,6 +130,7 @@ def test_how_a_stream_is_cut_does_not_matter(learner: str, classes: int, seed: i
     assert_same(whole, one, "learn_one")
 
 
+@pytest.mark.slow
 def test_threads_and_cache_do_not_matter(learner: str, classes: int, seed: int) -> None:
     X, y = stream(classes, seed)
     whole = learned(make(learner), X, y)
@@ -160,6 +162,7 @@ def test_kernels(learner: str, kernel: str, seed: int) -> None:
     assert_same(whole, learned(make(learner, **params, n_jobs=2), X, y), "two threads")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["gap", "gap, filter", "tracking", "ramp, idle", "pa, budget"])
 def test_a_long_stream_is_one_model(learner: str, classes: int, seed: int) -> None:
     """Long enough for many blocks and compactions."""
@@ -250,6 +253,7 @@ STORED: dict[str, Callable[[Any, Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", STORED)
 def test_goes_on_as_if_never_stopped(
     learner: str, classes: int, way: str, tmp_path: Path, seed: int

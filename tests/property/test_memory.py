@@ -110,6 +110,7 @@ def test_cgroups_of_version_1_that_share_a_folder(system: dict[str, str]) -> Non
     assert memory.available() == 2 * GB
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_address_space_counts() -> None:
     code = (
         "import resource; from marginwise._engine import memory;"

@@ -158,6 +158,7 @@ def test_a_missing_file_is_no_damaged_file(tmp_path: Path) -> None:
 # -- damage ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_flipped_bits(samples: Any, name: str, attempt: Any, seed: int) -> None:
     sample, rng = samples[name], np.random.default_rng(seed)
@@ -169,6 +170,7 @@ def test_flipped_bits(samples: Any, name: str, attempt: Any, seed: int) -> None:
     assert refused > 200  # most of a file matters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_directories_with_flipped_bits(samples: Any, name: str, attempt: Any, seed: int) -> None:
     sample, rng = samples[name], np.random.default_rng(seed)
@@ -187,6 +189,7 @@ def test_cut_short(samples: Any, name: str, attempt: Any, seed: int) -> None:
         assert_refused_or_same(attempt, sample.data[size - length :], sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_bytes_put_in_taken_out_and_moved(samples: Any, name: str, attempt: Any, seed: int) -> None:
     sample, rng = samples[name], np.random.default_rng(seed)
@@ -648,6 +651,7 @@ LIES: list[Lie] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: f"{lie[0]}: {lie[1]}")
 def test_forged_content(samples: Any, lie: Lie, attempt: Any) -> None:
     name, message, forge = lie
@@ -668,6 +672,7 @@ ODD_FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5e-324, 1e30, -1e30
 ODD_VALUES = [None, True, False, "", "rbf", [], {}, [1], {"a": 1}, -1, 0, 1, 3, 2**31, 2**63, 1e300]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_forged_numbers(samples: Any, name: str, attempt: Any, seed: int) -> None:
     """Whatever number stands in an array: refused, or a model that works."""
@@ -688,6 +693,7 @@ def test_forged_numbers(samples: Any, name: str, attempt: Any, seed: int) -> Non
     assert not assert_refused_or_same(attempt, honest.seal(), sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_forged_values(samples: Any, name: str, attempt: Any, seed: int) -> None:
     """Whatever value stands in the JSON: refused, or a model that works."""
@@ -807,6 +813,7 @@ assert more < 64 << 10, f"{more} kB"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 def test_a_wide_model_costs_no_memory_by_its_width(samples: Any, tmp_path: Path) -> None:
     forged = Forged(samples["lists"].data)

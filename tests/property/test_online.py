@@ -192,6 +192,7 @@ def test_cutting_does_not_move_the_finishing(
     assert_same_model(whole, many, f"finish_every={every}, learn_many from {cut}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 5])
 @pytest.mark.parametrize("form", ["dense", "csr", "wide csr"])
 def test_a_long_stream_is_one_model(classes: int, form: str, seed: int) -> None:
@@ -573,6 +574,7 @@ def test_a_stream_may_start_with_one_class(
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 @pytest.mark.parametrize("params", [{"epochs": 2}, {"finish_every": 200}, {"finish_every": 900}])
 def test_several_classes_stay_whole_when_finished_often(

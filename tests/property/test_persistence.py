@@ -177,6 +177,7 @@ def by_deepcopy(model: OnlineSVC, folder: Path) -> OnlineSVC:
 WAYS = [by_file, by_pickle, by_joblib, by_skops, by_deepcopy]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", WAYS)
 def test_predicts_the_same(stream: Stream, stored: Any, tmp_path: Path) -> None:
     model = stream.begun()
@@ -187,6 +188,7 @@ def test_predicts_the_same(stream: Stream, stored: Any, tmp_path: Path) -> None:
     assert again.predict(given).dtype == model.predict(given).dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", WAYS)
 def test_goes_on_as_if_never_stopped(stream: Stream, stored: Any, tmp_path: Path) -> None:
     if stored is by_skops and stream.y.dtype == bool:

@@ -308,6 +308,7 @@ def assert_equal(one: Any, two: Any) -> None:
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_transforms_predicts_and_continues_the_same(case: str, tmp_path: Path) -> None:
     pipeline, X = made(case)
@@ -326,6 +327,7 @@ def test_transforms_predicts_and_continues_the_same(case: str, tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_pipelines_that_are_not_fitted(case: str, tmp_path: Path) -> None:
     pipeline, X = made(case)

@@ -44,6 +44,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_the_samples_are_in_order(samples: Any, variant: int, attempt: Any) -> None:
     sample = samples[variant]
@@ -54,6 +55,7 @@ def test_the_samples_are_in_order(samples: Any, variant: int, attempt: Any) -> N
 # -- damage ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_flipped_bits_and_cuts(samples: Any, variant: int, attempt: Any, seed: int) -> None:
     sample, rng = samples[variant], np.random.default_rng(seed)
@@ -367,6 +369,7 @@ LIES: list[Lie] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: f"{lie[0]}: {lie[1]}")
 def test_forged_content(samples: Any, lie: Lie, attempt: Any) -> None:
     variant, message, forge = lie
@@ -395,6 +398,7 @@ def assert_works(model: Pipeline, sample: Sample) -> None:
     assert np.isfinite(values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_forged_numbers(samples: Any, variant: int, attempt: Any, seed: int) -> None:
     sample, rng = samples[variant], np.random.default_rng(seed)
@@ -411,6 +415,7 @@ def test_forged_numbers(samples: Any, variant: int, attempt: Any, seed: int) -> 
             assert_works(result, sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_forged_values(samples: Any, variant: int, attempt: Any, seed: int) -> None:
     sample, rng = samples[variant], np.random.default_rng(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from marginwise import ActiveLearner, OnlineSVC, OnlineSVCCV, active, load, save
+from marginwise._training.putback import PutBack
 from marginwise.active import (
     AllOf,
     ErrorAudit,
@@ -86,6 +88,7 @@ def test_every_public_rule_is_tried() -> None:
     assert {type(rule) for rule in SUPPORTED + REFUSED} == rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", SUPPORTED, ids=repr)
 @pytest.mark.parametrize("selection", ["random", "gradient", "active", "autoactive"])
 @pytest.mark.parametrize("pool_size", [50, None])
@@ -109,6 +112,21 @@ def test_other_rules_are_refused_by_name(rule: Any, selection: str) -> None:
     with pytest.raises((ValueError, NotImplementedError), match=name):
         model.set_params(stop=rule).fit(X[:200], Y[:200])
     assert np.array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("gradient", [(2 - 1) / 2, (-1 - 2) / 2, (0.5 - 0.5) / 2]),
+        ("active", [(2 - 1) / 2, (2 - 1) / 2, (0.5 - 0.5) / 2]),
+    ],
+)
+def test_with_several_classes_the_distance_is_half_a_lead(rule: str, expected: list[float]) -> None:
+    """Half, because a row within the margin of two problems may lead by two margins."""
+    f = np.array([[2.0, 1.0, -1.0], [2.0, 1.0, -1.0], [0.5, 0.5, 0.0]])
+    chosen = SimpleNamespace(_rule=rule, _labels=np.array([9, 0, 2, 1]))
+    rows = np.array([1, 2, 3])
+    np.testing.assert_array_equal(PutBack._distances(chosen, f, rows), expected)  # type: ignore[arg-type]
 
 
 def test_own_rules_read_the_history() -> None:

@@ -50,6 +50,7 @@ PARAMS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("params", PARAMS, ids=str)
 @settings(max_examples=5)

@@ -75,6 +75,7 @@ def test_the_log_has_the_receipts_in_order(log: RemovalLog) -> None:
     assert not os.path.exists(log.path + ".none"), "reading creates nothing"
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data())
 def test_any_altered_byte_is_found(data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -187,6 +188,7 @@ for _ in range(15):
 """
 
 
+@pytest.mark.slow
 def test_writers_wait_for_each_other(tmp_path: Path) -> None:
     (tmp_path / "receipt.json").write_text(RECEIPTS[0].to_json())
     log = RemovalLog(tmp_path / "log.jsonl")
@@ -214,6 +216,7 @@ files.remove_from_file(sys.argv[1], groups=["customer-3"])
 STEPS = {"removed": False, "begun": False, "replaced": True, "done": True}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize("step", STEPS)
 def test_a_kill_leaves_the_old_model_or_the_new_one_with_its_receipt(

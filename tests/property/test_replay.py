@@ -37,6 +37,16 @@ def test_the_reservoir_is_a_uniform_sample() -> None:
         assert abs(part.mean() - expected) < 4 * spread / 10
 
 
+def test_rows_are_learned_again_after_every_64_rows_of_the_stream() -> None:
+    """The 64 rows are learned in order, then as many stored rows, here the same ones."""
+    model, processed = learner(), []
+    for row in range(130):
+        model.partial_fit(X[row : row + 1], Y[row : row + 1], classes=[0, 1])
+        processed.append(model.stats_["process"])
+    again = [row for row in range(1, 130) if processed[row] > processed[row - 1] + 1]
+    assert again == [63, 127]
+
+
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_what_is_kept_does_not_depend_on_cuts(form: str) -> None:
     rows: Any = sp.csr_array(X) if form == "csr" else X

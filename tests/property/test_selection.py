@@ -45,6 +45,7 @@ def thinned(n: int, seed: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
 # -- one model ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "size"), CHOOSING)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fit_gives_one_model(rule: str, size: int | None, classes: int, seed: int) -> None:
@@ -62,6 +63,7 @@ def test_fit_gives_one_model(rule: str, size: int | None, classes: int, seed: in
         assert essence(other)["ids"].tolist() != essence(model)["ids"].tolist(), "seed ignored"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["random", *RULES])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(

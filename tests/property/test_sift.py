@@ -157,6 +157,7 @@ def case(
     return cases[key]
 
 
+@pytest.mark.slow
 def test_rough_decisions_are_the_decisions(case: Case) -> None:
     rough = case.rough()
     assert rough.dtype == np.float32
@@ -208,6 +209,7 @@ def test_cross_values_are_kernel_values(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_rough_values_do_not_depend_on_threads(
     kernel: str, problems: tuple[int, str], sparse: bool
@@ -524,6 +526,7 @@ def test_asking_the_whole_model_learns_almost_the_same(
     assert errors[0] < errors[None] + 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sift", [0, 0.05])
 @pytest.mark.parametrize(("kind", "rule", "how"), SELECTING)
 def test_one_model_for_any_threads_and_cache(

@@ -108,7 +108,9 @@ def _as_bytes(steps: Steps) -> Any:
 
 
 def _from_bytes(content: Any) -> Steps:
+    if not isinstance(content, np.ndarray) or content.dtype != np.uint8:
+        raise TypeError("the steps are not the bytes of a file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "steps.mwz"
-        path.write_bytes(np.asarray(content, dtype=np.uint8).tobytes())
+        path.write_bytes(content.tobytes())
         return list(load(path).steps[:-1])

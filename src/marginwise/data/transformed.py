@@ -356,7 +356,7 @@ def _as_fitted(X: Any, transformer: Any, names: list[str] | None) -> Any:
 
 
 def _frame(table: Any, names: Sequence[str]) -> Any:
-    """Return columns of a pyarrow table as a data frame."""
+    """Return columns of a pyarrow table as a data frame, as pandas would have read them."""
     missing = [name for name in names if name not in table.column_names]
     if missing:
         raise ValueError(missing_column(str(missing[0]), table.column_names))
@@ -367,4 +367,9 @@ def _frame(table: Any, names: Sequence[str]) -> Any:
             "scikit-learn's transformers read tables as data frames of pandas, which is not "
             "installed. Run pip install pandas."
         ) from error
-    return table.select(list(names)).to_pandas()
+    frame = table.select(list(names)).to_pandas()
+    for name in frame.columns[frame.dtypes == np.dtype("O")]:
+        values = frame[name].to_numpy(copy=True)
+        values[frame[name].isna()] = np.nan  # pyarrow has None, which encoders tell from NaN
+        frame[name] = values
+    return frame

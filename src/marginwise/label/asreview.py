@@ -164,15 +164,15 @@ class ReviewSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return known if same else 0
 
     def _refit(self, rows: Any, labels: NDArray[Any]) -> None:
+        found = np.unique(labels).tolist()
+        if not set(found) <= {0, 1}:
+            raise ValueError(
+                f"y has the labels {found}; expected 0 for irrelevant and 1 for relevant records."
+            )
         model = OnlineSVC(
             C=self.C, kernel="linear", class_weight={1: self.relevant_weight}, random_state=0
         )
         model.fit(rows, labels)
-        if model.classes_.tolist() != [0, 1]:
-            raise ValueError(
-                f"y holds the labels {model.classes_.tolist()}, expected 0 for irrelevant and 1 "
-                "for relevant records."
-            )
         self._model = model
         self.classes_ = model.classes_
         self.n_features_in_ = model.n_features_in_
