@@ -112,8 +112,10 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
 
     Transformers are fitted to all items, labelled or not.
     """
-    if job.stream or job.checkpoint is not None or job.columns.groups is not None:
-        raise click.UsageError("--stream, --checkpoint and --groups are not for label stores.")
+    if job.stream or job.checkpoint or job.columns.groups or job.layout.label:
+        raise click.UsageError(
+            "--stream, --checkpoint, --groups and --label are not for label stores."
+        )
     with LabelStore.open(job.data, readonly=True) as store:
         request = request_of(store, items)
         found = items_of(store, request)
@@ -157,7 +159,8 @@ def _features(job: Job, request: Request, items: Items) -> tuple[Any, Steps, Sca
     columns = job.columns
     if items.kind == "text":
         columns = replace(columns, text=tuple(table.column_names))
-    encoder = columns.encoder(scale=job.recipe.scale != "none").fit(table)
+    encoder = columns.encoder(scale=job.recipe.scale != "none")
+    encoder = encoder.set_params(missing=list(job.layout.missing) or None).fit(table)
     return encoder.transform(table), [("encoder", encoder)], None
 
 
