@@ -432,17 +432,19 @@ def test_a_search_on_random_answers_only_gives_no_reason(tmp_path: Path) -> None
 
 
 def test_missing_values_of_the_items_are_stored(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text("a,b\n" + "".join(f"{k % 7 or 'unk'},{k * k}.5\n" for k in range(24)))
+    """`train` adds its own to those of `label`."""
+    path, model = tmp_path / "items.csv", tmp_path / "m.mwz"
+    path.write_text("a,b\n" + "".join(f"{k % 7 or 'unk'},{k % 11 or '-'}\n" for k in range(24)))
+    store = tmp_path / "labels.db"
+    options = ["--labels", "low,high", "--missing", "unk", "--missing", "-", "--get", "/api/state"]
+    assert done("label", path, "--store", store, *options, "-q").stderr == ""
     items = open_items(str(path), Columns())
-    with LabelStore.open(tmp_path / "labels.db", items=item_set(items)) as store:
-        remember(store, Request(str(path), Columns()))
+    with LabelStore.open(store) as opened:
         for k, item in enumerate(items.ids):
-            give(store, item, ("low", "high")[k // 12], "ann", k)
-    model = tmp_path / "m.mwz"
-    done("train", tmp_path / "labels.db", model, "-c", 1, "-g", 1, "-q", "--missing", "unk")
+            give(opened, item, ("low", "high")[k // 12], "ann", k)
+    done("train", store, model, "-c", 1, "-g", 1, "-q", "--missing", "-999")
     assert load(model)[0].kinds_ == ["numeric", "numeric"]
-    assert load(model)[0].missing == ["unk"]
+    assert load(model)[0].missing == ["unk", "-", "-999"]
 
 
 def test_train_refuses_stores_that_cannot_be_learned(store: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from marginwise.cli.estimate import drawn_at_random
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import Job
 from marginwise.cli.options import packed
-from marginwise.cli.reading import Steps, check_classes
+from marginwise.cli.reading import MISSING, Steps, check_classes
 from marginwise.cli.scaling import Scaling
 from marginwise.cli.training import Prepared, applied, scaling_of, scaling_steps
 from marginwise.data import DataError, open_source
@@ -32,7 +32,8 @@ MAGIC = b"SQLite format 3\x00"  # first bytes of a store
 
 def _request(label: str | None, text_column: tuple[str, ...], **given: Any) -> Request:
     names = tuple(name for text in text_column for name in text.split(",") if name)
-    return Request("", Columns(label, names, given.pop("image_column")), **given)
+    columns = Columns(label, names, given.pop("image_column"), given.pop("missing"))
+    return Request("", columns, **given)
 
 
 item_options = packed(
@@ -56,6 +57,7 @@ item_options = packed(
             metavar="COLUMN",
             help="Column with image paths, relative to the folder of ITEMS.",
         ),
+        MISSING,
         click.Option(
             ["--features"],
             metavar="MODULE:FUNCTION",
@@ -160,7 +162,8 @@ def _features(job: Job, request: Request, items: Items) -> tuple[Any, Steps, Sca
     if items.kind == "text":
         columns = replace(columns, text=tuple(table.column_names))
     encoder = columns.encoder(scale=job.recipe.scale != "none")
-    encoder = encoder.set_params(missing=list(job.layout.missing) or None).fit(table)
+    missing = [*request.columns.missing, *job.layout.missing]
+    encoder = encoder.set_params(missing=missing or None).fit(table)
     return encoder.transform(table), [("encoder", encoder)], None
 
 
