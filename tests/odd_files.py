@@ -218,6 +218,19 @@ NOTATIONS = {
         kind="categorical",
         said=("column 'a' has numbers with the unit 'kg', first in row 0; it is read as strings",),
     ),
+    "a unit with other signs": column(
+        *("5 km/h", "7.5 km/h"), kind="categorical", said=("numbers with the unit 'km/h'",)
+    ),
+    "thin spaces as thousands": column("1\u2009234", "12", notation="."),
+    "negative numbers in parentheses": column(
+        *("(1,234)", "12"), kind="categorical", said=("different notations, such as '(1,234)'",)
+    ),
+    "trailing minus signs": column(
+        *("5-", "7-"), kind="categorical", said=("different notations, such as '5-' in row 0",)
+    ),
+    "bounds": column(
+        *("<0.01", "0.5"), kind="categorical", said=("different notations, such as '<0.01'",)
+    ),
     "codes that are no numbers": column("A5", "B7", "5-7", "5/7", "12:30", kind="categorical"),
     "two currencies": column(
         *("$5", "€4"), kind="categorical", said=("'a' has numbers in different notations",)
@@ -230,6 +243,24 @@ NOTATIONS = {
 COLUMNS = {
     "dates": column("2024-01-31", "2023-05-01", kind="date"),
     "times": column("2024-01-31 10:00:00", "2023-05-01T12:30:00", kind="date"),
+    "dates in another notation": column(
+        *("31.01.2024", "1.5.2023"),
+        kind="categorical",
+        said=("column 'a' has dates in an unknown notation, such as '31.01.2024' in row 0; it is",),
+    ),
+    "dates and a word": column(
+        *("2024-01-31", "2023-05-01", "never"),
+        kind="categorical",
+        said=("column 'a' has dates in 66 % of its values, but also 'never'; it is read as",),
+    ),
+    "times with and without a zone": column(
+        *("2024-01-31T10:00:00Z", "2023-05-01T12:30:00"),
+        kind="categorical",
+        said=("column 'a' has dates in an unknown notation, such as '2024-01-31T10:00:00Z' in",),
+    ),
+    "dates with slashes": column(
+        *("01/31/2024", "05/01/2023"), kind="categorical", said=("dates in an unknown notation",)
+    ),
     "booleans": column("True", "FALSE", kind="boolean"),
     "yes and no": column("yes", "no", kind="categorical"),
     "a constant": column("7", kind="constant"),

@@ -193,7 +193,9 @@ def parsed(strings: Any, name: str, kind: str, spelling: Spelling) -> Float:
     if values is None:
         row = first_unparsed(strings, parse)
         wanted, got = spelling.expected(kind), strings[row].as_py()
-        raise CellError(row, name, f"expected {wanted}, got {got!r:.60}.")
+        advice = " If it means that the value is missing, name it in missing."
+        advice = "" if any(map(str.isdigit, got)) else advice
+        raise CellError(row, name, f"expected {wanted}, got {got!r:.60}.{advice}")
     check_finite(values, name)
     return without_gaps(values, spelling.gaps) if kind == "numeric" else values
 
