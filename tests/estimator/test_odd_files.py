@@ -99,7 +99,7 @@ def test_info_names_what_a_model_stores(tmp_path: Path) -> None:
     path.write_text("a;n;label\n" + "1,5 €;3;no\n2 €;many;yes\n2 €;4;no\n")
     assert train(path, model, "--missing", "many").exit_code == 0
     found = done("info", model)
-    assert found["kinds"] == ["a: numeric, as in €1.234,5", "n: numeric"]
+    assert found["kinds"] == ["a: numeric, as in €1.234,5", "n: numeric, as in 1.234,5"]
     assert found["missing"] == ["many"]
 
 

@@ -194,6 +194,15 @@ def test_columns_of_which_most_are_numbers_are_named() -> None:
     assert encoded("1", "x", "y", "z").kinds_[0] == "categorical"
 
 
+def test_integers_beside_decimal_commas_may_have_commas_later() -> None:
+    table = {"a": ["1,5", "2,5"], "b": ["3", "4"], "c": ["5%", "7%"], "d": ["1.5", "2"]}
+    encoder = TableEncoder().fit(table)
+    assert encoder.notations_ == [",", ",", ",%", ""]
+    made = encoder.transform({"a": ["2"], "b": ["4,5"], "c": ["7,5 %"], "d": ["1"]})
+    assert made.tolist() == [pytest.approx([0, 2, 1.5, -3])]
+    assert TableEncoder().fit({"b": table["b"], "d": table["d"]}).notations_ == ["", ""]
+
+
 def test_declared_numbers_have_any_notation() -> None:
     assert encoded("1,5", "NA", "2,5", numeric=["a"]).notations_ == [",", ""]
     with pytest.raises(ValueError, match="row 2, column 'a': expected a number, got 'x'"):

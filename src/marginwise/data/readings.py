@@ -63,6 +63,12 @@ class NumberReadings:
         return PLAIN if mark == PLAIN else mark + (self._sign or "")
 
     @property
+    def comma_notation(self) -> str | None:
+        """The notation with a decimal comma, if all numbers are the same in it."""
+        same = COMMA in self._profiles and self._example is None
+        return self._with_sign(COMMA) if same else None
+
+    @property
     def doubtful(self) -> str | None:
         """A string that is another number in another notation, if both are possible."""
         both = COMMA in self._profiles and len(self._profiles) > 1

@@ -191,11 +191,20 @@ class TableProfile:
         return profile.readings if isinstance(profile, StringProfile) else None
 
     def notations(self, kinds: list[str]) -> list[str]:
-        """Return the notation of the numbers in each column; plain for columns of other kinds."""
-        found = [self._readings(name) for name in self.names]
+        """Return the notation of the numbers in each column; plain for columns of other kinds.
+
+        Beside a column with decimal commas, columns of integers have decimal commas, too.
+        """
+        found = [
+            readings.numbers if kind == "numeric" and (readings := self._readings(name)) else None
+            for name, kind in zip(self.names, kinds, strict=True)
+        ]
+        made = [numbers.notation if numbers else PLAIN for numbers in found]
+        if not any(notation.startswith(COMMA) for notation in made):
+            return made
         return [
-            readings.numbers.notation if readings and kind == "numeric" else PLAIN
-            for kind, readings in zip(kinds, found, strict=True)
+            (numbers and numbers.comma_notation) or notation
+            for numbers, notation in zip(found, made, strict=True)
         ]
 
     def moments(self, kinds: list[str]) -> list[NumberProfile]:
