@@ -170,6 +170,12 @@ MISSING = {
             "to --missing; otherwise pass the column to --categorical, --text or --drop.",
         ),
     ),
+    "a word in declared numbers": OddFile(
+        table(repeated("3", "unknown")),
+        refused=":3: column 'a': expected a number, got 'unknown'. If it means that the value is "
+        "missing, pass it to --missing.",
+        options=("--numeric", "a"),
+    ),
     "a dash that is not declared": OddFile(
         table(["-", *map(str, range(100, 99 + ROWS))]),
         ("identifier", "numeric"),
@@ -335,6 +341,9 @@ OTHERS = {
     "strings of numbers in JSON": OddFile(json_lines("3", "NA", "8"), TWO),
     "decimal commas in JSON": OddFile(json_lines("3,5", "8"), TWO, notation=","),
     "numbers and NA in JSON": OddFile(json_lines("NA", 3, " null ", 8), TWO),
+    "numbers and a word that is missing in JSON": OddFile(
+        json_lines("unknown", 3, 8), TWO, options=("--missing", "unknown")
+    ),
     "numbers and words in JSON": refused(json_lines(3, "NA", "x"), 'number as before, got "x"'),
 }
 

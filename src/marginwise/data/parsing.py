@@ -192,12 +192,16 @@ def parsed(strings: Any, name: str, kind: str, spelling: Spelling) -> Float:
         values = parse(strings)
     if values is None:
         row = first_unparsed(strings, parse)
-        wanted, got = spelling.expected(kind), strings[row].as_py()
-        advice = " If it means that the value is missing, name it in missing."
-        advice = "" if any(map(str.isdigit, got)) else advice
-        raise CellError(row, name, f"expected {wanted}, got {got!r:.60}.{advice}")
+        raise unparsed(row, name, spelling.expected(kind), strings[row].as_py())
     check_finite(values, name)
     return without_gaps(values, spelling.gaps) if kind == "numeric" else values
+
+
+def unparsed(row: int, name: str, wanted: str, got: str) -> CellError:
+    """Return the error about a string that is not a number, a boolean or a date."""
+    advice = " If it means that the value is missing, name it in missing."
+    advice = "" if any(map(str.isdigit, got)) else advice
+    return CellError(row, name, f"expected {wanted}, got {got!r:.60}.{advice}")
 
 
 def spelled(column: Numbers) -> Strings:

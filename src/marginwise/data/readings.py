@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from marginwise._arrays import Float
-from marginwise.data.columns import CellError, check_finite, need_arrow
+from marginwise.data.columns import check_finite, need_arrow
 from marginwise.data.notations import (
     COMMA,
     PLAIN,
@@ -25,6 +25,7 @@ from marginwise.data.parsing import (
     blanked,
     first_unparsed,
     parse_numbers,
+    unparsed,
     without_gaps,
 )
 
@@ -209,7 +210,7 @@ class Readings:
         """Record the string that is not a number like those before it."""
         value = strings[row].as_py()
         if self._only:
-            raise CellError(row, name, f"expected a number, got {value!r:.60}.")
+            raise unparsed(row, name, "a number", value)
         self.row, self.odd = self._rows + row, [value]
         self.unit = unit_of(value)
         self.numeric = self.present = before
