@@ -234,9 +234,10 @@ NOTATIONS = {
     "trailing minus signs": column(
         *("5-", "7-"), kind="categorical", said=("different notations, such as '5-' in row 0",)
     ),
-    "bounds": column(
-        *("<0.01", "0.5"), kind="categorical", said=("different notations, such as '<0.01'",)
+    "numbers and bounds": column(
+        *("<0.01", "0.5", "0.7"), kind="categorical", said=("in 66 % of its values, but also '<0",)
     ),
+    "brackets": column("<18", "18-30", ">65", kind="categorical"),
     "codes that are no numbers": column("A5", "B7", "5-7", "5/7", "12:30", kind="categorical"),
     "two currencies": column(
         *("$5", "€4"), kind="categorical", said=("'a' has numbers in different notations",)

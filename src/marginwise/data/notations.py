@@ -72,10 +72,10 @@ def is_date(text: str) -> bool:
 def look_like_numbers(strings: Any, unit: str = "") -> Any:
     """Return which strings are numbers or dates in some notation, as a pyarrow array of booleans.
 
-    This includes notations that are not read: numbers with `unit`, (5), 5- and <5, and all dates.
+    This includes notations that are not read: numbers with `unit`, (5) and 5-, and all dates.
     """
     number = _pattern(_EITHER, f"(?:{_SIGN}|{re.escape(unit)})?")
-    pattern = rf"^(?:(?:[<>≤≥~≈]=? ?)?{number}|\({number}\)|{number}-|{_DATE})$"
+    pattern = rf"^(?:{number}-?|\({number}\)|{_DATE})$"
     return need_arrow().compute.match_substring_regex(strings, pattern)
 
 
