@@ -162,12 +162,9 @@ class Core:
             self.write(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
         tools = Path(sys.executable).parent
         launcher = shutil.which("ccache")
-        options = [
-            "-G",
-            "Ninja",
-            f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}",
-            "-DMARGINWISE_TESTS=ON",
-        ]
+        # Without sanitizers and optimization, they compile five times as fast.
+        options = ["-DMARGINWISE_TESTS=ON", "-DMARGINWISE_SANITIZE=none", "-DCMAKE_BUILD_TYPE=None"]
+        options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}"]
         options += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else []
         self.cmake = str(tools / "cmake")
         self._sound: set[str] = set()  # programs that pass without a fault
