@@ -162,8 +162,9 @@ class Core:
             self.write(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
         tools = Path(sys.executable).parent
         launcher = shutil.which("ccache")
-        # Without sanitizers and optimization, they compile five times as fast.
-        options = ["-DMARGINWISE_TESTS=ON", "-DMARGINWISE_SANITIZE=none", "-DCMAKE_BUILD_TYPE=None"]
+        # Without sanitizers, they compile several times as fast.
+        options = ["-DMARGINWISE_TESTS=ON", "-DMARGINWISE_SANITIZE=none"]
+        options += ["-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1"]
         options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}"]
         options += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else []
         self.cmake = str(tools / "cmake")
