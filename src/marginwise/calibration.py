@@ -41,9 +41,10 @@ SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
 # An isotonic regression has steps, and probabilities of 0 for outcomes that do not occur among few
 # rows. It is therefore averaged with the sigmoid, which counts as this number of rows.
 SIGMOID_ROWS = 30.0
-# Constants must reduce the cross-entropy of all rows by LEAST_GAIN. An offset must not lower their
+# An offset must reduce the cross-entropy of all rows by LEAST_GAIN; the constants of both parts by
+# four times as much, because they fit few rows too well. An offset must not lower their
 # accuracy by more than LOST, and must not make a class with less than RARE of the rows even rarer.
-LEAST_GAIN, LOST, RARE = 4.0, 0.002, 0.1
+LEAST_GAIN, LOST, RARE = 2.0, 0.002, 0.1
 # Minimum reduction by an offset for models of earlier versions: in total, and per row.
 EARLY_GAIN, EARLY_GAIN_PER_ROW = 5.0, 0.004
 MOST_WORSE = 0.01  # relative to class frequencies, from which on values are not informative
@@ -113,7 +114,7 @@ class Sigmoid:
         parts, least = _nonnegative(columns, 4, target, weight)
         if least - loss > LEAST_GAIN and may_shift(with_offset):
             return with_offset
-        if other - least <= 2 * LEAST_GAIN:  # two constants
+        if other - least <= 4 * LEAST_GAIN:
             parts = np.append(plain, [0.0, 0.0])
         return _sigmoid(parts[:2] / unit[:2], parts[2], -parts[3])
 

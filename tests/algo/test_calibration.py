@@ -58,7 +58,7 @@ def test_parts_do_not_cross_one_half() -> None:
 
 def test_an_offset_must_be_worth_it() -> None:
     # f = -1 for negative rows, -0.5 for positive ones: an offset separates what the signs of f do
-    # not. With two rows of each class the loss falls by less than 4; with 40 rows, by more.
+    # not. With two rows of each class the loss falls by less than 2; with 40 rows, by more.
     f, weight = [-1.0, -1.0, -0.5, -0.5], [-1.0, -1.0, 1.0, 1.0]
     (few,) = fitted(f, weight).curves
     (many,) = fitted(20 * f, 20 * weight).curves
