@@ -75,6 +75,19 @@ def assert_same_foresight(one: Any, other: Any) -> None:
         assert np.array_equal(values, getattr(noted(other), name)), name
 
 
+@pytest.mark.parametrize("estimator", [OnlineSVC(), OnlineSVC(replay=200, random_state=0)])
+def test_a_new_cost_does_not_weigh_earlier_rows(estimator: OnlineSVC) -> None:
+    """All rows count equally for calibration, whatever C was when they were learned."""
+    X, y = blobs(200, 5, 2)
+    y = np.where(np.arange(200) % 4 == 0, 1 - y, y)  # noise, except in the last rows
+    model = begun(clone(estimator).set_params(C=0.01), X, y)
+    before = model.calibration_.log_loss
+    X, y = blobs(6, 6, 2)
+    after = model.set_params(C=1.0).partial_fit(X, y).calibration_.log_loss
+    assert before > 0.4
+    assert after > 0.4
+
+
 # -- probabilities -----------------------------------------------------------------------------
 
 
