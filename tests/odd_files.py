@@ -170,6 +170,12 @@ MISSING = {
             "to --missing; otherwise pass the column to --categorical, --text or --drop.",
         ),
     ),
+    "a word in declared numbers": OddFile(
+        table(repeated("3", "unknown")),
+        refused=":3: column 'a': expected a number, got 'unknown'. If it means that the value is "
+        "missing, pass it to --missing.",
+        options=("--numeric", "a"),
+    ),
     "a dash that is not declared": OddFile(
         table(["-", *map(str, range(100, 99 + ROWS))]),
         ("identifier", "numeric"),
@@ -218,6 +224,20 @@ NOTATIONS = {
         kind="categorical",
         said=("column 'a' has numbers with the unit 'kg', first in row 0; it is read as strings",),
     ),
+    "a unit with other signs": column(
+        *("5 km/h", "7.5 km/h"), kind="categorical", said=("numbers with the unit 'km/h'",)
+    ),
+    "thin spaces as thousands": column("1\u2009234", "12", notation="."),
+    "negative numbers in parentheses": column(
+        *("(1,234)", "12"), kind="categorical", said=("different notations, such as '(1,234)'",)
+    ),
+    "trailing minus signs": column(
+        *("5-", "7-"), kind="categorical", said=("different notations, such as '5-' in row 0",)
+    ),
+    "numbers and bounds": column(
+        *("<0.01", "0.5", "0.7"), kind="categorical", said=("in 66 % of its values, but also '<0",)
+    ),
+    "brackets": column("<18", "18-30", ">65", kind="categorical"),
     "codes that are no numbers": column("A5", "B7", "5-7", "5/7", "12:30", kind="categorical"),
     "two currencies": column(
         *("$5", "€4"), kind="categorical", said=("'a' has numbers in different notations",)
@@ -230,6 +250,24 @@ NOTATIONS = {
 COLUMNS = {
     "dates": column("2024-01-31", "2023-05-01", kind="date"),
     "times": column("2024-01-31 10:00:00", "2023-05-01T12:30:00", kind="date"),
+    "dates in another notation": column(
+        *("31.01.2024", "1.5.2023"),
+        kind="categorical",
+        said=("column 'a' has dates in an unknown notation, such as '31.01.2024' in row 0; it is",),
+    ),
+    "dates and a word": column(
+        *("2024-01-31", "2023-05-01", "never"),
+        kind="categorical",
+        said=("column 'a' has dates in 66 % of its values, but also 'never'; it is read as",),
+    ),
+    "times with and without a zone": column(
+        *("2024-01-31T10:00:00Z", "2023-05-01T12:30:00"),
+        kind="categorical",
+        said=("column 'a' has dates in an unknown notation, such as '2024-01-31T10:00:00Z' in",),
+    ),
+    "dates with slashes": column(
+        *("01/31/2024", "05/01/2023"), kind="categorical", said=("dates in an unknown notation",)
+    ),
     "booleans": column("True", "FALSE", kind="boolean"),
     "yes and no": column("yes", "no", kind="categorical"),
     "a constant": column("7", kind="constant"),
@@ -304,6 +342,9 @@ OTHERS = {
     "strings of numbers in JSON": OddFile(json_lines("3", "NA", "8"), TWO),
     "decimal commas in JSON": OddFile(json_lines("3,5", "8"), TWO, notation=","),
     "numbers and NA in JSON": OddFile(json_lines("NA", 3, " null ", 8), TWO),
+    "numbers and a word that is missing in JSON": OddFile(
+        json_lines("unknown", 3, 8), TWO, options=("--missing", "unknown")
+    ),
     "numbers and words in JSON": refused(json_lines(3, "NA", "x"), 'number as before, got "x"'),
 }
 

@@ -210,6 +210,11 @@ TEST(what_is_not_asked_for_is_drawn_all_the_same) {
           Draw::of(4, 2, 9, {1.0, 0.0, 0}, 1 << 30).field_x);
 }
 
+TEST(the_two_directions_have_fields_of_their_own) {
+    const Draw draw = Draw::of(4, 2, 9, {1.0, 0.0, 0}, 1 << 30);
+    CHECK(draw.field_x != draw.field_y);
+}
+
 TEST(the_range_is_kept) {
     const Pictures pictures({8, 8, 1}, 50);
     const Deformer deformer = pictures.deformer({20.0, 5.0, 1});

@@ -8,8 +8,8 @@ using namespace marginwise;
 
 namespace {
 
-Vector<float> values_of(const Foresight& foresight) {
-    Vector<float> values;
+Vector<double> values_of(const Foresight& foresight) {
+    Vector<double> values;
     for (const Foresight::Value& value : foresight) values.push_back(value.f);
     return values;
 }
@@ -17,7 +17,7 @@ Vector<float> values_of(const Foresight& foresight) {
 TEST(the_later_half_of_a_stream_is_kept) {
     Foresight foresight(1000);
     for (Index n = 0; n < 500; ++n) foresight.add(static_cast<double>(n), 1.0);
-    const Vector<float> kept = values_of(foresight);
+    const Vector<double> kept = values_of(foresight);
     CHECK(foresight.seen() == 500 && kept.size() == 250);
     for (Index k = 0; k < kept.size(); ++k) CHECK(kept[k] == static_cast<float>(250 + k));
 }
@@ -43,7 +43,7 @@ TEST(no_more_than_the_limit_are_kept) {
         foresight.add(static_cast<double>(n), 1.0);
         CHECK(foresight.size() <= 100);
     }
-    const Vector<float> kept = values_of(foresight);
+    const Vector<double> kept = values_of(foresight);
     CHECK(kept.front() == 900.0f && kept.back() == 999.0f);
 }
 

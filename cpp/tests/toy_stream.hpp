@@ -127,8 +127,8 @@ struct Essence {
 
 }  // namespace toy
 
-// All that is instantiated for these learners is compiled once, in toy_learners.cpp; the programs
-// compile only their own code.
+// All that is instantiated for these learners is compiled once, in toy_float.cpp and
+// toy_double.cpp; the programs compile only their own code.
 #define TOY_LEARNERS(T, ...)                                                           \
     namespace marginwise {                                                             \
     __VA_ARGS__ template class Members<T>;                                             \

@@ -42,8 +42,7 @@ SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
 # rows. It is therefore averaged with the sigmoid, which counts as this number of rows.
 SIGMOID_ROWS = 30.0
 # Constants must reduce the cross-entropy of all rows by LEAST_GAIN. An offset must not lower their
-# accuracy by more than LOST. If it makes a class with less than RARE of the rows even rarer, it
-# must raise the accuracy by two standard errors.
+# accuracy by more than LOST, and must not make a class with less than RARE of the rows even rarer.
 LEAST_GAIN, LOST, RARE = 4.0, 0.002, 0.1
 # Minimum reduction by an offset for models of earlier versions: in total, and per row.
 EARLY_GAIN, EARLY_GAIN_PER_ROW = 5.0, 0.004
@@ -398,8 +397,7 @@ def _predicts_as_well(f: NDArray[Any], weight: NDArray[Any], curve: Sigmoid) -> 
     if gain.sum() < -LOST * size.sum():
         return False
     share = size[positive].sum() / size.sum()
-    against_rare = (share < RARE and curve.low < 0) or (share > 1 - RARE and curve.high > 0)
-    return not against_rare or bool(gain.sum() > 2 * np.sqrt((gain**2).sum()))
+    return not ((share < RARE and curve.low < 0) or (share > 1 - RARE and curve.high > 0))
 
 
 def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool, early: bool) -> Sigmoid:
@@ -410,7 +408,8 @@ def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool, early
     """
     f, weight = (np.concatenate(parts).astype(np.float64) for parts in zip(*columns, strict=True))
     if not (len(f) if early else _has_both((f, weight))):
-        return Sigmoid()
+        slope = 1.0 if early or not f.any() else 1 / float(np.abs(f).mean())
+        return Sigmoid(slope, slope)
     own = f, weight
     if pairs:
         f, weight = np.concatenate([f, -f]), np.concatenate([weight, -weight])

@@ -85,9 +85,9 @@ class TrackingSVC(BiasFreeClassifier):
         Whether to record `history_` while training.
     calibration : {"sigmoid", "isotonic"} or None, default=None
         Calibration curve that `predict_proba` uses to map decision values to probabilities. It is
-        fitted to decision values computed before the model learned the row: the most recent rows of
-        a stream, or a 5-fold cross-validation if `fit` receives up to 1,000 rows. "isotonic" needs
-        a few thousand rows to outperform "sigmoid". With None, `predict_proba` is not available.
+        fitted to decision values computed before the model learned the row: those of the later half
+        of the rows. "isotonic" needs a few thousand rows to outperform "sigmoid". With None,
+        `predict_proba` is not available.
     cache_size : float or "auto", default="auto"
         Size of the kernel cache, in megabytes. It affects the training time but not the model.
         "auto" allows a quarter of the memory available when the first model is fitted, at most 8

@@ -125,6 +125,22 @@ def test_the_ladder_doubles_in_four_rungs() -> None:
     assert rung(math.ceil(FIRST * 2**0.25)) == 2
 
 
+def test_a_model_is_compared_with_one_of_half_as_many_labels() -> None:
+    """After 70 labels: the rungs are 16, 20, 23, 27, 32, 39, 46, 54 and 64."""
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    y = (X[:, 0] > 0).astype(int)
+    learner = ActiveLearner(OnlineSVC(), X, stop=None, random_state=0)
+    for row in range(70):
+        learner.teach(row, y[row])
+    changed = learner.changed_predictions()
+    assert changed is not None
+    assert (changed.before, changed.labels) == (32, 64)
+    earlier = learner.changed_predictions(60)
+    assert earlier is not None
+    assert (earlier.before, earlier.labels) == (27, 54)
+    assert learner.changed_predictions(31) is None
+
+
 @pytest.mark.parametrize(
     "bad", [{"target": 0}, {"change": 1}, {"confidence": 1.0}, {"rows": 0}, {"target": -0.1}]
 )

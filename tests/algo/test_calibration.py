@@ -106,7 +106,8 @@ def test_values_against_their_labels_have_no_slope() -> None:
 
 def test_without_values_the_slope_is_one() -> None:
     assert fitted([], []).curves == [Sigmoid(1, 1, 0, 0)]
-    assert fitted([1, 2], [1, 1]).curves == [Sigmoid(1, 1, 0, 0)], "one class is missing"
+    # One class is missing: P = 1 / (1 + exp(-1)) at the mean of |f|.
+    assert fitted([1, 3], [1, 1]).curves == [Sigmoid(0.5, 0.5, 0, 0)]
 
 
 def test_isotonic_steps() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
 import pytest
 
 from marginwise import ExactOneClassSVM, ExactSVC
 from marginwise.removal import Receipt, model_digest, remove
+from marginwise.removal.digest import _ordered
 from marginwise.removal.solution import largest_violation
 from tests.support import held
 
@@ -117,3 +119,9 @@ def test_receipts_survive_json() -> None:
     assert again == receipt
     assert [again.covers(row) for row in range(4)] == [False, True, True, False]
     assert receipt.group_hashes == ()
+
+
+def test_a_digest_sees_the_order_of_places_and_not_their_numbers() -> None:
+    """Gaps that closed places have left are no part of a model; -1 is a row without a place."""
+    rank = np.array([[5, -1, 2], [0, 1, -1]])
+    assert _ordered(rank).tolist() == [[1, -1, 0], [0, 1, -1]]

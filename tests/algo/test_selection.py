@@ -17,6 +17,7 @@ from marginwise import OnlineSVC
 from marginwise._engine.engine import Engine
 from marginwise._training import loop as _loop
 from marginwise._training.loop import Pools
+from marginwise._training.selection import FullSearch
 from tests.support import Rows, assert_same_model, blobs, essence, held, rings, signs_of
 
 Flags = list[np.ndarray]
@@ -252,3 +253,13 @@ def test_two_or_three_rows_are_learned(rule: str, pool_size: int | None, y: list
     if pool_size is not None:
         source = clone(model).learn_from(Rows(X, np.array(y)))
         assert source.predict(X).tolist() == y
+
+
+@pytest.mark.parametrize(("slack", "learned"), [(0.0, [2, 0]), (0.1, [2])])
+def test_full_search_learns_rows_within_the_margin_and_half_of_delta(
+    slack: float, learned: list[int]
+) -> None:
+    """δ is 0.5, so that the margin ends at 1.25: |f| = 1.2 lies within it, 1.3 does not."""
+    f = np.array([[-1.2], [1.3], [0.5]])
+    search = FullSearch("active", np.ones((3, 1)), np.arange(3), slack)
+    assert list(search.rows(lambda: f, lambda: np.array([0.5]))) == learned

@@ -11,12 +11,8 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-<<<<<<< HEAD
 import scipy.sparse as sp
-from click.testing import CliRunner, Result
-=======
 from click.testing import Result
->>>>>>> net
 from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.pipeline import Pipeline
 

@@ -426,10 +426,32 @@ def test_the_error_is_not_estimated_with_given_parameters(tmp_path: Path) -> Non
         assert ("error" in json.loads(run.stdout)) == estimated
 
 
+def test_a_search_on_random_answers_only_gives_no_reason(tmp_path: Path) -> None:
+    store = write_asked(tmp_path, ["random"] * 20)
+    report = json.loads(done("train", store, tmp_path / "m.mwz", "-q", "--json").stdout)
+    assert report["searched_on"] == "all 20 answers"
+
+
+def test_missing_values_of_the_items_are_stored(tmp_path: Path) -> None:
+    """`train` adds its own to those of `label`."""
+    path, model = tmp_path / "items.csv", tmp_path / "m.mwz"
+    path.write_text("a,b\n" + "".join(f"{k % 7 or 'unk'},{k % 11 or '-'}\n" for k in range(24)))
+    store = tmp_path / "labels.db"
+    options = ["--labels", "low,high", "--missing", "unk", "--missing", "-", "--get", "/api/state"]
+    assert done("label", path, "--store", store, *options, "-q").stderr == ""
+    items = open_items(str(path), Columns())
+    with LabelStore.open(store) as opened:
+        for k, item in enumerate(items.ids):
+            give(opened, item, ("low", "high")[k // 12], "ann", k)
+    done("train", store, model, "-c", 1, "-g", 1, "-q", "--missing", "-999")
+    assert load(model)[0].kinds_ == ["numeric", "numeric"]
+    assert load(model)[0].missing == ["unk", "-", "-999"]
+
+
 def test_train_refuses_stores_that_cannot_be_learned(store: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.mwz"
     error = refused("train", store, model, "--stream", "-q", code=2)
-    assert "--stream, --checkpoint and --groups are not for label stores" in error
+    assert "--stream, --checkpoint, --groups and --label are not for label stores" in error
     reviews = tmp_path / "reviews.csv"
     error = refused("train", reviews, model, "--items", reviews, "-q", code=2)
     assert "--items requires a label store" in error

@@ -435,6 +435,17 @@ def test_columns_that_change() -> None:
     assert encoder.transform({"v": np.eye(1, 2), "b": [None], "a": [1], "c": [3]}).shape == (1, 5)
 
 
+def test_dates_are_not_numbers() -> None:
+    dates = np.array(["2024-01-31", "2024-02-01"], "datetime64[us]")
+    numbers = TableEncoder().fit({"a": [1, 2]})
+    with pytest.raises(ValueError, match="column 'a' has dates; expected a number"):
+        numbers.transform({"a": dates})
+    with pytest.raises(ValueError, match="column 'a' has numbers; expected a date such as 2024"):
+        TableEncoder().fit({"a": dates}).transform({"a": [1, 2]})
+    with pytest.raises(ValueError, match="column 'a': the column is date here, but numeric before"):
+        numbers.partial_fit({"a": dates})
+
+
 def test_columns_that_are_dropped_are_named() -> None:
     names = [f"p{k}" for k in range(30)]
     with pytest.warns(

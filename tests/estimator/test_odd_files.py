@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from marginwise import load
+from marginwise import ExactSVC, load, save
 from marginwise.cli import main
 from marginwise.data import TableEncoder, open_source
-from tests.odd_files import ODD_FILES, ROWS
+from tests.odd_files import LABELS, NUMBERS, ODD_FILES, ROWS, text_of
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("default")  # commands print warnings
@@ -99,7 +99,7 @@ def test_info_names_what_a_model_stores(tmp_path: Path) -> None:
     path.write_text("a;n;label\n" + "1,5 €;3;no\n2 €;many;yes\n2 €;4;no\n")
     assert train(path, model, "--missing", "many").exit_code == 0
     found = done("info", model)
-    assert found["kinds"] == ["a: numeric, as in €1.234,5", "n: numeric"]
+    assert found["kinds"] == ["a: numeric, as in €1.234,5", "n: numeric, as in 1.234,5"]
     assert found["missing"] == ["many"]
 
 
@@ -169,7 +169,7 @@ def test_gaps_cost_less_than_a_point(gap: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["a,b,who,label", ""])
 def test_groups_are_read_like_those_of_train(header: str, tmp_path: Path) -> None:
-    """`continue` and `forget` repeat neither --missing nor --no-header."""
+    """`continue` and `forget` repeat neither --groups, --missing nor --no-header."""
     path, model = tmp_path / "x.csv", tmp_path / "model.mwz"
     second = ["unknown" if k % 4 == 0 else str(k % 3) for k in range(24)]
     rows = [f"{k % 5 + k / 10},{second[k]},g{k % 6},{k % 2}" for k in range(24)]
@@ -179,8 +179,30 @@ def test_groups_are_read_like_those_of_train(header: str, tmp_path: Path) -> Non
     result = train(path, model, *options, *([] if header else ["--no-header"]))
     assert result.exit_code == 0, result.output
     assert load(model)[0].kinds_ == ["numeric", "numeric", "dropped"]
-    done("continue", model, path, "--groups", name, "--force")
+    done("continue", model, path, "--force")
     (tmp_path / "groups").write_text("g1\n")
     done("forget", model, "--groups", tmp_path / "groups")
     assert len(load(model)[-1].ids_) == 2 * 24 - 8
     assert done("test", model, path)["rows"] == 24
+
+
+def test_groups_of_a_model_of_arrays_must_be_named(tmp_path: Path) -> None:
+    rows = [[k % 5, k % 3] for k in range(12)]
+    model = ExactSVC(C=1, gamma=1.0).fit(rows, [0, 1] * 6, groups=["g1", "g2"] * 6)
+    save(model, tmp_path / "model.mwz")
+    (tmp_path / "x.svm").write_text("0 1:1 2:3\n1 1:2 2:1\n")
+    result = call("continue", tmp_path / "model.mwz", tmp_path / "x.svm", tmp_path / "more.mwz")
+    assert result.exit_code == 1
+    assert "expected a group for each new row. Name the column by --groups" in result.stderr
+
+
+def test_columns_that_a_model_does_not_use_may_be_absent(tmp_path: Path) -> None:
+    path, model = tmp_path / "x.csv", tmp_path / "model.mwz"
+    columns = {"a": NUMBERS, "site": ["x"] * ROWS, "who": list("abcd") * 6, "label": LABELS}
+    path.write_text(text_of(columns))
+    assert train(path, model, "--drop", "who").exit_code == 0
+    del columns["site"], columns["who"]
+    path.write_text(text_of(columns))
+    assert done("test", model, path)["rows"] == ROWS
+    path.write_text(text_of({"site": columns["label"], "label": LABELS}))
+    assert "column 'a' is missing; the data has 'site', 'label'" in call("test", model, path).stderr

@@ -109,17 +109,10 @@ def test_a_port_in_use_is_reported(folder: Path) -> None:
     assert f"port {port} of 127.0.0.1 is in use by another program" in done.stderr
 
 
-<<<<<<< HEAD
 @contextlib.contextmanager
 def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """Run the command in a process; yield the process, the address and the token."""
     command = [sys.executable, "-m", "marginwise", "label", "texts.csv", *words]
-=======
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
-    words = ["texts.csv", "--labels", "good,bad", "--no-open", "--json", "-q"]
->>>>>>> net
     with subprocess.Popen(
         [*command, "--labels", "good,bad", "--no-open", "--json"],
         stdout=subprocess.PIPE,
@@ -135,6 +128,7 @@ def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals)
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_runs_until_it_is_stopped(folder: Path, number: signal.Signals) -> None:
     with served("-q") as (process, base, token):
@@ -158,6 +152,7 @@ def begun(base: str, token: str, request: str) -> socket.socket:
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_open_requests_do_not_delay_the_end(folder: Path, number: signal.Signals) -> None:
     """Idle connections, half a head and half a body: one line, and no traceback."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginwise import OnlineSVC
 from marginwise.label.answered import Answered
 from marginwise.label.events import Event
+from marginwise.label.model import EVERY, LabelModel, Taught
 from marginwise.label.progress import thinned
 from tests.label_support import keys, label_some, open_session, write_csv
+from tests.support import rings
 
 
 def answers_at(*times: float, annotator: str = "ann") -> Answered:
@@ -112,3 +116,31 @@ def test_a_search_reports_what_was_found(tmp_path: Path) -> None:
     purposes = [event.purpose for event in session.store.events()]
     assert purposes.count("random") >= 5
     assert purposes.count("rank") >= 35
+
+
+def test_a_changed_answer_after_skips_leaves_the_predictions_of_a_new_model() -> None:
+    """Predictions for held-out items are recorded by numbers of labels; skips are none."""
+    X, y = rings(200, 0)
+
+    def fresh() -> LabelModel:
+        return LabelModel(
+            X,
+            np.arange(180, 200),
+            estimator=OnlineSVC(C=10, gamma=1.0),
+            labels=["in", "out"],
+            strategy="active",
+            seed=0,
+            stop=None,
+        )
+
+    answers: Taught = [
+        (row, None if row % 3 == 0 else ["in", "out"][y[row]], "strategy") for row in range(120)
+    ]
+    changed = [*answers[:100], (100, "in", "strategy"), *answers[101:]]
+    assert changed != answers
+    model, expected = fresh(), fresh()
+    model.become(answers)
+    model.become(changed)
+    expected.become(changed)
+    assert [labels for labels, _ in expected.foreseen] == list(range(EVERY, 81, EVERY))
+    assert model.foreseen == expected.foreseen

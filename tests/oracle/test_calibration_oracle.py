@@ -33,7 +33,6 @@ from marginwise import (
     TrackingSVC,
 )
 from marginwise._engine.foresight import Foresight
-from marginwise._estimator.foreseeing import fold_numbers
 from marginwise.calibration import Calibrator, Sigmoid, couple
 from tests.support import binary_values, blobs, signs_of
 
@@ -155,33 +154,6 @@ def test_a_stream_notes_decision_values_before_rows(estimator: Any, multiclass: 
         last = rows[-len(f) :]
         np.testing.assert_allclose(f, np.array(said)[last - 1, c], atol=1e-5)
         assert np.array_equal(weight, signs[last, c])
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        TrackingSVC(gamma=0.5, steps=5, random_state=0, shuffle=False),
-        KernelPerceptron(gamma=0.5, epochs=3, shuffle=False),
-    ],
-    ids=lambda one: f"{one!r:.60}",
-)
-@pytest.mark.parametrize("classes", [2, 3])
-def test_few_rows_are_judged_by_clones_without_them(estimator: Any, classes: int) -> None:
-    X, y = blobs(90, 1, classes)
-    weights = np.where(np.arange(90) % 5, 1.0, 2.0)
-    model = clone(estimator).set_params(calibration="sigmoid").fit(X, y, sample_weight=weights)
-    signs = signs_of(y, classes, "ovr")
-    fold = fold_numbers(y.astype(np.int32), 5)
-    assert np.bincount(fold).tolist() == [18] * 5
-    expected = np.empty(signs.shape)
-    for k in range(5):
-        rest = fold != k
-        twin = clone(estimator).fit(X[rest], y[rest], sample_weight=weights[rest])
-        expected[~rest] = binary_values(twin, X[~rest])
-    for c, (f, weight) in enumerate(Foresight.of(model._engine.native).columns):
-        rows = np.flatnonzero(signs[:, c])
-        np.testing.assert_allclose(f, expected[rows, c], atol=2e-3)
-        assert np.array_equal(weight, signs[rows, c] * weights[rows])
 
 
 SOLVED = [

@@ -232,8 +232,8 @@ def test_tables(dtype: str, seed: int) -> None:
     pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
     table, y = visits(300, seed)
     fitted = {name: column[:200] for name, column in table.items()}
-    fitted["plan"][0] = "unknown"
-    encoder = TableEncoder(text=["note"], categorical=["plan"], missing=["unknown"])
+    fitted["plan"][0], fitted["age"][:20] = "unknown", -99.9
+    encoder = TableEncoder(text=["note"], categorical=["plan"], missing=["unknown", "-99.9"])
     model = StreamPipeline([("encode", encoder), ("svc", OnlineSVC(C=2.0, random_state=0))])
     model.fit(fitted, y[:200])
     assert set(model[0].kinds_) >= {"numeric", "boolean", "date", "categorical", "text", "vector"}
@@ -241,7 +241,7 @@ def test_tables(dtype: str, seed: int) -> None:
     names = [entry.name for entry in converted.graph.input]
     assert names == ["plan", "age", "note", "day", "vector", "paid", "size"]
     test = {name: column[200:] for name, column in table.items()}
-    test["plan"][:2] = "unseen", "unknown"
+    test["plan"][:2], test["age"][2:4] = ("unseen", "unknown"), -99.9
     found = run_proto(converted, columns_of(test, dtype))
     assert found["decision"].dtype == dtype
     assert_same(model, test, found, tolerance=1e-3)

@@ -359,7 +359,6 @@ def test_rows_left_out_stand_for_all_rows(n: int, classes: int) -> None:
         {"epochs": "converge"},
         {"selection": "gradient", "pool_size": None},
         {"selection": "active", "stop": 30},
-        {"budget": 20},
     ],
     ids=str,
 )

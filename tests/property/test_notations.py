@@ -83,8 +83,8 @@ def test_any_number_is_read_as_it_was_written(
 # -- columns -------------------------------------------------------------------------------------
 
 
-def encoded(*strings: str | None, **parameters: Any) -> TableEncoder:
-    """Fit an encoder to a column of strings and a column of numbers, without a warning."""
+def encoded(*strings: Any, **parameters: Any) -> TableEncoder:
+    """Fit an encoder to a column of values and a column of numbers, without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return TableEncoder(**parameters).fit({"a": list(strings), "n": np.arange(len(strings))})
@@ -194,6 +194,15 @@ def test_columns_of_which_most_are_numbers_are_named() -> None:
     assert encoded("1", "x", "y", "z").kinds_[0] == "categorical"
 
 
+def test_integers_beside_decimal_commas_may_have_commas_later() -> None:
+    table = {"a": ["1,5", "2,5"], "b": ["3", "4"], "c": ["5%", "7%"], "d": ["1.5", "2"]}
+    encoder = TableEncoder().fit(table)
+    assert encoder.notations_ == [",", ",", ",%", ""]
+    made = encoder.transform({"a": ["2"], "b": ["4,5"], "c": ["7,5 %"], "d": ["1"]})
+    assert made.tolist() == [pytest.approx([0, 2, 1.5, -3])]
+    assert TableEncoder().fit({"b": table["b"], "d": table["d"]}).notations_ == ["", ""]
+
+
 def test_declared_numbers_have_any_notation() -> None:
     assert encoded("1,5", "NA", "2,5", numeric=["a"]).notations_ == [",", ""]
     with pytest.raises(ValueError, match="row 2, column 'a': expected a number, got 'x'"):
@@ -216,7 +225,16 @@ def test_declared_numbers_may_have_a_categorical_type() -> None:
     assert TableEncoder(numeric=["a"]).fit({"a": codes, "n": [1, 2, 3]}).mean_[0] == 4 / 3
 
 
-@pytest.mark.parametrize("values", [[1.0, -999, 3], ["1", "-999", "3"], ["1,0", "-999", "3"]])
+GAPS: dict[str, list[Any]] = {
+    "numbers": [1.0, -999, 3],
+    "strings": ["1", "-999", "3"],
+    "decimal commas": ["1,0", "-999", "3"],
+    "another spelling": ["1.0", "-999.0", "3.0"],
+    "another spelling with a comma": ["1,0", "-999,00", "3,0"],
+}
+
+
+@pytest.mark.parametrize("values", GAPS.values(), ids=GAPS)
 def test_numbers_that_represent_missing_values(values: list[Any]) -> None:
     """They are missing among strings and among numbers, also in new rows."""
     table = {"a": values, "n": [1, 2, 3]}
@@ -226,6 +244,29 @@ def test_numbers_that_represent_missing_values(values: list[Any]) -> None:
     assert source.encoder.transform({"a": values[1:]})[:, 0].tolist() == pytest.approx(
         [0, 1.225], abs=0.001
     )
+
+
+def test_missing_values_in_single_precision() -> None:
+    encoder = encoded(*np.array([1, -99.9, 3], np.float32), missing=["-99.9"])
+    assert encoder.mean_[0] == 2
+
+
+def test_missing_values_may_have_spaces_around_them() -> None:
+    assert encoded(" 1", " x ", "3", missing=["x"]).mean_[0] == 2
+
+
+def test_blocks_of_missing_tokens_before_and_after_numbers() -> None:
+    """In JSON lines, such blocks are strings, and the others are numbers."""
+    blocks: list[list[Any]] = [["NA", None], [1.0, 3.0], ["", "null"]]
+    encoder = TableEncoder()
+    for block in blocks:
+        encoder.partial_fit({"a": block, "n": [1, 2]})
+    assert encoder.kinds_[0] == "numeric"
+    made = [encoder.transform({"a": block, "n": [1, 2]})[:, 0].tolist() for block in blocks]
+    assert made[0] == made[2] == [0, 0]
+    assert made[1] == pytest.approx([-(3**0.5), 3**0.5])
+    with pytest.raises(ValueError, match="column 'a': the column is string here, but numeric"):
+        encoder.partial_fit({"a": ["NA", "5"], "n": [1, 2]})
 
 
 def test_streams_store_missing_values() -> None:

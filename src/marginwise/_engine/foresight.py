@@ -23,7 +23,7 @@ MOST_ERRORS = 4.0  # standard errors by which the shares of a class may differ
 STEPS, WORK = 200_000, 400_000_000
 FLOATS = np.finfo(np.float32)
 FORM = 2  # of stored values; the curves of models that lack it remain those of earlier versions
-TYPES = {"seen": "int64", "kept": "int64", "f": "float32", "weight": "float32"}
+TYPES = {"seen": "int64", "kept": "int64", "f": "float64", "weight": "float32"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Foresight:
         Number of values that each problem has recorded.
     kept : ndarray of shape (n_problems,)
         Number of values that it still stores.
-    f : ndarray of shape (n_values,), dtype=float32
+    f : ndarray of shape (n_values,)
         Decision values, one problem after the other.
     weight : ndarray of shape (n_values,), dtype=float32
         Weights of the rows, with the sign of their label.
@@ -44,7 +44,7 @@ class Foresight:
 
     seen: Ints
     kept: Ints
-    f: NDArray[np.float32]
+    f: Float
     weight: NDArray[np.float32]
 
     @classmethod
@@ -79,14 +79,17 @@ class Foresight:
     def _of_columns(
         cls, columns: Sequence[tuple[NDArray[Any], NDArray[Any]]], seen: Iterable[int]
     ) -> Self:
-        f, weight = (
-            np.concatenate(parts).astype(np.float32) for parts in zip(*columns, strict=True)
-        )
+        f, weight = (np.concatenate(parts) for parts in zip(*columns, strict=True))
         kept = np.array([len(values) for values, _ in columns], dtype=np.int64)
-        return cls(np.array(list(seen), dtype=np.int64), kept, f, weight)
+        return cls(
+            np.array(list(seen), dtype=np.int64),
+            kept,
+            f.astype(np.float64),
+            weight.astype(np.float32),
+        )
 
     @property
-    def columns(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    def columns(self) -> list[tuple[Float, NDArray[np.float32]]]:
         """Values and signed weights of each problem."""
         ends = np.cumsum(self.kept)[:-1]
         return list(zip(np.split(self.f, ends), np.split(self.weight, ends), strict=True))
@@ -97,7 +100,7 @@ class Foresight:
         For each problem, `sources` contains the previous problem that it continues, or None, and
         whether its classes have swapped sides.
         """
-        nothing = np.empty(0, dtype=np.float32)
+        nothing = np.empty(0)
         before, columns, seen = self.columns, [], []
         for source, mirrored in sources:
             f, weight = (nothing, nothing) if source is None else before[source]
@@ -144,6 +147,8 @@ class Foresight:
             raise ValueError(f"form of _foresight must be {FORM}")
         for name, dtype in TYPES.items():
             array = state[name]
+            if name == "f" and "form" not in state:
+                dtype = "float32"
             if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != 1:
                 raise ValueError(f"{name} of _foresight must be a list of {dtype}")
         seen, kept = state["seen"], state["kept"]

@@ -380,7 +380,7 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
             self._engine.native.count_since_finish(since_finish)
             if foresight is not None:
                 self._engine.early_curves = "form" not in foresight
-                parts = {name: foresight[name] for name in TYPES}
+                parts = {name: foresight[name].astype(kind) for name, kind in TYPES.items()}
                 Foresight(**parts).give(self._engine.native)
             if given_bias is not None:
                 problems = self._engine.plan.problems

@@ -162,8 +162,7 @@ class KernelClassifier(
         self._note_groups(ids, None if groups is None else groups[ids])
         batch = self._labelled(X, labels, weights * self._penalties()[labels], ids)
         foresees = self._engine.plan.foresees
-        in_folds = foresees and self._calibrates_in_folds(len(ids))
-        if foresees and not in_folds and not self._leaves_out:
+        if foresees and not self._leaves_out:
             batch.weigh(weights)
         called_back = not NOTES.isdisjoint(self.__dict__)
         as_subtasks = epochs_as_subtasks(self, *given) if called_back else None
@@ -171,10 +170,8 @@ class KernelClassifier(
         self._warn_if_far()
         self._warn_if_constant(batch, X)
         self._warn_if_unpaired(batch, labels)
-        if in_folds:
-            self._foresee_in_folds(X, labels, weights, ids)
-        elif foresees and self._leaves_out:
-            self._engine.left_out = self._rows_to_leave_out(batch, labels, weights, ids)
+        if foresees:
+            self._note_fitted(batch, labels, weights, ids)
         self._begin_reservoir()
         self._remember(X, labels, weights * self._penalties()[labels], ids)
         return self

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marginwise._arrays import Float, Ints, Labels
-from marginwise._checks import take_rows
 from marginwise._core import Batch
 from marginwise._engine.foresight import Foresight, LeftOut
 from marginwise._estimator.base import KernelModel
 from marginwise._training.loop import ArrayFeed
 from marginwise._training.reservoir import Reservoir
 
-FEW_ROWS = 1000  # up to this number, calibration uses out-of-fold values of all rows
-FOLDS = 5
 # Calibration of a solved model uses at most LEFT_OUT rows, or several classes at most MOST_LEFT_OUT
 # rows with MOST_VALUES values in the problems that involve their classes. At least LEAST_SHARE of
 # the rows belong to each class, divided by the number of classes, as long as there are so many.
@@ -58,9 +54,6 @@ class Foreseeing(KernelModel):
     _sample: Reservoir  # of a stream, with weights in place of costs
     _weighs: bool
     classes_: NDArray[Any]
-
-    random_state: int | np.random.RandomState | None
-    pool_size: Any
 
     def _new_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
         """Return a batch of new rows, and collect calibration data from them."""
@@ -109,9 +102,10 @@ class Foreseeing(KernelModel):
         """Whether calibration uses the decision value of each row without this row."""
         return self._algorithm.solves and not self._engine.plan.budget
 
-    def _calibrates_in_folds(self, n: int) -> bool:
-        """Return whether `fit` calibrates by cross-validation."""
-        return n <= FEW_ROWS and not self._leaves_out
+    def _note_fitted(self, batch: Batch, labels: Labels, weights: Float, ids: Ints) -> None:
+        """Note the rows of a fit for calibration, unless their values were recorded before."""
+        if self._leaves_out:
+            self._engine.left_out = self._rows_to_leave_out(batch, labels, weights, ids)
 
     def _rows_to_leave_out(
         self, batch: Batch, labels: Labels, weights: Float, ids: Ints
@@ -129,27 +123,6 @@ class Foreseeing(KernelModel):
         f[known] = engine.native.decision_of(batch, rows[known])
         f[:, engine.native.judges() == 0] = np.nan
         return LeftOut(ids[rows], f, signed)
-
-    def _foresee_in_folds(self, X: Any, labels: Labels, weights: Float, ids: Ints) -> None:
-        """Collect out-of-fold decision values of all rows."""
-        engine = self._engine
-        fold = fold_numbers(labels, FOLDS)
-        values = np.full((len(labels), engine.plan.problems), np.nan)
-        costs = weights * self._penalties()[labels]
-        twin = self._copy()
-        twin.verbose, twin.random_state = 0, copy.deepcopy(self.random_state)
-        for k in range(FOLDS):
-            rest, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            if len(held) == 0 or len(np.unique(labels[rest])) < 2:
-                continue
-            twin._engine = engine.blank()
-            rows = take_rows(X, rest)
-            batch = twin._labelled(rows, labels[rest], costs[rest], ids[rest])
-            twin._learn_all(ArrayFeed(batch, ids[rest]), rows, labels[rest])
-            values[held] = twin._score(take_rows(X, held))
-            values[np.ix_(held, np.flatnonzero(twin._engine.native.judges() == 0))] = np.nan
-        signed = engine.signs(labels) * weights[:, np.newaxis]
-        Foresight.held_out(values, signed).give(engine.native)
 
     # -- methods that subclasses implement -----------------------------------------------------
 

@@ -13,6 +13,7 @@ from marginwise.cli.jobs import job_of
 from marginwise.cli.output import STANDARD, Console
 from marginwise.cli.reading import (
     Layout,
+    Steps,
     check_inputs,
     groups_of,
     load_model,
@@ -68,7 +69,8 @@ def updated(
     data = placed(data)
     layout = completed(layout, steps[0][1] if steps else None, data)
     source = open_for(model, data, layout, labelled=hasattr(estimator, "classes_"))
-    names = None if groups is None else groups_of(data, layout, groups)
+    column = groups or _group_column(steps, estimator, path)
+    names = None if column is None else groups_of(data, layout, column)
     rows = 0
     with Progress(len(source), console.verbose) as progress:
         for X, y in source.chunks():
@@ -80,3 +82,16 @@ def updated(
     if getattr(estimator, "finish_at_end", False):
         estimator.finish()
     return assembled(steps, estimator), {"rows": rows, **described(estimator)}
+
+
+def _group_column(steps: Steps, estimator: Any, path: str) -> str | None:
+    """Return the column of the groups that `train` stored; None for a model without groups."""
+    if not hasattr(estimator, "groups_"):
+        return None
+    dropped = getattr(steps[0][1], "drop", None) if steps else None
+    if not dropped:
+        raise Refused(
+            f"{path} stores the groups of its rows, so that `forget` can remove them; expected a "
+            "group for each new row. Name the column by --groups."
+        )
+    return str(dropped[-1])  # `train` appends it to the columns of --drop

@@ -41,6 +41,8 @@ def scoring(drawn: Bools | None, tuning: Tuning) -> Bools | None:
 def described_search(drawn: Bools, tuning: Tuning) -> str:
     """Return which answers score the candidates of a search, and why."""
     count = np.count_nonzero(drawn)
+    if count == len(drawn):
+        return f"all {count:,} answers"
     if scoring(drawn, tuning) is not None:
         return f"the {count:,} answers that were drawn at random"
     if tuning.search == "halving":

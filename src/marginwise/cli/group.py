@@ -41,6 +41,7 @@ IN_PYTHON = {  # advice for Python users, and the corresponding advice for comma
     "Train it with calibration='sigmoid'": "Train it with --calibration sigmoid",
     "call again to score the others": "repeat the command to score the others",
     "pass allow_local=True": "pass --allow-local",
+    "name it in missing": "pass it to --missing",
     "name them in missing": "pass them to --missing",
     "name the column in categorical, text or drop": "pass the column to --categorical, --text or "
     "--drop",

@@ -17,6 +17,7 @@ from marginwise.active import STRATEGIES
 from marginwise.cli.group import Refused, main
 from marginwise.cli.options import packed
 from marginwise.cli.output import Console, with_console
+from marginwise.cli.reading import MISSING
 from marginwise.cli.recipes import CLASSIFIERS, Recipe, recipe_options
 from marginwise.cli.scaling import ranges_of
 from marginwise.label import label_studio
@@ -60,8 +61,8 @@ class Service:
 
 def _packed_request(**given: Any) -> Request:
     names = [name for text in given.pop("text_column") for name in text.split(",") if name]
-    columns = Columns(given.pop("label_column"), tuple(names), given.pop("image_column"))
-    return Request("", columns, **given)
+    label, image, missing = (given.pop(key) for key in ("label_column", "image_column", "missing"))
+    return Request("", Columns(label, tuple(names), image, missing), **given)
 
 
 def _packed_settings(labels: str | None, annotator: str | None, **given: Any) -> Any:
@@ -104,6 +105,7 @@ request_options = packed(
             help="Column with existing labels, which the model learns first. For svmlight and "
                 "array files, any name selects their labels.",
         ),
+        MISSING,
         click.Option(
             ["--items-file"], metavar="FILE",
             help="Table or folder to show if ITEMS contains only features, in the same order.",

@@ -15,7 +15,7 @@ from marginwise.cli.estimate import drawn_at_random
 from marginwise.cli.group import Refused
 from marginwise.cli.jobs import Job
 from marginwise.cli.options import packed
-from marginwise.cli.reading import Steps, check_classes
+from marginwise.cli.reading import MISSING, Steps, check_classes
 from marginwise.cli.scaling import Scaling
 from marginwise.cli.training import Prepared, applied, scaling_of, scaling_steps
 from marginwise.data import DataError, open_source
@@ -32,7 +32,8 @@ MAGIC = b"SQLite format 3\x00"  # first bytes of a store
 
 def _request(label: str | None, text_column: tuple[str, ...], **given: Any) -> Request:
     names = tuple(name for text in text_column for name in text.split(",") if name)
-    return Request("", Columns(label, names, given.pop("image_column")), **given)
+    columns = Columns(label, names, given.pop("image_column"), given.pop("missing"))
+    return Request("", columns, **given)
 
 
 item_options = packed(
@@ -56,6 +57,7 @@ item_options = packed(
             metavar="COLUMN",
             help="Column with image paths, relative to the folder of ITEMS.",
         ),
+        MISSING,
         click.Option(
             ["--features"],
             metavar="MODULE:FUNCTION",
@@ -112,8 +114,10 @@ def prepare_store(job: Job, items: str | None) -> Prepared:
 
     Transformers are fitted to all items, labelled or not.
     """
-    if job.stream or job.checkpoint is not None or job.columns.groups is not None:
-        raise click.UsageError("--stream, --checkpoint and --groups are not for label stores.")
+    if job.stream or job.checkpoint or job.columns.groups or job.layout.label:
+        raise click.UsageError(
+            "--stream, --checkpoint, --groups and --label are not for label stores."
+        )
     with LabelStore.open(job.data, readonly=True) as store:
         request = request_of(store, items)
         found = items_of(store, request)
@@ -157,7 +161,9 @@ def _features(job: Job, request: Request, items: Items) -> tuple[Any, Steps, Sca
     columns = job.columns
     if items.kind == "text":
         columns = replace(columns, text=tuple(table.column_names))
-    encoder = columns.encoder(scale=job.recipe.scale != "none").fit(table)
+    encoder = columns.encoder(scale=job.recipe.scale != "none")
+    missing = [*request.columns.missing, *job.layout.missing]
+    encoder = encoder.set_params(missing=missing or None).fit(table)
     return encoder.transform(table), [("encoder", encoder)], None
 
 

@@ -141,7 +141,11 @@ def tune(data: str, out: str | None, force: bool, console: Console, **given: Any
 @click.argument("start")
 @click.argument("paths", nargs=-1)
 @layout_options
-@click.option("--groups", metavar="COLUMN", help="Column of DATA with the group of each row.")
+@click.option(
+    "--groups",
+    metavar="COLUMN",
+    help="Column of DATA with the group of each row.  [default: the one of train]",
+)
 @threads_option
 @force_option
 @with_console

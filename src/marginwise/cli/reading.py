@@ -66,6 +66,13 @@ class Columns:
         )
 
 
+MISSING = click.Option(
+    ["--missing"],
+    metavar="VALUE",
+    multiple=True,
+    help="Value of tables to treat as missing, in addition to empty values; may be repeated. "
+    "Models store it.",
+)
 layout_options = packed(
     "layout",
     Layout,
@@ -84,13 +91,7 @@ layout_options = packed(
             help="Whether the first line of CSV files contains column names. Otherwise, columns "
             "are named x0, x1 and so on.  [default: header]",
         ),
-        click.Option(
-            ["--missing"],
-            metavar="VALUE",
-            multiple=True,
-            help="Value of tables to treat as missing, in addition to empty values; may be "
-            "repeated. Models store it.",
-        ),
+        MISSING,
     ],
 )
 

@@ -293,7 +293,8 @@ def labelled_rows(
             f"{request.items}: no item has the label {positive!r} of --positive; the labels are "
             f"{', '.join(np.unique(y))}."
         )
-    features = make_features(items, request.features, console.verbose)
+    missing = request.columns.missing
+    features = make_features(items, request.features, console.verbose, missing=missing)
     console.say(f"{items.name}: {len(items):,} items, {features.origin}")
     rows = Rows(features.X, y) if positive is None else Rows(features.X, y == positive, True)
     return rows, estimator_for(recipe, items, features)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from marginwise.data.columns import need_arrow
-from marginwise.data.notations import COMMA, POINT, parse_notation
+from marginwise.data.notations import COMMA, POINT, is_date, parse_notation
 from marginwise.data.readings import Readings
 
 
@@ -20,17 +20,21 @@ def oddity_of(readings: Readings, name: str, kind: str) -> str | None:
             f"{readings.row}; it is {read}. Remove the unit, or name the column in categorical, "
             "text or drop."
         )
-    odd = " and ".join(f"{value!r:.60}" for value in readings.odd)
+    first, *others = (f"{value!r:.60}" for value in readings.odd)
+    dates = is_date(readings.odd[0])
     if readings.numeric == readings.present:
+        what = "dates in an unknown notation" if dates else "numbers in different notations"
+        advice = "dates as 2024-01-31" if dates else "all numbers in one notation"
         return (
-            f"column {name!r} has numbers in different notations, such as {odd} in row "
-            f"{readings.row}; it is {read}. Write all numbers in one notation, or name the column "
-            "in categorical, text or drop."
+            f"column {name!r} has {what}, such as {first} in row {readings.row}; it is {read}. "
+            f"Write {advice}, or name the column in categorical, text or drop."
         )
     share = math.floor(100 * readings.numeric / readings.present)
+    what, odd = ("dates", others) if dates else ("numbers", [first, *others])
+    place = "" if dates else f", first in row {readings.row}"
     return (
-        f"column {name!r} has numbers in {share} % of its values, but also {odd}, first in row "
-        f"{readings.row}; it is {read}. If they mean that the value is missing, name them in "
+        f"column {name!r} has {what} in {share} % of its values, but also {' and '.join(odd)}"
+        f"{place}; it is {read}. If they mean that the value is missing, name them in "
         "missing; otherwise name the column in categorical, text or drop."
     )
 

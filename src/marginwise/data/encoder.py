@@ -24,14 +24,13 @@ from marginwise.data.columns import (
 from marginwise.data.features import measured, one_hot
 from marginwise.data.matrix import standardised
 from marginwise.data.notations import COMMA, PLAIN, POINT
-from marginwise.data.parsing import TOKENS, Spelling, conform
+from marginwise.data.parsing import TOKENS, Spelling, conform, numbers_of
 from marginwise.data.readings import NOTATIONS
 from marginwise.data.table_profile import (
     MEASURED,
     UNUSED,
     TableProfile,
     missing_column,
-    numbers_of,
     without,
 )
 
@@ -350,14 +349,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         present = set(table.column_names)  # a property that builds a list on each access
         names = self.feature_names_in_.tolist()
         missing, tokens = self._missing(), tuple(self.tokens_)
+        gaps = numbers_of(missing)
         for name, kind, notation in zip(names, self.kinds_, self.notations_, strict=True):
             if kind in UNUSED:
                 continue
             group = "numeric" if kind in MEASURED else kind
             if name not in present:
                 raise ValueError(missing_column(name, table.column_names))
-            column = without(read_column(table[name], name), missing)
-            column = conform(column, name, kind, table.num_rows, Spelling(notation, tokens))
+            column = without(read_column(table[name], name), missing, gaps)
+            column = conform(column, name, kind, table.num_rows, Spelling(notation, tokens, gaps))
             parts.append(self._encode(column, name, kind, places[group]))
             places[group] += 1
         return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,15 @@ class JsonLinesFile(TextFile):
     ----------
     path : Path
         The file, plain or compressed.
+    missing : collection of str, default=()
+        Strings among numbers to treat as missing, in addition to "NA" and the like.
     """
 
     parse = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
         super().__init__(path, None)
+        self._missing = missing
         first = next(self._raw_blocks(), None)
         if first is None:
             raise DataError(f"{path}:1: the file is empty; expected a JSON object per line.")
@@ -82,11 +85,16 @@ class JsonLinesFile(TextFile):
         arrays = [self._column(raw, name, [item.get(name) for item in items]) for name in names]
         return pa.table(arrays, names=names)
 
+    def _is_missing(self, value: Any) -> bool:
+        """Return whether a string represents a missing value among numbers."""
+        text = value.strip() if isinstance(value, str) else None
+        return text is not None and (text.lower() in TOKENS or text in self._missing)
+
     def _column(self, raw: RawBlock, name: str, values: list[Any]) -> Any:
         """Return the values of a key as a pyarrow array."""
         pa = need_arrow()
         if {_form(value) for value in values if value is not None} == {"number", "string"}:
-            values = [None if _is_token(value) else value for value in values]
+            values = [None if self._is_missing(value) else value for value in values]
         first = next((_form(value) for value in values if value is not None), None)
         for row, value in enumerate(values):
             if value is not None and (_form(value) != first or first == "object"):
@@ -106,11 +114,6 @@ class JsonLinesFile(TextFile):
                 f"{self.path}:{raw.line}: column {name!r}, in this or the next {raw.rows} lines: "
                 f"{error}."
             ) from error
-
-
-def _is_token(value: Any) -> bool:
-    """Return whether a string represents a missing value among numbers."""
-    return isinstance(value, str) and value.strip().lower() in TOKENS
 
 
 def _form(value: Any) -> str:

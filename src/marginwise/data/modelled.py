@@ -204,19 +204,13 @@ def _open_encoded(
     """Open a table with the encoder of a model; the label is one of the other columns."""
     layout = completed(layout, encoder, path)
     raw = open_layout(path, layout, encoder=None, labelled=False)
-    needed = list(encoder.feature_names_in_)
+    known = encoder.feature_names_in_.tolist()
     if not isinstance(raw, TableSource):
         raise DataError(
-            f"{path} has no column names, but the model needs the columns {', '.join(needed)}; "
+            f"{path} has no column names, but the model needs the columns {', '.join(known)}; "
             "give a table with these columns."
         )
-    for name in needed:
-        if name not in raw.feature_names:
-            raise DataError(
-                f"{path}: column {name!r} is missing; the model needs {', '.join(needed)}, and the "
-                f"data have {', '.join(raw.feature_names)}."
-            )
-    others = [name for name in raw.feature_names if name not in set(needed)]
+    others = [name for name in raw.feature_names if name not in set(known)]
     if labelled and layout.label is None and not others:
         raise DataError(
             f"{path} has no labels: all columns are features of the model; expected one more."

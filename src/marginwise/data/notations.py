@@ -16,9 +16,9 @@ from marginwise.data.columns import floats, need_arrow
 PLAIN, POINT, COMMA = "", ".", ","
 SIGNS = ("%", "‰", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "¢", "USD", "EUR", "GBP", "JPY", "CHF")
 
-_SPACES = " \u00a0\u202f'’"  # separators of thousands in addition to the other mark
+_SPACES = " \u00a0\u2009\u202f'’"  # separators of thousands in addition to the other mark
 _SIGN = "(?:" + "|".join(map(re.escape, SIGNS)) + ")"
-_BETWEEN = "[ \u00a0\u202f]?"  # between a sign and its number
+_BETWEEN = "[ \u00a0\u2009\u202f]?"  # between a sign and its number
 _MINUS = "[-+−]"
 
 
@@ -32,12 +32,13 @@ def _digits(mark: str) -> str:
 def _pattern(digits: str, sign: str) -> str:
     """Return a pattern of numbers with a sign on one side, in the syntax of RE2."""
     before = rf"(?:{_MINUS}?{sign}{_BETWEEN}|{sign}{_BETWEEN}{_MINUS}){digits}"
-    return rf"^(?:{before}|{_MINUS}?{digits}{_BETWEEN}{sign})$"
+    return rf"(?:{before}|{_MINUS}?{digits}{_BETWEEN}{sign})"
 
 
 _DIGITS = {mark: _digits(mark) for mark in (POINT, COMMA)}
 _EITHER = f"(?:{_DIGITS[POINT]}|{_DIGITS[COMMA]})"
-_UNIT = re.compile(r"[-+−]?[\d.,]*\d ?([^\W\d_]+|°[CF]?)")
+_UNIT = re.compile(r"[-+−]?[\d.,]*\d ?([^\W\d_][\w/²³]*|°[CF]?)")
+_DATE = r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})(?:[T ].*)?"
 
 
 def sign_of(text: str) -> str:
@@ -48,7 +49,7 @@ def sign_of(text: str) -> str:
 def parse_notation(strings: Any, notation: str) -> Float | None:
     """Parse strings of a notation other than plain; return None if any string has another one."""
     pc, mark, sign = need_arrow().compute, notation[:1], re.escape(notation[1:])
-    fits = pc.match_substring_regex(strings, _pattern(_DIGITS[mark], sign))
+    fits = pc.match_substring_regex(strings, f"^{_pattern(_DIGITS[mark], sign)}$")
     if not pc.all(fits, min_count=0).as_py():
         return None
     removed = "[+" + _SPACES + (COMMA if mark == POINT else POINT) + "]"
@@ -63,13 +64,19 @@ def unit_of(text: str) -> str:
     return "" if found is None or found[1] in SIGNS else found[1]
 
 
-def look_like_numbers(strings: Any, unit: str = "") -> Any:
-    """Return which strings are numbers in some notation, as a pyarrow array of booleans.
+def is_date(text: str) -> bool:
+    """Return whether a string is a date in some notation."""
+    return re.fullmatch(_DATE, text) is not None
 
-    Numbers may be followed by `unit`.
+
+def look_like_numbers(strings: Any, unit: str = "") -> Any:
+    """Return which strings are numbers or dates in some notation, as a pyarrow array of booleans.
+
+    This includes notations that are not read: numbers with `unit`, (5) and 5-, and all dates.
     """
-    signs = f"(?:{_SIGN}|{re.escape(unit)})?"
-    return need_arrow().compute.match_substring_regex(strings, _pattern(_EITHER, signs))
+    number = _pattern(_EITHER, f"(?:{_SIGN}|{re.escape(unit)})?")
+    pattern = rf"^(?:{number}-?|\({number}\)|{_DATE})$"
+    return need_arrow().compute.match_substring_regex(strings, pattern)
 
 
 def example_of(notation: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,6 +38,20 @@ def parse_numbers(strings: Any) -> Float | None:
         return floats(strings.cast(pa.float64()))
     except pa.ArrowInvalid:
         return None
+
+
+def numbers_of(missing: Collection[str]) -> list[float]:
+    """Return the numbers among the strings that represent missing values, in both precisions."""
+    parsed = [parse_numbers(need_arrow().array([text])) for text in missing]
+    exact = np.array([value[0] for value in parsed if value is not None])
+    with np.errstate(over="ignore"):
+        numbers: list[float] = np.unique([exact, exact.astype(np.float32)]).tolist()
+    return numbers
+
+
+def without_gaps(values: Float, gaps: Sequence[float]) -> Float:
+    """Replace numbers that represent missing values by NaN."""
+    return np.where(np.isin(values, gaps), np.nan, values) if gaps else values
 
 
 def parse_truths(strings: Any) -> Float | None:
@@ -95,6 +109,12 @@ _WANTED = {
     "date": "a date such as 2024-01-31",
     "vector": "a list of numbers",
 }
+_FOUND = {
+    "numeric": "numbers",
+    "boolean": "booleans",
+    "date": "dates",
+    "vector": "lists of numbers",
+}
 
 
 @dataclass(frozen=True)
@@ -107,10 +127,13 @@ class Spelling:
         Notation of numbers.
     tokens : tuple of str, default=()
         Strings that represent missing values, in lower case.
+    gaps : sequence of float, default=()
+        Numbers that represent missing values.
     """
 
     notation: str = PLAIN
     tokens: tuple[str, ...] = ()
+    gaps: Sequence[float] = ()
 
     def parser(self, kind: str) -> Callable[[Any], Float | None]:
         """Return the function that parses strings of a kind."""
@@ -155,8 +178,8 @@ def conform(
         return Numbers(kind, np.full(rows, np.nan))
     if isinstance(column, Strings):
         return Numbers(kind, parsed(column.values, name, kind, spelling or Spelling()))
-    if isinstance(column, Vectors):
-        raise ValueError(f"column {name!r} has lists of numbers; expected {_WANTED[kind]}.")
+    if column.family != kind and {"vector", "date"} & {column.family, kind}:
+        raise ValueError(f"column {name!r} has {_FOUND[column.family]}; expected {_WANTED[kind]}.")
     return column
 
 
@@ -169,10 +192,16 @@ def parsed(strings: Any, name: str, kind: str, spelling: Spelling) -> Float:
         values = parse(strings)
     if values is None:
         row = first_unparsed(strings, parse)
-        wanted, got = spelling.expected(kind), strings[row].as_py()
-        raise CellError(row, name, f"expected {wanted}, got {got!r:.60}.")
+        raise unparsed(row, name, spelling.expected(kind), strings[row].as_py())
     check_finite(values, name)
-    return values
+    return without_gaps(values, spelling.gaps) if kind == "numeric" else values
+
+
+def unparsed(row: int, name: str, wanted: str, got: str) -> CellError:
+    """Return the error about a string that is not a number, a boolean or a date."""
+    advice = " If it means that the value is missing, name it in missing."
+    advice = "" if any(map(str.isdigit, got)) else advice
+    return CellError(row, name, f"expected {wanted}, got {got!r:.60}.{advice}")
 
 
 def spelled(column: Numbers) -> Strings:

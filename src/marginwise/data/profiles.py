@@ -151,6 +151,12 @@ class StringProfile:
         distinct = len(self.counts) == present >= FEW_ROWS
         return "identifier" if distinct else "categorical"
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether all strings represent missing values, also among numbers."""
+        readings = self.readings
+        return readings is not None and readings.are_possible and readings.profile() is None
+
     def numbers(self) -> NumberProfile | None:
         """Return the moments if all strings can be parsed, None otherwise."""
         return None if self.readings is None else self.readings.profile()

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from marginwise._arrays import Float
-from marginwise.data.columns import CellError, check_finite, need_arrow
+from marginwise.data.columns import check_finite, need_arrow
 from marginwise.data.notations import (
     COMMA,
     PLAIN,
@@ -25,6 +25,8 @@ from marginwise.data.parsing import (
     blanked,
     first_unparsed,
     parse_numbers,
+    unparsed,
+    without_gaps,
 )
 
 NOTATIONS = (PLAIN, POINT, COMMA)
@@ -40,9 +42,12 @@ class NumberReadings:
     ----------
     notations : sequence of str
         Notations to try, the preferred one first.
+    gaps : sequence of float, default=()
+        Numbers that represent missing values.
     """
 
-    def __init__(self, notations: Sequence[str]) -> None:
+    def __init__(self, notations: Sequence[str], gaps: Sequence[float] = ()) -> None:
+        self._gaps = gaps
         self._profiles = dict.fromkeys(notations, NumberProfile("numeric"))
         self._sign: str | None = None  # sign of the first number; None before there is one
         self._example: str | None = None  # a string whose values differ between readings
@@ -59,6 +64,12 @@ class NumberReadings:
         return PLAIN if mark == PLAIN else mark + (self._sign or "")
 
     @property
+    def comma_notation(self) -> str | None:
+        """The notation with a decimal comma, if all numbers are the same in it."""
+        same = COMMA in self._profiles and self._example is None
+        return self._with_sign(COMMA) if same else None
+
+    @property
     def doubtful(self) -> str | None:
         """A string that is another number in another notation, if both are possible."""
         both = COMMA in self._profiles and len(self._profiles) > 1
@@ -71,7 +82,8 @@ class NumberReadings:
 
     def parse_plain(self, strings: Any) -> Float | None:
         """Parse strings in plain notation, unless a previous string had another one."""
-        return parse_numbers(strings) if PLAIN in self._profiles else None
+        values = parse_numbers(strings) if PLAIN in self._profiles else None
+        return values if values is None else without_gaps(values, self._gaps)
 
     def update(self, strings: Any, plain: Float | None, name: str) -> int | None:
         """Take more strings into account, of which `plain` are the values in plain notation.
@@ -111,7 +123,7 @@ class NumberReadings:
             if mark == COMMA or (mark == POINT and plain is None):
                 values = parse_notation(strings, self._with_sign(mark))
             if values is not None:
-                found[mark] = values
+                found[mark] = values if values is plain else without_gaps(values, self._gaps)
         return found
 
     def _first_unread(self, strings: Any, mark: str) -> int:
@@ -136,10 +148,17 @@ class Readings:
         Notations of numbers to try, the preferred one first.
     only : bool, default=False
         Whether the column is declared as numeric, so that other strings raise an error.
+    gaps : sequence of float, default=()
+        Numbers that represent missing values.
     """
 
-    def __init__(self, notations: Sequence[str] = NOTATIONS, only: bool = False) -> None:
-        self.numbers = NumberReadings(notations)
+    def __init__(
+        self,
+        notations: Sequence[str] = NOTATIONS,
+        only: bool = False,
+        gaps: Sequence[float] = (),
+    ) -> None:
+        self.numbers = NumberReadings(notations, gaps)
         self._only = only
         others = [] if only else [kind for kind in PARSERS if kind != "numeric"]
         self._others = {kind: NumberProfile(kind) for kind in others}
@@ -191,7 +210,7 @@ class Readings:
         """Record the string that is not a number like those before it."""
         value = strings[row].as_py()
         if self._only:
-            raise CellError(row, name, f"expected a number, got {value!r:.60}.")
+            raise unparsed(row, name, "a number", value)
         self.row, self.odd = self._rows + row, [value]
         self.unit = unit_of(value)
         self.numeric = self.present = before

@@ -153,7 +153,7 @@ def open_tables(tables: Any, missing: Collection[str] = (), header: bool = True)
     tables : path, list of paths or table
         Files, or one table in memory.
     missing : collection of str, default=()
-        Values of a CSV file to treat as missing, in addition to empty values.
+        Values of a CSV file, and strings among numbers of JSON lines, to treat as missing.
     header : bool, default=True
         Whether the first line of a CSV file contains the column names.
     """
@@ -178,7 +178,7 @@ def _table_of(path: Path, missing: Collection[str], header: bool) -> TableFile:
     if kind == "csv":
         return CsvFile(path, missing, header)
     if kind == "json":
-        return JsonLinesFile(path)
+        return JsonLinesFile(path, missing)
     if kind == "parquet":
         return ParquetFile(path)
     if kind in ("arrow", "arrow stream"):

@@ -7,8 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from marginwise._warn import warn
 from marginwise.data.columns import (
     CellError,
@@ -22,7 +20,7 @@ from marginwise.data.columns import (
 from marginwise.data.doubts import doubt_of, oddity_of
 from marginwise.data.notations import COMMA, PLAIN
 from marginwise.data.number_profile import NumberProfile
-from marginwise.data.parsing import conform, parse_numbers
+from marginwise.data.parsing import TOKENS, blanked, conform, numbers_of, without_gaps
 from marginwise.data.profiles import Profile, StringProfile, VectorProfile
 from marginwise.data.readings import NOTATIONS, Readings
 
@@ -60,6 +58,7 @@ class TableProfile:
     ) -> None:
         self._declared, self._most = declared, most
         self._missing, self._notations = missing, notations
+        self._gaps = numbers_of(missing)
         self.names: list[str] = []
         self.rows = 0
         self._profiles: dict[str, Profile] = {}
@@ -79,7 +78,7 @@ class TableProfile:
             kind = self._declared.get(name)
             if kind == "dropped":
                 continue
-            column = without(read_column(table[name], name), self._missing)
+            column = without(read_column(table[name], name), self._missing, self._gaps)
             if kind is not None and not (kind == "numeric" and isinstance(column, Strings)):
                 column = conform(column, name, kind, table.num_rows)
             self._add(name, column, table.num_rows)
@@ -100,6 +99,10 @@ class TableProfile:
     def _add(self, name: str, column: Column | None, rows: int) -> None:
         """Add rows of one column."""
         profile = self._profiles.get(name)
+        if isinstance(profile, NumberProfile) and isinstance(column, Strings):
+            column = column if len(blanked(column.values, TOKENS).drop_null()) else None
+        elif isinstance(profile, StringProfile) and isinstance(column, Numbers):
+            profile = None if profile.is_missing else profile
         if column is None:
             if profile is not None:
                 profile.skip(rows)
@@ -108,7 +111,8 @@ class TableProfile:
             profile = self._profiles[name] = self._new(name, column)
             if self.rows:
                 profile.skip(self.rows)
-        if _form(profile) is not type(column):
+        dates = (profile.family == "date") != (column.family == "date")
+        if dates or _form(profile) is not type(column):
             raise CellError(
                 0, name, f"the column is {column.family} here, but {profile.family} before."
             )
@@ -125,7 +129,8 @@ class TableProfile:
         codes = column.coded and declared is None
         if declared == "text" or codes or not self._notations:
             return StringProfile(self._most, as_text=declared == "text")
-        return StringProfile(self._most, Readings(self._notations, declared == "numeric"))
+        readings = Readings(self._notations, declared == "numeric", self._gaps)
+        return StringProfile(self._most, readings)
 
     # -- results -------------------------------------------------------------------------------
 
@@ -186,11 +191,20 @@ class TableProfile:
         return profile.readings if isinstance(profile, StringProfile) else None
 
     def notations(self, kinds: list[str]) -> list[str]:
-        """Return the notation of the numbers in each column; plain for columns of other kinds."""
-        found = [self._readings(name) for name in self.names]
+        """Return the notation of the numbers in each column; plain for columns of other kinds.
+
+        Beside a column with decimal commas, columns of integers have decimal commas, too.
+        """
+        found = [
+            readings.numbers if kind == "numeric" and (readings := self._readings(name)) else None
+            for name, kind in zip(self.names, kinds, strict=True)
+        ]
+        made = [numbers.notation if numbers else PLAIN for numbers in found]
+        if not any(notation.startswith(COMMA) for notation in made):
+            return made
         return [
-            readings.numbers.notation if readings and kind == "numeric" else PLAIN
-            for kind, readings in zip(kinds, found, strict=True)
+            (numbers and numbers.comma_notation) or notation
+            for numbers, notation in zip(found, made, strict=True)
         ]
 
     def moments(self, kinds: list[str]) -> list[NumberProfile]:
@@ -237,26 +251,19 @@ class TableProfile:
         return [name for name, kind in zip(self.names, kinds, strict=True) if kind in wanted]
 
 
-def without(column: Column | None, missing: Collection[str]) -> Column | None:
-    """Replace strings that represent missing values by null, and equal numbers by NaN."""
+def without(
+    column: Column | None, missing: Collection[str], gaps: Sequence[float]
+) -> Column | None:
+    """Replace strings that represent missing values by null, and such numbers by NaN."""
     pa = need_arrow()
     if isinstance(column, Strings) and missing:
-        gone = pa.compute.is_in(column.values, value_set=pa.array(list(missing), pa.string()))
+        bare = pa.compute.utf8_trim_whitespace(column.values)
+        gone = pa.compute.is_in(bare, value_set=pa.array(list(missing), pa.string()))
         null = pa.scalar(None, pa.string())
         return replace(column, values=pa.compute.if_else(gone, null, column.values))
-    if isinstance(column, Numbers) and column.family == "numeric" and (gaps := numbers_of(missing)):
-        gone = np.isin(column.values, gaps)
-        return replace(column, values=np.where(gone, np.nan, column.values))
+    if isinstance(column, Numbers) and column.family == "numeric":
+        return replace(column, values=without_gaps(column.values, gaps))
     return column
-
-
-def numbers_of(missing: Collection[str]) -> list[float]:
-    """Return the numbers among the strings that represent missing values."""
-    if not missing:
-        return []
-    array = need_arrow().array(list(missing), need_arrow().string())
-    plain = [parse_numbers(array[k : k + 1]) for k in range(len(array))]
-    return [float(value[0]) for value in plain if value is not None]
 
 
 def _form(profile: Profile) -> type[Column]:

@@ -58,7 +58,7 @@ class TableSource:
     missing : collection of str, default=()
         Values to treat as missing, in addition to empty values. An encoder that is fitted to the
         rows stores them, so that they need not be given again. Without an encoder, only values of
-        CSV files can be declared.
+        CSV files and strings among numbers of JSON lines can be declared.
     header : bool, default=True
         Whether the first line of a CSV file contains the column names. Otherwise, columns are named
         "x0", "x1" and so on.

@@ -12,6 +12,7 @@ import numpy as np
 
 from marginwise._arrays import Ints
 from marginwise.data import TableEncoder
+from marginwise.data.parsing import numbers_of
 from marginwise.data.table_profile import MEASURED, UNUSED
 from marginwise.exchange.graph import Graph, add_to
 from marginwise.exchange.onnx_terms import term_features
@@ -111,7 +112,7 @@ class _Blocks:
         columns = used_columns(encoder)
         measured = [k for k, (_, kind) in enumerate(columns) if kind in MEASURED]
         others = [k for k in range(len(columns)) if k not in measured]
-        self.parts = [self._measured([columns[k][0] for k in measured])] if measured else []
+        self.parts = [self._measured([columns[k] for k in measured])] if measured else []
         counts = dict.fromkeys(("categorical", "text", "vector"), 0)
         for k in others:
             name, kind = columns[k]
@@ -137,12 +138,16 @@ class _Blocks:
             )
         return self.by_name[name]
 
-    def _measured(self, names: list[str]) -> str:
-        """Standardise numeric columns, after replacing missing values."""
+    def _measured(self, columns: list[tuple[str, str]]) -> str:
+        """Standardise columns of numbers, after replacing missing values."""
         graph, encoder = self.graph, self.encoder
-        columns = [graph.cast(self._input(name).full_name, np.float64) for name in names]
-        x = graph.op("Concat", *columns, axis=1)
-        filled = graph.op("Where", graph.op("IsNaN", x), encoder.fill_, x)
+        values = [graph.cast(self._input(name).full_name, np.float64) for name, _ in columns]
+        x = graph.op("Concat", *values, axis=1)
+        absent = graph.op("IsNaN", x)
+        for gap in numbers_of(encoder.missing or ()):
+            gaps = np.array([gap if kind == "numeric" else np.nan for _, kind in columns])
+            absent = graph.op("Or", absent, graph.op("Equal", x, gaps))
+        filled = graph.op("Where", absent, encoder.fill_, x)
         moved = graph.op("Div", graph.op("Sub", filled, encoder.mean_), encoder.scale_)
         return graph.cast(moved, np.float32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,12 @@ class Features:
 
 
 def make_features(
-    items: Items, function: str | None = None, verbose: int = 0, *, scale: bool = True
+    items: Items,
+    function: str | None = None,
+    verbose: int = 0,
+    *,
+    scale: bool = True,
+    missing: Sequence[str] = (),
 ) -> Features:
     """Return the features of items.
 
@@ -61,6 +66,8 @@ def make_features(
         Whether to show progress.
     scale : bool, default=True
         Whether to standardise numeric columns if the items are rows of a table.
+    missing : sequence of str, default=()
+        Values to treat as missing if the items are rows of a table.
 
     Returns
     -------
@@ -77,7 +84,7 @@ def make_features(
         return Features(X, [], "images")
     if items.kind == "text":
         return _terms(items, verbose)
-    encoder = TableEncoder(scale=scale).fit(items.table)
+    encoder = TableEncoder(scale=scale, missing=missing).fit(items.table)
     return Features(encoder.transform(items.table), [("encoder", encoder)], "encoded columns")
 
 

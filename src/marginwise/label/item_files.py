@@ -41,11 +41,14 @@ class Columns:
         Columns of text, which are joined.
     image : str or None
         Column of paths to images, relative to the folder of the table.
+    missing : tuple of str
+        Values to treat as missing if features are computed from columns.
     """
 
     label: str | None = None
     text: tuple[str, ...] = ()
     image: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 # -- contents --------------------------------------------------------------------------------------

@@ -86,7 +86,10 @@ def request_of(store: LabelStore, items: str | None = None, texts: tuple[str, ..
         )
     stated = json.loads(meta.get("items_columns", "{}"))
     columns = Columns(
-        stated.get("label"), texts or tuple(stated.get("text", ())), stated.get("image")
+        stated.get("label"),
+        texts or tuple(stated.get("text", ())),
+        stated.get("image"),
+        tuple(stated.get("missing", ())),
     )
     shown, function = meta.get("items_file") or None, meta.get("features") or None
     return Request(path, columns, shown, function, str(store.path))

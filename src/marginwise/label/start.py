@@ -120,7 +120,8 @@ def start(
         store = open_store(request, items)
         undone.callback(store.close)
         settings = settled(store, items, settings, known)
-        features = make_features(items, request.features, verbose, scale=scale)
+        missing = request.columns.missing
+        features = make_features(items, request.features, verbose, scale=scale, missing=missing)
         estimator = make_estimator(items, features)
         if report is not None:
             noun = "item" if len(items) == 1 else "items"

@@ -17,7 +17,7 @@ namespace marginwise {
 class Foresight {
   public:
     struct Value {
-        float f;
+        double f;      // values may differ by little
         float weight;  // weight of the example, with the sign of its label
     };
 
@@ -33,7 +33,7 @@ class Foresight {
     void add(double f, double weight) {
         if (!wanted()) return;
         ++seen_;
-        values_.push_back({bounded(f, 0), bounded(weight, kTiny)});
+        values_.push_back({bounded(f, 0), static_cast<float>(bounded(weight, kTiny))});
         const Index limit = std::min(most_, std::max(kLeast, seen_ / 2));
         first_ = std::max(first_, values_.size() - limit);
         if (first_ <= most_) return;
@@ -58,9 +58,9 @@ class Foresight {
     static constexpr double kTiny = std::numeric_limits<float>::min();
     static constexpr double kHuge = std::numeric_limits<float>::max();
 
-    // The float nearest to x with a magnitude from `least` to kHuge.
-    static float bounded(double x, double least) {
-        return static_cast<float>(std::copysign(std::clamp(std::abs(x), least, kHuge), x));
+    // The number nearest to x with a magnitude from `least` to kHuge.
+    static double bounded(double x, double least) {
+        return std::copysign(std::clamp(std::abs(x), least, kHuge), x);
     }
 
     Index most_, seen_ = 0;

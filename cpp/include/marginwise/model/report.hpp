@@ -114,10 +114,11 @@ void set_records(Model<T>& model, DenseView<double> gap, DenseView<std::int64_t>
 // Foresight: the number of values that each problem has seen, and the number that it keeps; then,
 // problem by problem, the values and their weights, signed by the labels.
 template <class T>
-std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<float>, Array<float>> foresight(
+std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<double>, Array<float>> foresight(
     const Model<T>& model) {
     Array<std::int64_t> seen, kept;
-    Array<float> f, weight;
+    Array<double> f;
+    Array<float> weight;
     for (const Subproblem& sub : model.D.subproblems) {
         seen.push_back(sub.foresight.seen());
         kept.push_back(sub.foresight.size());
@@ -130,7 +131,7 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<float>, Array<float>>
 }
 
 template <class T>
-void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> kept, View<float> f,
+void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> kept, View<double> f,
                    View<float> weight) {
     const Index problems = model.D.problems();
     require(seen.size == problems && kept.size == problems && f.size == weight.size &&

@@ -1,0 +1,5 @@
+// The learners of the toy streams in single precision, compiled for all programs.
+
+#include "toy_stream.hpp"
+
+TOY_LEARNERS(float, )

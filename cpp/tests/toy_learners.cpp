@@ -1,6 +1,0 @@
-// The learners of the toy streams, compiled for all programs.
-
-#include "toy_stream.hpp"
-
-TOY_LEARNERS(float, )
-TOY_LEARNERS(double, )
