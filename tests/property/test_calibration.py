@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from marginwise import (
+    ActiveLearner,
     ExactRampSVC,
     ExactSVC,
     GapSVC,
@@ -32,6 +33,7 @@ from marginwise import (
 from marginwise._engine.foresight import Foresight
 from marginwise._training import runs
 from marginwise.calibration import Calibrator, Sigmoid, couple
+from tests.active_support import Source
 from tests.support import Rows, assert_same_model, blobs, rings
 
 STREAMS = [
@@ -73,6 +75,29 @@ def noted(model: Any) -> Foresight:
 def assert_same_foresight(one: Any, other: Any) -> None:
     for name, values in vars(noted(one)).items():
         assert np.array_equal(values, getattr(noted(other), name)), name
+
+
+@pytest.mark.parametrize("estimator", [OnlineSVC(), OnlineSVC(replay=200, random_state=0)])
+def test_a_new_cost_does_not_weigh_earlier_rows(estimator: OnlineSVC) -> None:
+    """All rows count equally for calibration, whatever C was when they were learned."""
+    X, y = blobs(200, 5, 2)
+    y = np.where(np.arange(200) % 4 == 0, 1 - y, y)  # noise, except in the last rows
+    model = begun(clone(estimator).set_params(C=0.01), X, y)
+    before = model.calibration_.log_loss
+    X, y = blobs(6, 6, 2)
+    after = model.set_params(C=1.0).partial_fit(X, y).calibration_.log_loss
+    assert before > 0.4
+    assert after > 0.4
+
+
+@pytest.mark.parametrize("pool", [np.asarray, Source])
+def test_answers_of_an_active_learner_count(pool: Callable[[Any], Any]) -> None:
+    """Values are recorded, in memory or not: the curve is that of the model as it learns."""
+    X, y = blobs(200, 5, 2)
+    learner = ActiveLearner(calibrated(OnlineSVC(C=0.1)), pool(X), random_state=0)
+    for rows in np.split(np.arange(200), 10):
+        learner.teach(rows, y[rows])
+    assert learner.estimator_.calibration_.n_values.sum() > 50
 
 
 # -- probabilities -----------------------------------------------------------------------------

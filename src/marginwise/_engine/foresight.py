@@ -19,7 +19,8 @@ from marginwise._core import Learner32, Learner64
 MOST_KEPT = 4096  # values per problem
 MOST_SEEN = 2**62
 MOST_ERRORS = 4.0  # standard errors by which the shares of a class may differ
-STEPS = 200_000  # at most, to leave all rows out
+# To leave all rows out, at most about STEPS steps, and WORK updates of a gradient.
+STEPS, WORK = 200_000, 400_000_000
 FLOATS = np.finfo(np.float32)
 FORM = 2  # of stored values; the curves of models that lack it remain those of earlier versions
 TYPES = {"seen": "int64", "kept": "int64", "f": "float64", "weight": "float32"}
@@ -184,5 +185,5 @@ class LeftOut:
 
     def foresight(self, native: Learner32 | Learner64) -> Foresight:
         """Return the decision value of each row without this row."""
-        without = native.leave_out(self.ids, STEPS)
+        without = native.leave_out(self.ids, min(STEPS, WORK // max(native.size, 1)))
         return Foresight.held_out(np.where(np.isnan(without), self.f, without), self.signed)

@@ -445,9 +445,9 @@ class KernelClassifier(
         batch.label(labels, engine.class_costs(self._costs, self._penalties)[labels], names)
         sample = None
         if engine.plan.foresees:
-            batch.weigh(np.ones(len(names)))
+            batch.weigh(ones := np.ones(len(names)))
             if "_sample" in self.__dict__:
-                sample = self._sample.offered(rows, labels, self._penalties()[labels], names)
+                sample = self._sample.offered(rows, labels, ones, names)
         return batch, names, at_once, sample
 
     def _plain_rows(self, X: Any) -> Any:

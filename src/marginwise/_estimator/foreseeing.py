@@ -51,16 +51,18 @@ def stratified(labels: Labels, most: int) -> tuple[Ints, Float]:
 class Foreseeing(KernelModel):
     """Base of the classifiers that collects data for calibration."""
 
-    _sample: Reservoir  # of a stream
+    _sample: Reservoir  # of a stream, with weights in place of costs
+    _weighs: bool
     classes_: NDArray[Any]
 
     def _new_rows(self, X: Any, labels: Labels, costs: Float, names: Ints) -> Batch:
         """Return a batch of new rows, and collect calibration data from them."""
         batch = self._labelled(X, labels, costs, names)
         if self._engine.plan.foresees:
-            batch.weigh(costs / self._penalties()[labels])
+            weights = costs / self._penalties()[labels]
+            batch.weigh(weights)
             if "_sample" in self.__dict__:
-                self._sample = self._sample.offered(X, labels, costs, names)
+                self._sample = self._sample.offered(X, labels, weights, names)
         return batch
 
     def _begin_sample(self) -> None:
@@ -85,8 +87,10 @@ class Foreseeing(KernelModel):
         fitted = self._engine.left_out is not None
         if fitted or sample is None or not self._leaves_out or len(sample.ids) == 0:
             return recorded
-        X, labels, costs, ids = sample.rows()
-        signed = self._engine.signs(labels) * (costs / self._penalties()[labels])[:, np.newaxis]
+        X, labels, weights, ids = sample.rows()
+        if self._replays:  # it stores penalties, perhaps of an earlier C
+            weights = weights / self._penalties()[labels] if self._weighs else np.ones(len(ids))
+        signed = self._engine.signs(labels) * weights[:, np.newaxis]
         if sample.seen >= LONG and recorded.represents(signed):
             return recorded
         f = self._score(X)

@@ -101,7 +101,9 @@ class PoolFeed(ArrayFeed):
         super().__init__(batch, ids)
         self._labels = np.zeros(len(ids), dtype=np.int32)
         self._costs = np.ones(len(ids))
+        self._weights = np.ones(len(ids))
         batch.label(self._labels, self._costs, ids)  # the batch refers to these arrays
+        batch.weigh(self._weights)
 
     def label(self, rows: Ints, labels: Labels, costs: Float) -> None:
         """Set the labels of rows."""
@@ -350,7 +352,9 @@ class StreamLearner(KernelModel):
     def _teach(self, X: Any, y: NDArray[Any], names: Ints) -> Self:
         """Learn validated rows with an existing model."""
         labels = self._numbers(y.tolist())
-        self._learn_rows(self._labelled(X, labels, self._penalties()[labels], names), names)
+        batch = self._labelled(X, labels, self._penalties()[labels], names)
+        batch.weigh(np.ones(len(names)))  # so that values for calibration are recorded
+        self._learn_rows(batch, names)
         return self
 
     @on_draft

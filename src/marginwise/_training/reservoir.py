@@ -41,7 +41,7 @@ class Reservoir:
         self.size = size
         self.seed = seed
         self.seen = 0
-        self._X: Any = None  # a dense array, or a list with one CSR row per slot
+        self._X: list[Any] = []  # a dense or CSR row per slot; copies of the list share the rows
         self.ids: Ints = np.empty(0, dtype=np.int64)
         self.labels: Labels = np.empty(0, dtype=np.int32)
         self.costs: Float = np.empty(0)
@@ -50,8 +50,7 @@ class Reservoir:
         """Return a copy that continues exactly as this reservoir would."""
         twin = Reservoir(self.size, self.seed)
         twin.__dict__.update(self.__dict__)
-        twin._X = self._X.copy() if self._X is not None else None
-        for name in ("ids", "labels", "costs"):
+        for name in ("_X", "ids", "labels", "costs"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
@@ -77,6 +76,8 @@ class Reservoir:
     def _slots(self, n: int) -> Ints:
         """Return the slots of the next n rows; those beyond the size are not stored."""
         numbers = np.arange(self.seen, self.seen + n)
+        if self.seen + n <= self.size:
+            return numbers
         drawn = _uniform(self.seed, numbers, numbers + 1)
         return np.where(numbers < self.size, numbers, drawn)
 
@@ -89,28 +90,20 @@ class Reservoir:
         rows = rows[::-1][last]
         if len(rows) == 0:
             return
-        if self._X is None:
-            self._X = [] if sp.issparse(X) else np.empty((0, X.shape[1]), dtype=X.dtype)
+        taken = _split(X, rows, sp.issparse(self._X[0] if self._X else X))
         grown = int(slots[-1]) + 1 - len(self.ids)
         if grown > 0:
             self.ids = np.concatenate([self.ids, np.zeros(grown, dtype=np.int64)])
             self.labels = np.concatenate([self.labels, np.zeros(grown, dtype=np.int32)])
             self.costs = np.concatenate([self.costs, np.ones(grown)])
-            if isinstance(self._X, list):
-                self._X += [None] * grown
-            else:
-                self._X = np.concatenate([self._X, np.zeros((grown, X.shape[1]), X.dtype)])
+            self._X += [None] * grown
         self.ids[slots], self.labels[slots], self.costs[slots] = (
             ids[rows],
             labels[rows],
             costs[rows],
         )
-        if isinstance(self._X, list):
-            lists = sp.csr_array(X)
-            for slot, row in zip(slots.tolist(), rows.tolist(), strict=True):
-                self._X[slot] = lists[[row]]
-        else:
-            self._X[slots] = X.toarray()[rows] if sp.issparse(X) else X[rows]
+        for slot, row in zip(slots.tolist(), taken, strict=True):
+            self._X[slot] = row
 
     @property
     def is_due(self) -> bool:
@@ -130,10 +123,7 @@ class Reservoir:
         chosen = np.arange(len(self.ids)) if slots is None else slots
         _, first = np.unique(self.ids[chosen], return_index=True)
         chosen = chosen[first]
-        if isinstance(self._X, list):
-            X: Any = sp.vstack([self._X[slot] for slot in chosen], format="csr")
-        else:
-            X = np.ascontiguousarray(self._X[chosen])
+        X: Any = _stack([self._X[slot] for slot in chosen])
         stands_for = self.seen / len(self.ids)
         return X, self.labels[chosen], stands_for * self.costs[chosen], self.ids[chosen]
 
@@ -142,8 +132,9 @@ class Reservoir:
     def state(self) -> dict[str, Any]:
         """Return the state, from which a reservoir continues without a difference."""
         state: dict[str, Any] = {name: getattr(self, name) for name in sorted(_PARTS)}
-        if isinstance(self._X, list):
-            lists = sp.vstack(self._X, format="csr")
+        X = _stack(self._X) if self._X else np.empty((0, 0))
+        if sp.issparse(X):
+            lists: Any = X
             width = np.array([lists.shape[1]], dtype=np.int64)
             return {
                 **state,
@@ -151,7 +142,7 @@ class Reservoir:
                 "indices": lists.indices.astype(np.int32),
                 "indptr": np.concatenate([lists.indptr, width]).astype(np.int64),
             }
-        return {**state, "X": np.empty((0, 0)) if self._X is None else self._X}
+        return {**state, "X": X}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Reservoir:
@@ -164,9 +155,9 @@ class Reservoir:
             indptr, width = state["indptr"][:-1], int(state["indptr"][-1])
             shape = (len(indptr) - 1, width)
             lists = sp.csr_array((state["data"], state["indices"], indptr), shape=shape)
-            reservoir._X = [lists[[row]] for row in range(shape[0])]
-        elif len(reservoir.ids):
-            reservoir._X = state["X"].copy()
+            reservoir._X = _split(lists, np.arange(shape[0]), True)
+        else:
+            reservoir._X = list(state["X"].copy())
         return reservoir
 
     @staticmethod
@@ -197,6 +188,19 @@ class Reservoir:
             fits = isinstance(X, np.ndarray) and X.shape == (n, features) and X.dtype.kind == "f"
             if not fits or not np.isfinite(X).all():
                 raise ValueError("X of _reservoir must be finite, with a row for each id")
+
+
+def _split(X: Any, rows: Ints, as_lists: bool) -> list[Any]:
+    """Return copies of some rows, one by one."""
+    if as_lists:
+        lists = sp.csr_array(X)
+        return [lists[[row]] for row in rows]
+    some = X[rows].toarray() if sp.issparse(X) else X[rows]
+    return [row.copy() for row in some]  # a view would keep the other rows in memory
+
+
+def _stack(rows: list[Any]) -> Any:
+    return sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.stack(rows)
 
 
 def _check_lists(state: Mapping[str, Any], n: int, features: int) -> None:

@@ -116,7 +116,7 @@ class LeaveOut {
 // problems apart: pass a copy of a model.
 template <class T>
 void leave_out(Dual<T>& D, const Vector<Index>& members, Index steps, Index threads, double* out) {
-    constexpr Index kLeastSteps = 100, kMostSteps = 1000;  // per member and problem
+    constexpr Index kLeastSteps = 25, kMostSteps = 1000;  // per member and problem
     const Index problems = D.problems();
     std::fill_n(out, members.size() * problems, std::numeric_limits<double>::quiet_NaN());
     Vector<Index> row(D.size(), kNone);  // by member: its row of the output
