@@ -42,9 +42,9 @@ SHARED_AT = np.linspace(-1.5, 1.5, 7)  # decision values of these rows
 # rows. It is therefore averaged with the sigmoid, which counts as this number of rows.
 SIGMOID_ROWS = 30.0
 # An offset must reduce the cross-entropy of all rows by LEAST_GAIN; the constants of both parts by
-# four times as much, because they fit few rows too well. An offset must not lower their
-# accuracy by more than LOST, and must not make a class with less than RARE of the rows even rarer.
-LEAST_GAIN, LOST, RARE = 2.0, 0.002, 0.1
+# four times as much, because they fit few rows too well. An offset must not lower their accuracy by
+# more than LOST, and must not make a class with less than MINORITY of the rows even rarer.
+LEAST_GAIN, LOST, MINORITY = 2.0, 0.002, 0.1
 # Minimum reduction by an offset for models of earlier versions: in total, and per row.
 EARLY_GAIN, EARLY_GAIN_PER_ROW = 5.0, 0.004
 MOST_WORSE = 0.01  # relative to class frequencies, from which on values are not informative
@@ -336,7 +336,9 @@ class _Rows:
         loss: Float = weights * (before - (p.argmax(axis=1) == labels))
         sizes = np.bincount(self.labels, self.weights, f.shape[1])
         rarest = np.where(sizes > 0, sizes, np.inf).argmin()
-        rare = float(loss[labels == rarest].sum()) if sizes[rarest] < RARE * sizes.sum() else 0.0
+        rare = (
+            float(loss[labels == rarest].sum()) if sizes[rarest] < MINORITY * sizes.sum() else 0.0
+        )
         return float(loss.sum() + max(rare - LOST * sizes[rarest], 0.0) * len(sizes))
 
 
@@ -398,7 +400,7 @@ def _predicts_as_well(f: NDArray[Any], weight: NDArray[Any], curve: Sigmoid) -> 
     if gain.sum() < -LOST * size.sum():
         return False
     share = size[positive].sum() / size.sum()
-    return not ((share < RARE and curve.low < 0) or (share > 1 - RARE and curve.high > 0))
+    return not ((share < MINORITY and curve.low < 0) or (share > 1 - MINORITY and curve.high > 0))
 
 
 def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool, early: bool) -> Sigmoid:

@@ -184,13 +184,15 @@ def test_solved_models_leave_out_each_row(estimator: Any, classes: int) -> None:
         rows = np.flatnonzero(signs[:, c])
         assert np.array_equal(weight, (signs[rows, c] * weights[rows]).astype(np.float32))
         error = np.abs(f - expected[rows, c])
-        assert np.median(error) < 0.02
+        assert np.median(error) < 0.03
         if isinstance(estimator, GapSVC):  # without a bias, whose interval other rows bound
             assert error.max() < 0.05
         stored = np.isin(rows, model.support_)
         assert np.abs(f - plain[rows, c])[~stored].max() < 1e-5, "rows without weight keep f"
-        if model.kernel != "linear":  # with its few free rows, other rows bound the bias
-            before = np.abs(plain[rows, c] - expected[rows, c])[stored]
+        before = np.abs(plain[rows, c] - expected[rows, c])[stored]
+        if isinstance(estimator, GapSVC):
+            assert error[stored].mean() < 0.3 * before.mean()
+        elif isinstance(estimator, OnlineSVC) and model.kernel == "rbf":
             assert error[stored].mean() < 1.05 * before.mean()
 
 

@@ -24,7 +24,6 @@ from marginwise import (
     load,
     save,
 )
-from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import paired
 from tests.support import binary_values
 
@@ -213,8 +212,7 @@ def test_a_class_without_rows_keeps_its_probabilities() -> None:
     X, y = four_classes(600)
     model = OnlineSVC(C=5.0, gamma=0.3, calibration="sigmoid", random_state=0).fit(X, y)
     small = model.compress(X[y < 3], y[y < 3], max_vectors=40)
-    kept = Foresight.of(small._engine.native).kept
-    full = Foresight.of(model._engine.native).kept
+    kept, full = small._foreseen().kept, model._foreseen().kept
     with_last = list(paired(6)[1] == 3)
     assert kept[with_last].tolist() == full[with_last].tolist()
     assert small.predict_proba(X[y == 3])[:, 3].mean() > 0.5

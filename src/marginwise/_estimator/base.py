@@ -200,7 +200,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         origin = self._origin
         if origin.__dict__.get("_engine") is self._engine:  # not yet replaced in this call
             origin._engine = origin._engine.clone()
-        self._engine.keep_foresight()
+        if self._engine.plan.foresees:
+            self._engine.keep_foresight()
 
     # -- methods that subclasses may override --------------------------------------------------
 
@@ -312,7 +313,8 @@ class KernelModel(SolverAttributes, Exclusive, BaseEstimator):  # type: ignore[m
         """Learn all rows of a batch in the order given."""
         engine = self._engine
         if getattr(self, "finish_every", None) is None and engine.learns_at_once(batch, len(names)):
-            engine.keep_foresight()
+            if engine.plan.foresees:
+                engine.keep_foresight()
             engine.learn_now(batch, len(names))
         else:
             self._step_aside()

@@ -310,7 +310,8 @@ class KernelClassifier(
         if first:
             self._engine = self._make_engine(rows, weights[kept], streaming=True)
             self._begin_reservoir()
-            self._begin_sample()
+            if self._engine.plan.foresees:
+                self._begin_sample()
         elif self._starts_over:
             self._begin_again(rows, weights[kept], self._encode(y)[kept])
         self._note_groups(names[kept], None if groups is None else groups[kept])
@@ -509,7 +510,8 @@ class KernelClassifier(
         self._weighs = False
         self._engine = self._make_engine(X, np.ones(X.shape[0]), streaming=False)
         self._begin_reservoir()
-        self._begin_sample()
+        if self._engine.plan.foresees:
+            self._begin_sample()
 
     def _read_batch(self, X: Any, y: Any, ids: Ints) -> tuple[Batch, Labels]:
         """Validate the rows returned by a source; return a batch and encoded labels."""

@@ -18,7 +18,7 @@ from marginwise._training.reservoir import Reservoir
 # rows with MOST_VALUES values in the problems that involve their classes. At least LEAST_SHARE of
 # the rows belong to each class, divided by the number of classes, as long as there are so many.
 LEFT_OUT, MOST_LEFT_OUT, MOST_VALUES, LEAST_SHARE = 2048, 3200, 32_768, 0.25
-SAMPLED = 1000  # rows of a stream
+STREAM_ROWS = 1000  # rows of a stream
 LONG = 8192  # rows of a stream from which on recorded values are used
 
 
@@ -68,8 +68,8 @@ class Foreseeing(KernelModel):
     def _begin_sample(self) -> None:
         """Start a sample of a stream for calibration, unless there is one to replay."""
         plain = not callable(self.kernel) and self.kernel != "precomputed"
-        if plain and self._engine.plan.foresees and self._leaves_out and not self._replays:
-            self._sample = Reservoir(SAMPLED, 0)
+        if plain and self._leaves_out and not self._replays:
+            self._sample = Reservoir(STREAM_ROWS, 0)
 
     @property
     def _replays(self) -> bool:

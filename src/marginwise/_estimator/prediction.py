@@ -21,7 +21,7 @@ from marginwise._estimator.unchecked import rows_to_predict
 from marginwise._warn import warn
 from marginwise.calibration import CalibrationReport, Calibrator
 
-FEW_VALUES = 30  # per class
+LEAST_JUDGED = 30  # per class
 CALIBRATION_RULE = either(none(), one_of("sigmoid", "isotonic"))
 
 
@@ -288,7 +288,7 @@ class Predictor(KernelModel):
         columns, pairs = self._foreseen().columns, self._engine.plan.pairs
         rules = {"shifted": self._is_weighted, "early": self._engine.early_curves}
         found = Calibrator.fit(kind, columns, pairs=pairs, **rules)
-        few = found.report.n_values.min() < FEW_VALUES  # too few to judge
+        few = found.report.n_values.min() < LEAST_JUDGED  # too few to judge
         if self._engine.left_out is not None and found.report.fallback and not few:
             warn(
                 f"the decision values of {type(self).__name__} hardly predict the labels of rows "

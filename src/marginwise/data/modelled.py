@@ -216,6 +216,8 @@ def _open_encoded(
             f"{path} has no labels: all columns are features of the model; expected one more."
         )
     label = layout.label or (others[0] if len(others) == 1 else None)
+    if labelled and label is None:  # a feature of the model may have another name
+        open_layout(path, layout, labelled=False, encoder=encoder)
     classes = getattr(estimator, "classes_", None)
     found = open_layout(
         path, layout, label=label, labelled=labelled, encoder=encoder, classes=classes

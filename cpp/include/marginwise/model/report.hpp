@@ -131,8 +131,8 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<double>, Array<float>
 }
 
 template <class T>
-void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> kept, View<double> f,
-                   View<float> weight) {
+void set_foresight(Model<T>& model, View<std::int64_t> seen, View<std::int64_t> kept,
+                   View<double> f, View<float> weight) {
     const Index problems = model.D.problems();
     require(seen.size == problems && kept.size == problems && f.size == weight.size &&
                 std::all_of(kept.begin(), kept.end(), [](std::int64_t n) { return n >= 0; }) &&
