@@ -94,7 +94,7 @@ lint: .venv/.dev ## check style, types, imports and spelling
 	$(BIN)/ruff format -q --check
 	$(BIN)/mypy --no-error-summary
 	find cpp -name '*.[ch]pp' -exec $(BIN)/clang-format --dry-run -Werror {} +
-	$(BIN)/clang-tidy -p build/editable --quiet cpp/bind/*.cpp cpp/simd/*.cpp
+	$(BIN)/clang-tidy -p build/editable --quiet --extra-arg=-Wno-error cpp/bind/*.cpp cpp/simd/*.cpp
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/codespell
 
