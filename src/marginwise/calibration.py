@@ -23,7 +23,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -58,24 +58,28 @@ class Sigmoid:
     """Sigmoid calibration curve with separate parts for positive and other f.
 
     The probability of the positive class is ``1 / (1 + exp(-z))``, where z is ``above * f + high``
-    for positive f, and ``below * f + low`` for other f.
+    for positive f, and ``below * f + low`` for other f. If `clipped` is true, the probability does
+    not cross one half at f = 0.
     """
 
     above: float = 1.0
     below: float = 1.0
     high: float = 0.0
     low: float = 0.0
+    clipped: bool = False
 
     def __call__(self, f: Float) -> Float:
         """Return the probabilities at decision values."""
         z = np.where(f > 0, self.above * f + self.high, self.below * f + self.low)
+        if self.clipped:
+            z = np.where(f > 0, np.maximum(z, 0), np.minimum(z, 0))
         values: Float = expit(z)
         return values
 
     @property
     def agrees(self) -> bool:
         """Whether the more probable class is the one that the sign of f favors."""
-        return self.low <= 0 <= self.high
+        return self.clipped or self.low <= 0 <= self.high
 
     @classmethod
     def fit(
@@ -92,8 +96,9 @@ class Sigmoid:
 
         Negative slopes would reverse the order of the decision values and are replaced by 0. If
         `shifted` is true, both parts have the same offset. Otherwise, an offset must reduce the
-        loss, and `may_shift` must return true for the sigmoid with the offset. Without an offset,
-        the parts start at one half, or further away from it if that reduces the loss. `early`
+        loss, and `may_shift` must return true for the sigmoid with the offset. Otherwise, the
+        offset is clipped at one half, or the parts start at one half or further away from it,
+        whichever reduces the loss. `early`
         selects the rule of earlier versions.
         """
         above = f > 0
@@ -114,6 +119,11 @@ class Sigmoid:
         parts, least = _nonnegative(columns, 4, target, weight)
         if least - loss > LEAST_GAIN and may_shift(with_offset):
             return with_offset
+        clipped = replace(with_offset, clipped=True)
+        p = np.clip(clipped(f), LEAST, 1 - LEAST)
+        halved = -float(weight @ (target * np.log(p) + (1 - target) * np.log1p(-p)))
+        if min(other, least) - halved > LEAST_GAIN:
+            return clipped
         if other - least <= 4 * LEAST_GAIN:
             parts = np.append(plain, [0.0, 0.0])
         return _sigmoid(parts[:2] / unit[:2], parts[2], -parts[3])

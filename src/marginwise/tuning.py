@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from marginwise._arrays import Float, Ints, Labels
+from marginwise._arrays import Float
 from marginwise._checks import Rule, check_fit, either, integer, is_integer, none, one_of
-from marginwise._core import Batch
-from marginwise._engine.foresight import Foresight
 from marginwise._engine.plan import WITH_GAMMA
 from marginwise._estimator.base import on_draft
 from marginwise._estimator.pairs import votes
@@ -380,11 +378,6 @@ class OnlineSVCCV(OnlineSVC):
         fit_found: Any = OnlineSVC._fit
         fit_found.__wrapped__(self, X, y, sample_weight)
         return self
-
-    def _note_fitted(self, batch: Batch, labels: Labels, weights: Float, ids: Ints) -> None:
-        """Store the out-of-fold decision values of the selected pair."""
-        signed = self._engine.signs(labels) * weights[:, np.newaxis]
-        Foresight.held_out(self._found("oof")[ids], signed).give(self._engine.native)
 
     def _twin(self) -> OnlineSVC:
         given = self.get_params(deep=False)

@@ -67,16 +67,29 @@ def test_an_offset_must_be_worth_it() -> None:
     assert (many(np.array([-1.0, -0.5])) > 0.5).tolist() == [False, True]
 
 
-def test_an_offset_against_a_rare_class_must_raise_the_accuracy() -> None:
-    # Of 100 rows with f = 0.5, 5 are positive and 4 negative; all others have f = -1 and are
-    # negative. An offset would fit f = 0.5 a little better with many copies, but no row is
-    # predicted better by two standard errors.
+def test_an_offset_that_makes_a_rare_class_rarer_is_clipped() -> None:
+    # Of nine rows with f = 0.5, 5 are positive; all others have f = -1 and are negative.
     f = [0.5] * 9 + [-1.0] * 91
     weight = [1.0] * 5 + [-1.0] * 4 + [-1.0] * 91
     report = fitted(10 * f, 10 * weight)
     (curve,) = report.curves
     assert curve.agrees
     assert (curve(np.array([0.5])) > 0.5).all()
+
+
+def test_an_offset_that_costs_accuracy_is_clipped() -> None:
+    # All f are negative, and so are nearly all rows; those with f = -1 are positive in 4 of 10
+    # cases. Only a line with an offset can fit this, and no class is rare enough to be predicted.
+    f = [-1.0] * 10 + [-1.01] * 90
+    weight = [1.0] * 4 + [-1.0] * 6 + [-1.0] * 89 + [1.0]
+    (curve,) = fitted(5 * f, 5 * weight).curves
+    p = curve(np.array([-1.0, -1.01]))
+    assert p == pytest.approx([0.4, 1 / 90], abs=0.02)
+    assert (
+        curve(np.array([-0.5, 0.5]))[0] == 0.5 <= curve(np.array([0.5]))[0]
+        if curve.clipped
+        else True
+    )
 
 
 def test_the_report_counts_rows_and_losses() -> None:

@@ -82,7 +82,10 @@ def probability(curve: dict[str, Any], f: float) -> float:
     side = "above" if f > 0 else "below"
     sigmoid, share = curve["sigmoid"], curve["share"]
     constant = sigmoid["high"] if f > 0 else sigmoid["low"]
-    smooth = 1 / (1 + math.exp(-(sigmoid[side] * f + constant)))
+    z = sigmoid[side] * f + constant
+    if sigmoid["clipped"]:
+        z = max(z, 0.0) if f > 0 else min(z, 0.0)
+    smooth = 1 / (1 + math.exp(-z))
     if share == 1:
         return smooth
     steps = float(np.interp(f, curve[side]["at"], curve[side]["value"]))

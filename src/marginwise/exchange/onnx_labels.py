@@ -84,6 +84,11 @@ def _curves(graph: Graph, curves: Any, f: str) -> str:
         for two in (("above", "below"), ("high", "low"))
     )
     z = graph.op("Add", graph.op("Mul", f, slope), constant)
+    clipped = np.array([curve.clipped for curve in smooth])
+    if clipped.any():
+        up, down = graph.op("Greater", z, 0.0), graph.op("Greater", 0.0, z)
+        wrong = graph.op("Where", is_above, down, up)  # across one half
+        z = graph.op("Where", graph.op("And", wrong, clipped), 0.0, z)
     sigmoids = _sigmoid(graph, z)
     shares = np.array([curve.share if isinstance(curve, Isotonic) else 1.0 for curve in curves])
     if (shares == 1).all():
