@@ -45,6 +45,7 @@ SIGMOID_ROWS = 30.0
 # four times as much, because they fit few rows too well. An offset must not lower their accuracy by
 # more than LOST, and must not make a class with less than MINORITY of the rows even rarer.
 LEAST_GAIN, LOST, MINORITY = 2.0, 0.002, 0.1
+SHIFT = 0.1  # of decision values, as a part of their standard deviation
 # Minimum reduction by an offset for models of earlier versions: in total, and per row.
 EARLY_GAIN, EARLY_GAIN_PER_ROW = 5.0, 0.004
 MOST_WORSE = 0.01  # relative to class frequencies, from which on values are not informative
@@ -376,7 +377,12 @@ def _choices(
     choices: list[list[Any]] = [list(sigmoids), [shared] * len(columns)]
     if kind == "isotonic":
         both = zip(columns, sigmoids, strict=True)
-        choices[:0] = [[_isotonic(*one, s) if early or _has_both(one) else s for one, s in both]]
+        choices[:0] = [
+            [
+                _isotonic(*one, s, shifted or early) if early or _has_both(one) else s
+                for one, s in both
+            ]
+        ]
     return choices
 
 
@@ -402,15 +408,19 @@ def _sigmoids(
     ]
 
 
-def _predicts_as_well(f: NDArray[Any], weight: NDArray[Any], curve: Sigmoid) -> bool:
-    """Return whether a curve predicts rows about as well as the signs of their values do."""
+def _predicts_as_well(f: NDArray[Any], weight: NDArray[Any], curve: Any) -> bool:
+    """Return whether a curve predicts rows about as well as the signs of their values do.
+
+    This must also hold if all values are a little larger or smaller: the values of nearly constant
+    decision functions are not more accurate than that.
+    """
     size, positive = _relative(weight), weight > 0
-    change = (curve(f.astype(np.float64)) > 0.5).astype(float) - (f > 0)  # of predictions
-    gain = size * np.where(positive, change, -change)
-    if gain.sum() < -LOST * size.sum():
-        return False
-    share = size[positive].sum() / size.sum()
-    return not ((share < MINORITY and curve.low < 0) or (share > 1 - MINORITY and curve.high > 0))
+    for shift in (0.0, SHIFT * f.std(), -SHIFT * f.std()):
+        change = (curve(f + shift) > 0.5).astype(float) - (f > 0)  # of predictions
+        if size @ np.where(positive, change, -change) < -LOST * size.sum():
+            return False
+    share, at_zero = size[positive].sum() / size.sum(), float(curve(np.zeros(1))[0])
+    return not ((share < MINORITY and at_zero < 0.5) or (share > 1 - MINORITY and at_zero > 0.5))
 
 
 def _shared_sigmoid(columns: Sequence[Column], pairs: bool, shifted: bool, early: bool) -> Sigmoid:
@@ -441,7 +451,10 @@ def _relative(weight: NDArray[Any]) -> Float:
     return size / size.mean() if len(size) else size
 
 
-def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoid | Isotonic:
+def _isotonic(
+    f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid, free: bool
+) -> Sigmoid | Isotonic:
+    """Fit an isotonic curve; if `free` is false, it must predict as well as the sign of f."""
     if len(f) == 0:
         return sigmoid
     f, target, size = f.astype(np.float64), (weight > 0).astype(np.float64), _relative(weight)
@@ -452,10 +465,13 @@ def _isotonic(f: NDArray[Any], weight: NDArray[Any], sigmoid: Sigmoid) -> Sigmoi
         at, aim = np.append(f[rows], 0.0), np.append(target[rows], 0.5)
         return _regression(at, aim, np.append(size[rows], 1e-9), least, most)
 
-    if sigmoid.agrees:
-        return Isotonic(side(f > 0, 0.5, 1.0), side(f < 0, 0.0, 0.5), sigmoid, share)
-    whole = _regression(f, target, size, 0.0, 1.0)
-    return Isotonic(whole, whole, sigmoid, share)
+    if not sigmoid.agrees:
+        whole = _regression(f, target, size, 0.0, 1.0)
+        curve = Isotonic(whole, whole, sigmoid, share)
+        if free or _predicts_as_well(f, weight, curve):
+            return curve
+        sigmoid = replace(sigmoid, clipped=True)
+    return Isotonic(side(f > 0, 0.5, 1.0), side(f < 0, 0.0, 0.5), sigmoid, share)
 
 
 def _regression(f: Float, target: Float, weight: Float, least: float, most: float) -> Any:

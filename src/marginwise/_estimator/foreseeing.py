@@ -68,7 +68,7 @@ class Foreseeing(KernelModel):
     def _begin_sample(self) -> None:
         """Start a sample of a stream for calibration, unless there is one to replay."""
         plain = not callable(self.kernel) and self.kernel != "precomputed"
-        if plain and self._leaves_out and not self._replays:
+        if plain and not self._replays:
             self._sample = Reservoir(STREAM_ROWS, 0)
 
     @property
@@ -79,23 +79,38 @@ class Foreseeing(KernelModel):
         """Return decision values of rows that the model had not learned.
 
         The values recorded in a stream are those of earlier models, and its later half. They are
-        used if the stream is long and they have the class frequencies of a sample of the whole
-        stream. Otherwise, the rows of the sample are left out of the model.
+        used if they have the class frequencies of a sample of the whole stream and the stream is
+        long, or the model is not a solution. Otherwise, the rows of the sample are left out of the
+        model.
         """
         recorded = self._engine.foresight
         sample: Any = self.__dict__.get("_reservoir", self.__dict__.get("_sample"))
         fitted = self._engine.left_out is not None
-        if fitted or sample is None or not self._leaves_out or len(sample.ids) == 0:
+        if fitted or sample is None or len(sample.ids) == 0:
             return recorded
         X, labels, weights, ids = sample.rows()
         if self._replays:  # it stores penalties, perhaps of an earlier C
             weights = weights / self._penalties()[labels] if self._weighs else np.ones(len(ids))
         signed = self._engine.signs(labels) * weights[:, np.newaxis]
-        if sample.seen >= LONG and recorded.represents(signed):
+        if (sample.seen >= LONG or not self._leaves_out) and recorded.represents(signed):
             return recorded
         f = self._score(X)
         f[:, self._engine.native.judges() == 0] = np.nan
+        if not self._leaves_out:
+            return Foresight.held_out(f - self._own_parts(X, ids), signed)
         return LeftOut(ids, f, signed).foresight(self._engine.native)
+
+    def _own_parts(self, X: Any, ids: Ints) -> Float:
+        """Return the part of the decision values of rows that their own coefficients contribute."""
+        stored, _, alpha = self._engine.native.coefficients()
+        order = np.argsort(stored)
+        places = np.searchsorted(stored[order], ids)
+        places[places == len(stored)] = 0
+        own = np.isin(ids, stored)
+        parts = np.zeros((len(ids), alpha.shape[0]))
+        parts[own] = alpha[:, order[places[own]]].T
+        diagonal: Float = self._engine.native.diagonal(self._engine.batch(X))
+        return parts * diagonal[:, np.newaxis]
 
     @property
     def _leaves_out(self) -> bool:
