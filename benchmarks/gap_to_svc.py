@@ -22,25 +22,19 @@ name the copy with `--out` and, to omit what SVC has not fitted yet, add `--stor
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import report
-from contestants import environment
+import resume
 from gap_sets import SETS, SetCase, set_cases
 from paired import Difference, averaged, difference, fit_ours, fit_svc, overall
 from random_settings import Setting
 from speed import data_folder
-
-import marginwise
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
@@ -106,7 +100,8 @@ def opened(options: argparse.Namespace, sets: list[str], folder: Path) -> Report
     if missing:
         sys.exit(f"The data folder lacks {', '.join(missing)}; --only SET runs sets without them.")
     stored = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
-    made = {**report.heading(REPOSITORY, [folder / file for file in files]), "code": code()}
+    heading = report.heading(REPOSITORY, [folder / file for file in files])
+    made = {**heading, "code": resume.code(CASES)}
     cases: dict[str, Any] = stored.get("cases", {})
     if stored.get("code") == made["code"]:
         made["data"] = {**stored["data"], **made["data"]}
@@ -116,29 +111,15 @@ def opened(options: argparse.Namespace, sets: list[str], folder: Path) -> Report
     return {"quick": options.quick, **made, "cases": cases}
 
 
-def code() -> str:
-    """Hash the package and the modules that define the cases."""
-    package = Path(marginwise.__file__).parent
-    files = [file for file in package.rglob("*") if file.suffix in (".py", ".so", ".pyd")]
-    files += [HERE / f"{name}.py" for name in CASES]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
-
-
 def run(cases: list[Case], folder: str, outcome: Report, options: argparse.Namespace) -> None:
-    """Measure the cases that are not stored, each in a worker process on one thread."""
-    known, began = outcome["cases"], time.monotonic()
+    """Measure the cases that are not stored."""
+    known = outcome["cases"]
     cases = [case for case in cases if case.key in known or not options.stored]
     due = [case for case in cases if not complete(case, known.get(case.key))]
-    os.environ.update(environment(threads=1))
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        jobs = {pool.submit(measure, case, folder, known.get(case.key)): case for case in due}
-        for number, job in enumerate(as_completed(jobs), start=1):
-            case, result = jobs[job], job.result()
-            known[case.key] = result
-            report.write(options.out, outcome)
-            minutes = (time.monotonic() - began) / 60
-            where = f"{minutes:5.1f} min, {number} of {len(due)}"
-            print(f"  {where}: {case.key}: {summary(result)}", file=sys.stderr, flush=True)
+    calls = [(case, folder, known.get(case.key)) for case in due]
+    for case, result in resume.results(measure, calls, summary, options.jobs):
+        known[case.key] = result
+        report.write(options.out, outcome)
 
 
 def complete(case: Case, known: dict[str, Any] | None) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from marginwise import OnlineSVC
 from marginwise.cli import main
@@ -20,6 +19,7 @@ from marginwise.label.queue import Settings
 from marginwise.label.schema import VERSION
 from marginwise.label.start import Request, start
 from tests.golden.make_files import FILES, LABELS, described
+from tests.support import runner
 
 pytest.importorskip("pyarrow", reason="tables are read with pyarrow")
 
@@ -33,7 +33,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def done(*words: object) -> str:
-    result = CliRunner().invoke(main, [str(word) for word in words])
+    result = runner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output
     return result.stdout
 

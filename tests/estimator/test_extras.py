@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from marginwise import _extras
 from marginwise._extras import install
 from marginwise.cli import main
+from tests.support import runner
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_train_on_a_table_without_pyarrow_names_the_command(
     for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    done = CliRunner().invoke(main, ["train", str(path), str(tmp_path / "model.mwz"), "-q"])
+    done = runner().invoke(main, ["train", str(path), str(tmp_path / "model.mwz"), "-q"])
     assert done.exit_code == 1
     assert done.stderr.endswith("Run pip install 'marginwise[tables]'.\n")
 

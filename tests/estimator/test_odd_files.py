@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from marginwise import ExactSVC, load, save
 from marginwise.cli import main
 from marginwise.data import TableEncoder, open_source
 from tests.odd_files import LABELS, NUMBERS, ODD_FILES, ROWS, text_of
+from tests.support import runner
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("default")  # commands print warnings
@@ -23,7 +24,7 @@ REFUSED = [name for name, file in ODD_FILES.items() if file.refused]
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return runner().invoke(main, [str(argument) for argument in arguments])
 
 
 def done(*arguments: object) -> Any:
