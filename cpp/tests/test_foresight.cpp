@@ -55,7 +55,7 @@ TEST(restored_values_continue_as_they_would_have) {
         if (n == 136) second.restore({first.begin(), first.end()}, first.seen());
     }
     CHECK(values_of(whole).size() == 50 && whole.seen() == second.seen());
-    const Vector<float> one = values_of(whole), other = values_of(second);
+    const Vector<double> one = values_of(whole), other = values_of(second);
     CHECK(std::equal(one.begin(), one.end(), other.begin(), other.end()));
 }
 
