@@ -11,7 +11,6 @@ from marginwise._arrays import Float, Ints, Labels
 from marginwise._core import Batch
 from marginwise._engine.foresight import Foresight, LeftOut
 from marginwise._estimator.base import KernelModel
-from marginwise._training.loop import ArrayFeed
 from marginwise._training.reservoir import Reservoir
 
 # Calibration of a solved model uses at most LEFT_OUT rows, or several classes at most MOST_LEFT_OUT
@@ -140,10 +139,6 @@ class Foreseeing(KernelModel):
         return LeftOut(ids[rows], f, signed)
 
     # -- methods that subclasses implement -----------------------------------------------------
-
-    def _learn_all(self, feed: ArrayFeed, X: Any, labels: Labels) -> None:
-        """Learn the rows passed to `fit`."""
-        raise NotImplementedError
 
     def _score(self, X: Any) -> Float:
         """Return f(x) of validated rows, one column per binary problem."""
